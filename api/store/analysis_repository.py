@@ -15,12 +15,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
+from pydantic import ValidationError
 from sqlalchemy import (
     ColumnElement,
     Row,
     Text,
     and_,
-    case,
     delete,
     exists,
     or_,
@@ -46,7 +46,7 @@ from api.features.archive.entries import Embed
 from api.reports.report import Report
 from api.store.archive_index import ArchiveIndex, no_vectors
 from api.store.database import Database, Part, unbroken
-from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
+from api.store.migrations import READER, ReportReader, Unreadable, version_of
 from api.store.record_repository import (
     below,
     cursor_at,
@@ -101,7 +101,7 @@ class AnalysesPart(RunningPart):
     def __init__(
         self,
         database: Database,
-        upgrades: Upgrades = TODAY,
+        reader: ReportReader = READER,
         beat: float = BEAT,
         embed: Embed = no_vectors,
         vectors: StoredVectors | None = None,
@@ -110,16 +110,14 @@ class AnalysesPart(RunningPart):
 
         Args:
             database: with its tables.
-            upgrades: make reports of older versions readable.
+            reader: reads reports, of older versions too.
             beat: the heart's, in seconds.
             embed: makes the vectors of what is stored.
             vectors: looks for the nearest of them.
         """
         super().__init__(database, beat)
         self._index, self._vectors = ArchiveIndex(database, embed, vectors is not None), vectors
-        self._upgrades = upgrades
-        self._read_through: set[str] = set()
-        """Tenants of which all is indexed that will be; see `ArchivePart`."""
+        self._reader = reader
 
     @unbroken
     async def finish(self, tenant: str, report: Report) -> None:
@@ -161,7 +159,7 @@ class AnalysesPart(RunningPart):
                 return kept
             document = _document(row.body, await read(connection, tenant, analysis_id))
         try:
-            return replace(kept, report=self._upgrades.report(document))
+            return replace(kept, report=self._reader.report(document))
         except Unreadable as error:
             _log.warning("the report %s cannot be read: %s", analysis_id, error)
             return replace(kept, state="failed", reason=f"{UNREADABLE} ({error})")
@@ -244,7 +242,7 @@ class AnalysesPart(RunningPart):
         for tenant, analysis_id in (await connection.execute(touched)).all():
             document = await self._document(connection, tenant, analysis_id)
             with suppress(Unreadable):  # then it loses the items in the version it has
-                document = self._upgrades(document)
+                document = self._reader.upgraded(document)
             left = forgotten(document, named)
             if len(left.get("findings", ())) != len(document.get("findings", ())):
                 await forget_findings(connection, tenant, analysis_id)
@@ -275,12 +273,12 @@ class AnalysesPart(RunningPart):
         state, reason = state_of(row)
         if state == "done":
             version = row.report_version
-            older = isinstance(version, int) and version < self._upgrades.to
+            older = isinstance(version, int) and version < self._reader.version
             document = (
                 await self._document(connection, row.tenant, row.id) if older else row.summary
             )
             try:
-                summary = self._upgrades.summary(document if isinstance(document, Mapping) else {})
+                summary = self._reader.summary(document if isinstance(document, Mapping) else {})
             except Unreadable as error:
                 _log.warning("the summary of %s cannot be read: %s", row.id, error)
         return AnalysisSummary(
@@ -290,7 +288,7 @@ class AnalysesPart(RunningPart):
     def _columns(self, document: Mapping[str, Any], parts: Divided) -> dict[str, Any]:
         decision = document.get("decision")
         try:
-            summary = self._upgrades.summary(document).model_dump(mode="json")
+            summary = self._reader.summary(document).model_dump(mode="json")
         except Unreadable:
             summary = None
         return {
@@ -361,10 +359,9 @@ class CountsPart(AnalysesPart):
         async with self._database.reading() as connection:
             if self._database.sqlite:
                 where.append(await self._dated(connection, tenant))
-            older = case((analyses.c.tally.is_(None), analyses.c.body))
             wanted = select(
                 analyses.c.id, analyses.c.state, analyses.c.reason, analyses.c.created_at,
-                analyses.c.tally, older.label("body"),
+                analyses.c.tally,
             )  # fmt: skip
             wanted = wanted.where(*where).order_by(*NEWEST_FIRST).limit(most + 1)
             left = most
@@ -380,12 +377,8 @@ class CountsPart(AnalysesPart):
         tally = None
         if state == "done":
             try:
-                if isinstance(row.tally, Mapping):
-                    tally = Tally.model_validate(row.tally)
-                else:  # of a program that did not count yet
-                    document = row.body if isinstance(row.body, Mapping) else {}
-                    tally = Tally.read(self._upgrades(document))
-            except (Unreadable, ValueError):
+                tally = Tally.model_validate(row.tally)
+            except ValidationError:
                 _log.warning("the report %s cannot be read and is not counted", row.id)
                 state = "failed"
         return Counted(row.id, state, row.created_at, tally)

@@ -21,7 +21,6 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    and_,
     cast,
     delete,
     insert,
@@ -172,9 +171,9 @@ class ArchiveIndex:
         self, connection: AsyncConnection, tenant: str, keys: Iterable[str]
     ) -> dict[tuple[str, str, int], _Known]:
         """What is indexed of these items."""
-        # a placeholder has no words, and where there are vectors an entry without one is none
+        # where there are vectors, an entry without one is indexed again
         bare = await asyncio.to_thread(self.embed, [""]) is None
-        whole = and_(chunks.c.tokens != "", true() if bare else chunks.c.vector.is_not(None))
+        whole = true() if bare else chunks.c.vector.is_not(None)
         wanted = select(
             chunks.c.number, chunks.c.key, chunks.c.comment, chunks.c.part, whole.label("whole")
         )

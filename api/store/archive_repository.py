@@ -7,7 +7,7 @@ a search takes as long over a million entries as over ten thousand.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -49,7 +49,7 @@ from api.store.tables import (
     verdicts,
 )
 
-# Items that are read up in one transaction.
+# Entries without a vector whose items are indexed again in one transaction.
 _PAGE = 200
 COMMON = 2000
 """Entries up to which a word's are counted."""
@@ -76,7 +76,7 @@ class ArchivePart(AnalysesPart):
         most: int,
     ) -> Matches:  # fmt: skip
         """Both searches over one snapshot."""
-        await self._read_up(tenant)
+        await self._add_vectors(tenant)
         mine = _UNINDEXED if self._database.sqlite else chunks.c.tenant
         own = mark(tenant, sample=filters.sample)
         async with self._database.reading() as connection:
@@ -141,30 +141,27 @@ class ArchivePart(AnalysesPart):
             queries = await connection.scalars(wanted.order_by(*NEWEST_FIRST).limit(most))
             return tuple(dict.fromkeys(query for query in queries if query))
 
-    async def _read_up(self, tenant: str) -> None:
-        """Index what was stored before there was an index, or without vectors."""
-        unread = [chunks.c.tenant == tenant, chunks.c.vector.is_(None)]
-        bare = await asyncio.to_thread(self._index.embed, [""]) is None
-        if bare:  # then none has a vector, and to look for one without words takes long
-            if tenant in self._read_through:
-                return
-            unread.append(chunks.c.tokens == "")
-        wanted = select(chunks.c.key).where(*unread).limit(_PAGE)
+    async def _add_vectors(self, tenant: str) -> None:
+        """Index again what was stored while there were no vectors, if there are some now."""
+        if await asyncio.to_thread(self._index.embed, [""]) is None:
+            return
+        bare = chunks.c.tenant == tenant, chunks.c.vector.is_(None)
+        wanted = select(chunks.c.key, chunks.c.sample).where(*bare).limit(_PAGE)
         stored = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
         while True:
             async with self._database.reading() as connection:
-                keys = set(await connection.scalars(wanted))
-            if not keys:
-                if bare:
-                    self._read_through.add(tenant)
+                rows = (await connection.execute(wanted)).all()
+            if not rows:
                 return
+            keys = {row.key for row in rows}
             async with self._database.writing(alone=True) as connection:
                 mine = chunks.c.tenant == tenant, chunks.c.key.in_(keys)
                 await connection.execute(delete(chunks).where(*mine))
-                rows = await connection.execute(stored.where(items.c.key.in_(keys)))
+                held = await connection.execute(stored.where(items.c.key.in_(keys)))
                 # one that is damaged is not searched
-                facts = {own: row.facts for row in rows if (own := own_key(row.key, row.facts))}
-                samples = await self._made_up(connection, tenant, keys)
+                facts = {own: row.facts for row in held if (own := own_key(row.key, row.facts))}
+                made_up = {row.key for row in rows if row.sample}
+                samples = {own for own in facts if identity(own) in made_up}
                 await self._index.put(connection, tenant, facts, samples)
 
     async def _spellings(
@@ -176,18 +173,6 @@ class ArchivePart(AnalysesPart):
         wanted = select(analyses.c.query).where(analyses.c.tenant == tenant).distinct()
         name = canonical(product)
         return [query for query in await connection.scalars(wanted) if canonical(query) == name]
-
-    async def _made_up(
-        self, connection: AsyncConnection, tenant: str, keys: Set[str]
-    ) -> frozenset[str]:
-        """Those that no report on real data holds."""
-        both = (analyses.c.tenant == verdicts.c.tenant) & (analyses.c.id == verdicts.c.analysis_id)
-        seen = select(verdicts.c.key, analyses.c.summary).join_from(verdicts, analyses, both)
-        seen = seen.where(verdicts.c.tenant == tenant, verdicts.c.key.in_(keys))
-        held: dict[bool, set[str]] = {True: set(), False: set()}
-        for key, summary in await connection.execute(seen):
-            held[isinstance(summary, Mapping) and summary.get("sample") is True].add(key)
-        return frozenset(held[True] - held[False])
 
     async def _count(self, connection: AsyncConnection, own: str, word: str) -> int:
         """How many entries with a mark hold a word, up to `COMMON`."""

@@ -1,14 +1,13 @@
-"""Steps from what was stored once to today's: of the tables at open, of a report when it is read.
+"""The version of the tables, checked at open, and that of a stored report, checked when it is read.
 
-All missing steps of the tables run in one transaction, alone, so that a process killed in the
-middle leaves the version that was there, and of two that open at once one migrates and the other
-finds it done. A report that cannot
-be read says so; one of a newer program is tried as it is, since unknown fields are carried along.
+A new database gets the tables of `tables.py`, an older one the steps to them, in one transaction
+that is alone: a process that is killed leaves what was there, and of two that open at once the
+second finds it done. A report of a newer program is read as it is: unknown fields are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -19,56 +18,88 @@ from sqlalchemy import func as sql
 from sqlalchemy import insert, inspect, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.core.domain import passed_unjudged
 from api.core.published import Published
 from api.errors import StoreUnavailable
-from api.pipeline.evidence.figures import Timeline, filled
 from api.reports.report import VERSION, Report, Summary
 from api.store.database import VARIABLE, Database
-from api.store.migration_steps import MIGRATIONS, POSTGRESQL, SQLITE
-from api.store.tables import schema_version
+from api.store.tables import METADATA, schema_version
 
-Step = Callable[[dict[str, Any]], dict[str, Any]]
+Step = Callable[[AsyncConnection], Awaitable[object]]
+ReportStep = Callable[[dict[str, Any]], dict[str, Any]]
 P = TypeVar("P", bound=Published)
 
-_VERSIONS = """
-CREATE TABLE IF NOT EXISTS schema_version (
-    version INTEGER PRIMARY KEY, applied_at {moment} NOT NULL
-)
+LATEST = 9
+"""Version of the tables. Those before it were used during development only."""
+STEPS: Mapping[int, Step] = MappingProxyType({})
+"""Version -> what makes its tables of those of the version before; never edited once released.
+
+A change of `tables.py` raises `LATEST` and adds a step.
 """
+# The index of words, which the two databases build differently.
+_WORDS = {
+    "sqlite": (
+        """
+        CREATE VIRTUAL TABLE chunk_words USING fts5 (
+            tokens, content='chunks', content_rowid='number',
+            tokenize="unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
+        )
+        """,
+        """
+        CREATE TRIGGER chunks_added AFTER INSERT ON chunks BEGIN
+            INSERT INTO chunk_words (rowid, tokens) VALUES (new.number, new.tokens);
+        END
+        """,
+        """
+        CREATE TRIGGER chunks_removed AFTER DELETE ON chunks BEGIN
+            INSERT INTO chunk_words (chunk_words, rowid, tokens)
+            VALUES ('delete', old.number, old.tokens);
+        END
+        """,
+    ),
+    "postgresql": (
+        "ALTER TABLE chunks ADD COLUMN words TSVECTOR",
+        # without `fastupdate`: what waits to be sorted in is read whole by every search
+        "CREATE INDEX chunks_by_words ON chunks USING gin (words) WITH (fastupdate=off)",
+    ),
+}
 
-LATEST = len(MIGRATIONS)
 
-
-async def migrate(database: Database, to: int = LATEST) -> None:
-    """Bring the database to version `to`; nothing is written when it is there already.
+async def migrate(
+    database: Database, latest: int = LATEST, steps: Mapping[int, Step] = STEPS
+) -> None:
+    """Bring the tables to version `latest`; nothing is written when they have it.
 
     Raises:
-        StoreUnavailable: it cannot be used, or was made by a newer version of this program, or by
-            another one.
+        StoreUnavailable: the database cannot be used, or its tables are of a newer version, of one
+            before the first release, or of another program.
     """
     async with database.reading() as connection:
         version = await _version(connection)
-    if version > LATEST:
+    if version > latest:
         raise StoreUnavailable(
-            f"the database of {VARIABLE} has schema version {version}, newer than {LATEST} of this "
+            f"the database of {VARIABLE} has schema version {version}, newer than {latest} of this "
             "program; upgrade listenpost"
         )
-    if version >= to:
+    if version == latest:
         return
-    types = SQLITE if database.sqlite else POSTGRESQL
     async with database.writing(alone=True) as connection:
-        await connection.exec_driver_sql(_VERSIONS.format(**types))
-        for version in range(await _version(connection) + 1, to + 1):
-            for statement in MIGRATIONS[version - 1]:
-                if written := statement.format(**types):
-                    await connection.exec_driver_sql(written)
-            stamp = {"version": version, "applied_at": datetime.now(UTC)}
+        version = await _version(connection)  # another process may have done it meanwhile
+        if version == 0:
+            await _create(connection)
+        for number in range(version + 1, latest + 1) if version else ():
+            if number not in steps:
+                raise StoreUnavailable(
+                    f"the database of {VARIABLE} has schema version {version}, of before the first "
+                    "release; name another database"
+                )
+            await steps[number](connection)
+        if version < latest:
+            stamp = {"version": latest, "applied_at": datetime.now(UTC)}
             await connection.execute(insert(schema_version), stamp)
 
 
 async def _version(connection: AsyncConnection) -> int:
-    """The newest step that was taken; 0 for an empty database."""
+    """The newest version that was applied; 0 for an empty database."""
     if not await connection.run_sync(lambda sync: inspect(sync).has_table(schema_version.name)):
         return 0
     version = await connection.scalar(select(sql.max(schema_version.c.version)))
@@ -82,6 +113,15 @@ async def _version(connection: AsyncConnection) -> int:
     return version
 
 
+async def _create(connection: AsyncConnection) -> None:
+    """Make every table; one of the same name that is another program's is an error."""
+    ours = [table for table in METADATA.sorted_tables if table is not schema_version]
+    await connection.run_sync(schema_version.create, checkfirst=True)
+    await connection.run_sync(METADATA.create_all, tables=ours, checkfirst=False)
+    for statement in _WORDS[connection.dialect.name]:
+        await connection.exec_driver_sql(statement)
+
+
 class Unreadable(Exception):
     """A stored report that this program cannot read; the text says where, not what is there."""
 
@@ -93,34 +133,35 @@ def version_of(document: Mapping[str, Any]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrades:
-    """How a report gets from the version it was written in to `to`."""
+class ReportReader:
+    """Reads stored reports, those of older versions too."""
 
-    steps: Mapping[int, Step]
-    """Version -> what makes the next one of it; a step need not write `version` itself."""
-    to: int
+    steps: Mapping[int, ReportStep]
+    """Version -> what makes a report of the next version; a step need not write `version`."""
+    version: int
+    """The one that reports are brought to."""
 
-    def __call__(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The report's JSON as version `to`; that of a newer program as it is.
+    def upgraded(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The report's JSON in today's version; that of a newer program as it is.
 
         Raises:
-            Unreadable: a step found something else than its version has.
+            Unreadable: there is no step from its version, or it holds something else.
         """
-        now = dict(document)
-        for version in range(version_of(document), self.to):
+        report = dict(document)
+        for version in range(version_of(document), self.version):
             try:
-                now = {**self.steps[version](now), "version": version + 1}
+                report = {**self.steps[version](report), "version": version + 1}
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise Unreadable(f"its version {version} cannot be upgraded") from error
-        return now
+        return report
 
     def report(self, document: Mapping[str, Any]) -> Report:
-        """The report of today's version.
+        """The whole report.
 
         Raises:
             Unreadable: it is none, or one of a newer program that changed too much.
         """
-        return _read(Report, self(document))
+        return _read(Report, self.upgraded(document))
 
     def summary(self, document: Mapping[str, Any]) -> Summary:
         """What a listing shows of it, whatever else it holds.
@@ -128,7 +169,7 @@ class Upgrades:
         Raises:
             Unreadable: see `report`.
         """
-        return _read(Summary, self(document))
+        return _read(Summary, self.upgraded(document))
 
 
 def _read(shape: type[P], document: Mapping[str, Any]) -> P:
@@ -139,37 +180,5 @@ def _read(shape: type[P], document: Mapping[str, Any]) -> P:
         raise Unreadable(f"version {version_of(document)}, at `{where}`") from error
 
 
-def _second(report: dict[str, Any]) -> dict[str, Any]:
-    """Version 2: findings show the passages that carry them; those of version 1 kept none.
-
-    And a timeline holds its empty periods, which version 1 left out.
-    """
-    unshown = {"evidence": [], "support": "unverified"}
-    findings = [{**finding, **unshown} for finding in report["findings"]]
-    figures = dict(report["figures"])
-    if "timeline" in figures:
-        short = Timeline.model_validate(figures["timeline"])
-        figures["timeline"] = filled(short).model_dump(mode="json")
-    return {**report, "findings": findings, "figures": figures}
-
-
-def _third(report: dict[str, Any]) -> dict[str, Any]:
-    """Version 3: what passed unjudged counts as relevant nowhere, and has no yield."""
-    sources, figures = dict(report["sources"]), dict(report["figures"])
-    counted = dict(figures.get("sources") or {})
-    for name, source in sources.items():
-        if passed_unjudged(source["gate"]["status"], source["gate"]["model"]):
-            attempts = [
-                {**attempt, "relevant": 0} if attempt["status"] == "degraded" else attempt
-                for attempt in source["attempts"]
-            ]
-            sources[name] = {**source, "attempts": attempts, "yield_ratio": None}
-            if name in counted:
-                counted[name] = {**counted[name], "relevant": 0, "yield_ratio": None}
-    if counted:
-        figures["sources"] = counted
-    return {**report, "sources": sources, "figures": figures}
-
-
-TODAY = Upgrades(MappingProxyType({1: _second, 2: _third}), VERSION)
-"""Every step there is; a version that is raised adds one here."""
+READER = ReportReader(MappingProxyType({}), VERSION)
+"""Of this program; a raised `VERSION` adds a step. Version 3 is the first that was released."""

@@ -28,13 +28,19 @@ from sqlalchemy import (
     Date,
     DateTime,
     Dialect,
+    ForeignKeyConstraint,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     Table,
     Text,
+    UniqueConstraint,
+    text,
     type_coerce,
 )
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 T = TypeVar("T")
@@ -193,86 +199,162 @@ class Document(TypeDecorator[Any]):
 METADATA = MetaData()
 
 
-def _table(name: str, /, **columns: type[TypeEngine[Any]]) -> Table:
-    return Table(name, METADATA, *(Column(column, kind) for column, kind in columns.items()))
+def _table(
+    name: str,
+    key: str,
+    /,
+    *constraints: SchemaItem,
+    optional: str = "",
+    **columns: type[TypeEngine[Any]],
+) -> Table:
+    """A table; `key` names the columns of its primary key, `optional` those that may be NULL."""
+    nullable = optional.split()
+    listed = (
+        Column(column, kind, nullable=column in nullable, autoincrement=False)
+        for column, kind in columns.items()
+    )
+    return Table(name, METADATA, *listed, PrimaryKeyConstraint(*key.split()), *constraints)
 
 
-schema_version = _table("schema_version", version=Integer, applied_at=UtcDateTime)
+def _of(table: Table, column: str, *, cascade: bool = True) -> ForeignKeyConstraint:
+    """Refers by `tenant` and `column` to a row; with `cascade` it is deleted with that row."""
+    ondelete = "CASCADE" if cascade else None
+    return ForeignKeyConstraint(["tenant", column], [*table.primary_key], ondelete=ondelete)
 
-runs = _table("runs", id=Text, place=Prose, pid=BigInteger, started=Text, seen_at=UtcDateTime)
+
+def _index(name: str, columns: str, *, where: str = "", unique: bool = False) -> Index:
+    only = text(where) if where else None
+    return Index(name, *columns.split(), unique=unique, sqlite_where=only, postgresql_where=only)
+
+
+schema_version = _table("schema_version", "version", version=Integer, applied_at=UtcDateTime)
+
+runs = _table("runs", "id", id=Text, place=Prose, pid=BigInteger, started=Text, seen_at=UtcDateTime)
 """Processes that run analyses; `place` is host, boot and process namespace."""
 
 analyses = _table(
-    "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, work_id=Text, digest=Text,
+    "analyses", "tenant id",
+    _index("analyses_newest", "tenant created_at id"),
+    _index("analyses_running", "run_id", where="state = 'running'"),
+    _index("analyses_by_digest", "tenant digest", where="state = 'running'"),
+    _index("analyses_by_link", "link", unique=True),
+    tenant=Identity, id=Identity, state=Text, run_id=Text, work_id=Text, digest=Text,
     created_at=UtcDateTime, query=Prose, reason=Prose, decision=Identity, report_version=Integer,
     summary=Document, tally=Document, body=Document, link=Identity,
+    optional="run_id work_id digest reason decision report_version summary tally body link",
 )  # fmt: skip
-"""`link` is the digest of the token that shows the report to whoever has it."""
+"""`link` is the SHA-256 digest of the token that opens the report without a key."""
 analysis_sources = _table(
-    "analysis_sources", tenant=Identity, analysis_id=Identity, source=Identity
+    "analysis_sources", "tenant analysis_id source", _of(analyses, "analysis_id"),
+    tenant=Identity, analysis_id=Identity, source=Identity,
+)  # fmt: skip
+items = _table(
+    "items", "tenant key", tenant=Identity, key=Identity, facts=Document, seen_at=UtcDateTime
 )
-items = _table("items", tenant=Identity, key=Identity, facts=Document, seen_at=UtcDateTime)
 verdicts = _table(
-    "verdicts", tenant=Identity, analysis_id=Identity, part=Identity, position=Integer,
-    key=Identity, shared=Document, own=Document,
+    "verdicts", "tenant analysis_id part position",
+    _of(analyses, "analysis_id"),
+    _of(items, "key", cascade=False),
+    _index("verdicts_of_item", "key tenant"),
+    tenant=Identity, analysis_id=Identity, part=Identity, position=Integer, key=Identity,
+    shared=Document, own=Document,
 )  # fmt: skip
-chunks = _table(
-    "chunks", number=BigInteger, tenant=Identity, key=Identity, comment=Identity, part=Integer,
-    source=Identity, thread=Identity, sample=Boolean, created_at=UtcDateTime, tokens=Text,
-    vector=LargeBinary,
+chunks = Table(
+    "chunks", METADATA,
+    # SQLite numbers rows by itself in a column of the type INTEGER alone
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("tenant", Identity, nullable=False),
+    Column("key", Identity, nullable=False),
+    Column("comment", Identity, nullable=False),
+    Column("part", Integer, nullable=False),
+    Column("source", Identity, nullable=False),
+    Column("thread", Identity, nullable=False),
+    Column("sample", Boolean, nullable=False),
+    Column("created_at", UtcDateTime),
+    Column("tokens", Text, nullable=False),
+    Column("vector", LargeBinary),
+    _of(items, "key"),
+    _index("chunks_of_item", "tenant key comment part", unique=True),
+    _index("chunks_of_tenant", "tenant sample number"),
+    _index("chunks_unread", "tenant", where="vector IS NULL"),
+    sqlite_autoincrement=True,
 )  # fmt: skip
-"""What the archive searches; they go with their item. `comment` is empty for the item's own text,
-`tokens` begin with a `mark`."""
+"""Entries that the archive searches. `comment` is empty for the item's own text, `tokens` begin
+with a `mark`. Their words are indexed beside them, see `migrations`."""
 
 imports = _table(
-    "imports", tenant=Identity, id=Identity, name=Prose, form=Text, digest=Identity,
+    "imports", "tenant id", tenant=Identity, id=Identity, name=Prose, form=Text, digest=Identity,
     offset=BigInteger, line=BigInteger, intake=Document, created_at=UtcDateTime,
-    finished_at=UtcDateTime,
+    finished_at=UtcDateTime, optional="finished_at",
 )  # fmt: skip
-"""Files that were brought in; `offset` and `line` are how far one is stored."""
-imported = _table("imported", tenant=Identity, import_id=Identity, key=Identity, comments=Document)
+"""Files that were imported; `offset` and `line` are how far one is stored."""
+imported = _table(
+    "imported", "tenant import_id key",
+    _of(imports, "import_id"),
+    _of(items, "key"),
+    _index("imported_of_item", "key tenant"),
+    tenant=Identity, import_id=Identity, key=Identity, comments=Document,
+)  # fmt: skip
 """Which items an import holds, and which of their comments it brought."""
 refusals = _table(
-    "refusals", tenant=Identity, import_id=Identity, number=BigInteger, line=BigInteger,
-    reason=Prose, start=Prose,
+    "refusals", "tenant import_id number", _of(imports, "import_id"),
+    tenant=Identity, import_id=Identity, number=BigInteger, line=BigInteger, reason=Prose,
+    start=Prose,
 )  # fmt: skip
 """Lines of imports that could not be read."""
 
-ledger = _table("ledger", scope=Identity, day=Date, units=BigInteger)
+ledger = _table("ledger", "scope day", scope=Identity, day=Date, units=BigInteger)
 charges = _table(
-    "charges", work_id=Text, scope=Identity, day=Date, units=BigInteger, settled=Boolean
-)
+    "charges", "work_id scope",
+    work_id=Text, scope=Identity, day=Date, units=BigInteger, settled=Boolean,
+)  # fmt: skip
 """What a piece of work has taken from the ledger, so that no process takes it again."""
-pages = _table("pages", key=Identity, text=Document, stored_at=UtcDateTime)
+pages = _table("pages", "key", key=Identity, text=Document, stored_at=UtcDateTime)
 keys = _table(
-    "keys", id=Identity, name=Prose, digest=Identity, created_at=UtcDateTime, revoked=Boolean
+    "keys", "id", UniqueConstraint("name"), UniqueConstraint("digest"),
+    id=Identity, name=Prose, digest=Identity, created_at=UtcDateTime, revoked=Boolean,
+)  # fmt: skip
+logins = _table("logins", "digest", digest=Identity, tenant=Identity, until=UtcDateTime)
+sessions = _table(
+    "sessions", "tenant id", tenant=Identity, id=Identity, text=Document, saved_at=UtcDateTime
 )
-logins = _table("logins", digest=Identity, tenant=Identity, until=UtcDateTime)
-sessions = _table("sessions", tenant=Identity, id=Identity, text=Document, saved_at=UtcDateTime)
 idempotency = _table(
-    "idempotency", tenant=Identity, key=Identity, digest=Identity, analysis_id=Identity,
-    claimed_at=UtcDateTime,
+    "idempotency", "tenant key",
+    tenant=Identity, key=Identity, digest=Identity, analysis_id=Identity, claimed_at=UtcDateTime,
 )  # fmt: skip
 feedback = _table(
-    "feedback", tenant=Identity, analysis_id=Identity, author=Identity, subject=Text,
-    target=Identity, item_key=Document, rating=Text, comment=Prose, created_at=UtcDateTime,
+    "feedback", "tenant analysis_id subject target author",
+    _of(analyses, "analysis_id"),
+    _index("feedback_on_item", "target", where="subject = 'item'"),
+    tenant=Identity, analysis_id=Identity, author=Identity, subject=Text, target=Identity,
+    item_key=Document, rating=Text, comment=Prose, created_at=UtcDateTime, optional="item_key",
 )  # fmt: skip
 """`target` is the number of a finding or the key of an item, empty for a whole report."""
 
 watches = _table(
-    "watches", tenant=Identity, id=Identity, name=Identity, body=Document, paused=Boolean,
+    "watches", "tenant id",
+    _index("watches_by_name", "tenant name", unique=True),
+    _index("watches_due", "due_at", where="NOT paused"),
+    _index("watches_by_feed", "feed", unique=True),
+    tenant=Identity, id=Identity, name=Identity, body=Document, paused=Boolean,
     created_at=UtcDateTime, due_at=UtcDateTime, began_at=UtcDateTime, claim=Text,
-    claimed_until=UtcDateTime, feed=Identity,
+    claimed_until=UtcDateTime, feed=Identity, optional="began_at claim claimed_until feed",
 )  # fmt: skip
 """`claim` is the run that a process does until `claimed_until`; then another may take it over.
-`feed` is the digest of the token that reads its feed."""
+`feed` is the SHA-256 digest of the token that reads its feed."""
 watch_runs = _table(
-    "watch_runs", tenant=Identity, watch_id=Identity, id=Identity, rule=Text, counts=Document,
-    body=Document, created_at=UtcDateTime, news=Boolean,
+    "watch_runs", "tenant watch_id id",
+    _of(watches, "watch_id"),
+    _index("watch_runs_newest", "tenant watch_id created_at"),
+    tenant=Identity, watch_id=Identity, id=Identity, rule=Text, counts=Document, body=Document,
+    created_at=UtcDateTime, news=Boolean, optional="counts",
 )  # fmt: skip
 watch_items = _table(
-    "watch_items", tenant=Identity, watch_id=Identity, key=Identity, dropped_by=Text,
-    facts=Document, seen_at=UtcDateTime,
+    "watch_items", "tenant watch_id key",
+    _of(watches, "watch_id"),
+    _index("watch_items_by_key", "key"),
+    tenant=Identity, watch_id=Identity, key=Identity, dropped_by=Text, facts=Document,
+    seen_at=UtcDateTime, optional="facts",
 )  # fmt: skip
 """What a watch has seen; `dropped_by` is the rule by which it was dropped, empty where it was kept,
 `facts` are the words by which a copy is recognised."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import text, update
 
@@ -19,9 +17,9 @@ from api.features.archive.index_words import chunked
 from api.features.archive.search import ArchiveSearch
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store
-from api.store.archive_index import mark, no_vectors
+from api.store.archive_index import mark
 from api.store.database import Database, engine_url
-from api.store.tables import chunks, items
+from api.store.tables import items
 from tests.postgres import Postgres
 from tests.store.made import ODD, counted, dropped, item, report, typed
 from tests.store.meaning import embed
@@ -350,40 +348,6 @@ async def test_item_that_gained_fields_is_found_by_them(store: SqlStore) -> None
     assert [c.body for c in facts["reddit:t3_1"].comments] == ["lid"]
 
 
-async def restored(url: str, version: int) -> None:
-    """Put a frozen database of that version there."""
-    kind = "sqlite" if url.startswith("sqlite") else "postgresql"
-    script = (VERSIONS / f"{version}.{kind}.sql").read_text("utf-8")
-    if kind == "sqlite":
-        file = sqlite3.connect(url.removeprefix("sqlite:///"))
-        file.executescript(script)
-        file.close()
-    else:
-        with psycopg.connect(url) as connection:
-            connection.execute(script.encode())
-
-
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
-@pytest.mark.parametrize("vectors", [embed, no_vectors], ids=["vectors", "words"])
-async def test_database_of_every_version_is_searched(
-    url: str, version: int, vectors: Any, nearest: bool
-) -> None:
-    """What was stored before there was an index is read up by the first search, and stays so."""
-    await restored(url, version)
-    store = await open_store(url, vectors)
-
-    first = await search(store, "小米", tenant="a")
-    second = await search(store, "小米", tenant="a")
-
-    assert first == second
-    assert by_words(first) == ["t3_1", "t3_1/1"]
-    if vectors is embed and nearest:
-        assert set(by_vector(first)) >= {"t3_1", "t3_1/1"}
-    assert await store.delete("a", "r1")
-    assert not (await search(store, "小米", tenant="a")).matches
-    await store.aclose()
-
-
 async def test_vectors_that_are_missing_come_later(url: str, nearest: bool) -> None:
     """Stored where there were none, found by meaning as soon as there are, and by words always."""
     bare = await open_store(url)
@@ -471,7 +435,7 @@ async def test_odd_items_are_stored_found_shown_and_forgotten(store: SqlStore, u
     assert await counted(url, "items", "chunks") == [0, 0]
 
 
-async def test_odd_item_of_an_older_database_is_read_up(url: str) -> None:
+async def test_odd_item_without_vectors_is_indexed_again(url: str) -> None:
     """One with a key that only its digest stands for, and one that is damaged, which goes."""
     store = await open_store(url)
     key = f"items:{'x' * 3000}"
@@ -480,7 +444,6 @@ async def test_odd_item_of_an_older_database_is_read_up(url: str) -> None:
     async with database.writing() as connection:
         same = items.c.key == "items:broken"
         await connection.execute(update(items).where(same).values(facts="no facts"))
-        await connection.execute(update(chunks).values(tokens=""))
     await database.aclose()
     await store.aclose()
 

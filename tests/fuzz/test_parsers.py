@@ -38,7 +38,7 @@ from api.sources.item_fields import moment, number, pseudonym, whole
 from api.sources.item_fields import record as record_of
 from api.sources.own_items import read_items
 from api.sources.paging import page_of
-from api.store.migrations import TODAY, Unreadable
+from api.store.migrations import READER, Unreadable
 from tests.fuzz import foreign
 from tests.sources.keyless_emulators import hit, posted, remark, results, talk, topic
 
@@ -163,9 +163,9 @@ ENTRIES = (
         read_items, (UsageError,),
     ),
     Entry("own bytes", st.binary(), read_items, (UsageError,)),
-    Entry("a kept report", reports(2), TODAY.report, (Unreadable,)),
-    Entry("a kept report of version 1", reports(1), TODAY.report, (Unreadable,)),
-    Entry("a kept report's summary", reports(1), TODAY.summary, (Unreadable,)),
+    Entry("a kept report", reports(3), READER.report, (Unreadable,)),
+    Entry("a kept report of version 1", reports(1), READER.report, (Unreadable,)),
+    Entry("a kept report's summary", reports(3), READER.summary, (Unreadable,)),
     Entry("a model's booleans", answers, lambda text: booleans(text, 1), (ModelError,)),
     Entry("a model's list", answers, lambda text: entries(text, "grades"), (ModelError,)),
     Entry("a model's object", answers, record, (ModelError,)),

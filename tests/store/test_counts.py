@@ -47,25 +47,19 @@ def judged(id_: str, day: int = 27) -> dict[str, object]:
     return report(id_, item("reddit:t3_1"), out=out, sources=asked, created_at=made)
 
 
-async def test_a_report_is_counted_as_it_was_when_it_ended(
-    store: SqlStore, database_url: str
-) -> None:
-    """The same from what was counted then and from the report; a deleted item changes nothing."""
+async def test_a_report_is_counted_as_it_was_when_it_ended(store: SqlStore) -> None:
+    """A deleted item changes nothing."""
     saved = typed(judged("r1"))
     await store.finish("a", saved)
 
     (first,) = await counts(store)
     await store.forget(["reddit:t3_1", "reddit:t3_2"])
     (after,) = await counts(store)
-    await damage(database_url, "UPDATE analyses SET tally = NULL")
-    (older,) = await counts(store)
 
     assert first.tally == Tally.of(saved)
     assert (first.id, first.state) == ("r1", "done")
     assert (first.tally.judged, first.tally.relevant, first.tally.cited) == (3, 1, 1)
     assert after == first
-    assert older.tally is not None
-    assert (older.tally.judged, older.tally.relevant, older.tally.cited) == (3, 1, 0)
 
 
 async def test_every_state_is_handed_over_newest_first(store: SqlStore) -> None:
@@ -101,12 +95,10 @@ async def test_many_are_cut_and_that_is_known(store: SqlStore) -> None:
 
 @pytest.mark.parametrize("tally", ["{", "[]", "7", '{"decision":"maybe"}'])
 async def test_a_damaged_row_hides_no_other(store: SqlStore, database_url: str, tally: str) -> None:
-    """It counts as failed when neither its tally nor its report can be read."""
+    """It counts as failed when its tally cannot be read."""
     for id_ in ("r1", "r2"):
         await store.finish("a", typed(judged(id_)))
-    await damage(
-        database_url, f"UPDATE analyses SET tally = '{tally}', body = '{tally}' WHERE id = 'r1'"
-    )
+    await damage(database_url, f"UPDATE analyses SET tally = '{tally}' WHERE id = 'r1'")
 
     listed = {entry.id: entry for entry in await counts(store)}
 

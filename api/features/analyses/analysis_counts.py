@@ -7,7 +7,7 @@ and means over many are in `summing`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 from pydantic import ConfigDict
 
@@ -93,21 +93,6 @@ class Tally(Published):
             items=len(report.items),
             cited=report.cited,
         )
-
-    @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Self:
-        """Of the JSON of a report that was stored before anybody counted.
-
-        Numbers stand there where lists of items were, so that what was unfit is not known.
-
-        Raises:
-            ValueError: it is none.
-        """
-        try:
-            cited = {key for finding in document["findings"] for key in finding["cites"]}
-        except (LookupError, TypeError):
-            raise ValueError("its findings are none") from None
-        return cls.model_validate({**document, "cited": len(cited)})
 
     @property
     def judged(self) -> int:

@@ -375,20 +375,6 @@ def by_period(unit: Unit, days: Mapping[date, int]) -> tuple[Period, ...]:
     return periods(unit, counts)
 
 
-def filled(timeline: Timeline) -> Timeline:
-    """A timeline that lacks its empty periods, with them; by year when it spans as much.
-
-    Counted by week, one item without a real date (`0001-01-01`) would make 100,000 weeks.
-    """
-    starts = [point.start for point in timeline.points]
-    spans_years = bool(starts) and _unit(min(starts), max(starts)) == "year"
-    unit: Unit = "year" if spans_years else timeline.unit
-    counts = Counter[date]()
-    for point in timeline.points:
-        counts[point.start] += point.count
-    return timeline.model_copy(update={"unit": unit, "points": by_period(unit, counts)})
-
-
 def _aspects(kept: Sequence[Assessed]) -> tuple[AspectCount, ...]:
     """By aspect, most often named first: the items that name it, each once, best ranked first."""
     named: dict[str, dict[str, Assessed]] = {}

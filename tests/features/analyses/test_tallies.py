@@ -76,10 +76,7 @@ def test_a_report_counts_the_same_here_and_stored() -> None:
     counted = Tally.of(typed(whole))
     opened = Tally.of(typed(whole | {"sources": {**sources, "amazon": source() | OPEN}}))
 
-    for again in (
-        Tally.model_validate(counted.model_dump(mode="json")), Tally.read(whole | {"items": 2})
-    ):  # fmt: skip
-        assert (again.judged, again.relevant, again.items, again.cited) == (5, 2, 2, 2)
+    assert Tally.model_validate(counted.model_dump(mode="json")) == counted
     assert (counted.judged, counted.relevant, counted.items, counted.cited) == (5, 2, 2, 2)
     assert (counted.degraded, opened.degraded) == (False, True)
 
@@ -91,12 +88,3 @@ def test_a_price_is_that_of_asking() -> None:
     assert Tally.of(typed(report("r1", **paid))).price == 0.5
     assert Tally.of(typed(report("r1"))).price is None
     assert Tally.of(typed(report("r1", sources={}, **paid))).price is None
-
-
-@pytest.mark.parametrize(
-    "odd", [{}, {"findings": []}, {"findings": 3}, {"findings": [{}]}, {"findings": [3]}]
-)
-def test_what_is_no_report_is_not_counted(odd: dict[str, Any]) -> None:
-    """A damaged row is told apart from a report without findings."""
-    with pytest.raises(ValueError, match=r"findings|validation error"):
-        Tally.read(odd)

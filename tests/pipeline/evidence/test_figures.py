@@ -17,11 +17,8 @@ from hypothesis import strategies as st
 from api.core.domain import Assessed, Gathered, Grade, Item, Outcome, Verdict
 from api.pipeline.evidence.figures import (
     Figures,
-    Period,
-    Timeline,
     Unit,
     figures,
-    filled,
     periods,
     wilson,
 )
@@ -321,35 +318,3 @@ def test_counts_equal_items_in_any_order(kept: list[Assessed], random: Any) -> N
     for aspect in found["aspects"]:
         assert aspect["count"] == len(set(aspect["cites"]))
         assert aspect["positive"] + aspect["negative"] <= aspect["count"]
-
-
-def by_week(*points: tuple[date, int]) -> Timeline:
-    """A timeline that has its counted weeks alone."""
-    weeks = tuple(Period(start=start, count=count) for start, count in points)
-    return Timeline(unit="week", points=weeks, undated=2)
-
-
-@pytest.mark.parametrize(
-    ("first", "unit", "counts"),
-    [
-        (date(2026, 6, 1), "week", [1, 0, 3]),
-        (date(1, 1, 1), "year", [1, *[0] * 2024, 3]),
-    ],
-)
-def test_empty_periods_are_filled_in_by_what_the_span_allows(
-    first: date, unit: Unit, counts: list[int]
-) -> None:
-    """
-    Weeks stay weeks; those of two thousand years become years, not 100,000 weeks.
-    """
-    timeline = filled(by_week((first, 1), (date(2026, 6, 15), 3)))
-
-    assert (timeline.unit, timeline.undated) == (unit, 2)
-    assert [point.count for point in timeline.points] == counts
-
-
-def test_a_timeline_of_nothing_stays_empty() -> None:
-    """
-    Without a dated item there is no first period.
-    """
-    assert filled(by_week()) == by_week()
