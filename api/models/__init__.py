@@ -1,4 +1,4 @@
-"""Judges of items and texts, and what all that ask models share."""
+"""Calls of language models, the judge on this machine, and the limit on concurrent calls."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import asyncio
 from api.models.dialects import Dialects
 
 GRADED_AT_ONCE = 10
-"""Items in one call that grades."""
+"""Most items in one call of the grader."""
 
 
 class ModelCallLimiter:
-    """What every model client of a process shares: its lines, and what servers speak."""
+    """What all model clients of a process share: the slots for calls, and the known dialects."""
 
     def __init__(self, size: int = 8, dialects: Dialects | None = None) -> None:
-        """At most `size` model calls are under way at once, in every event loop that uses it."""
+        """At most `size` calls run at once in each event loop."""
         self.dialects = dialects or Dialects()
         self._size = size
         self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
@@ -23,7 +23,7 @@ class ModelCallLimiter:
         """The semaphore of the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._slots:
-            for dead in [known for known in self._slots if known.is_closed()]:
-                del self._slots[dead]
+            for closed in [other for other in self._slots if other.is_closed()]:
+                del self._slots[closed]
             self._slots[loop] = asyncio.Semaphore(self._size)
         return self._slots[loop]

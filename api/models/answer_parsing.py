@@ -1,8 +1,7 @@
-"""Reading what a model server answers: the text and its cost, and the JSON in a text.
+"""Parsing of what a model server answers: the text and its cost, and the JSON in the text.
 
-Reading is lenient about a text's wrapping, strict about its content. Servers without structured
-output wrap their answer in fences, prose or `<think>` blocks. Those are taken off; what is left
-must be one unmistakable value, since a guess would drop items silently.
+Parsing is lenient about what surrounds the JSON (code fences, prose, `<think>` blocks of servers
+without structured output) and strict about the JSON: a guess would drop items silently.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from api.core.model_cost import cost_on_failure
 from api.errors import ModelError
 
 STAND_IN = "sample stand-in"
-"""What is asked for, and named as who answered, where the sandbox stands in for a model."""
+"""Model name in requests and results where the sandbox stands in for a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The text of a complete answer, what it cost and the model that gave it."""
+    """A complete answer, what it cost and the model that gave it."""
 
     text: str
     usage: Usage
@@ -39,7 +38,7 @@ class _Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """What it says; of a list of parts those that are text, not thoughts or pictures."""
+        """The content; of a list of parts those that are text, not reasoning or images."""
         if not isinstance(self.content, list):
             return (self.content or "").strip()
         parts = (part for part in self.content if isinstance(part, dict))
@@ -52,34 +51,34 @@ class _Choice(BaseModel):
     message: _Message
 
 
-class _Body(BaseModel):
+class _ChatCompletion(BaseModel):
     choices: list[_Choice]
     model: str | None = None
 
 
-# What nobody can count in one answer; a larger number is no count.
-_MOST_TOKENS = 10**12
+# A server that counts more tokens in one answer does not count tokens.
+_MAX_TOKENS = 10**12
 
 
-class _Details(BaseModel):
+class _PromptDetails(BaseModel):
     cached_tokens: int | None = Field(default=None, ge=0)
 
 
 class Tokens(BaseModel):
-    """What the server counted."""
+    """Token counts of one answer, by the server."""
 
-    prompt_tokens: int = Field(ge=0, le=_MOST_TOKENS)
-    completion_tokens: int = Field(ge=0, le=_MOST_TOKENS)
-    prompt_tokens_details: _Details | None = None
+    prompt_tokens: int = Field(ge=0, le=_MAX_TOKENS)
+    completion_tokens: int = Field(ge=0, le=_MAX_TOKENS)
+    prompt_tokens_details: _PromptDetails | None = None
 
     @property
     def cached(self) -> int:
         """Prompt tokens that came from the server's cache."""
-        cached = (self.prompt_tokens_details or _Details()).cached_tokens or 0
+        cached = (self.prompt_tokens_details or _PromptDetails()).cached_tokens or 0
         return min(cached, self.prompt_tokens)
 
 
-class _Counted(BaseModel):
+class _UsageReport(BaseModel):
     model: str | None = None
     usage: Tokens
 
@@ -91,10 +90,10 @@ Price = Callable[[Tokens, str], float | None]
 def read_completion(
     body: bytes, requested: str, price: Price, earlier: Sequence[bytes] = ()
 ) -> Completion:
-    """The answer in a response to model `requested`; how it ended comes before what it says.
+    """The answer in a response to model `requested`; its finish reason is checked before its text.
 
-    Answers before it that said nothing (`earlier`) count as well. Without a sound count of tokens
-    the cost is unknown.
+    The bodies of `earlier` empty answers count towards the cost, which is unknown without valid
+    token counts.
 
     Raises:
         ModelError: `truncated`, `filtered`, `refused` or `malformed`, with what that cost.
@@ -102,7 +101,7 @@ def read_completion(
     usage = sum((_usage(wasted, requested, price) for wasted in earlier), Usage())
     with cost_on_failure(usage):
         try:
-            completion = _Body.model_validate_json(body)
+            completion = _ChatCompletion.model_validate_json(body)
         except ValidationError:
             detail = "not a chat completion; check `OPENAI_BASE_URL`"
             raise ModelError("malformed", detail) from None
@@ -123,9 +122,8 @@ def read_completion(
 
 
 def _usage(body: bytes, requested: str, price: Price) -> Usage:
-    """What one answer used, by the server's own count."""
     try:
-        counted = _Counted.model_validate_json(body)
+        counted = _UsageReport.model_validate_json(body)
     except ValidationError:
         return Usage(usd=None, requests=1)
     tokens = counted.usage
@@ -133,18 +131,18 @@ def _usage(body: bytes, requested: str, price: Price) -> Usage:
     return Usage(tokens.prompt_tokens, tokens.completion_tokens, usd, 1)
 
 
-# a reasoning model's thoughts, `<think>...</think>`, or all that follows one that never ends
-_THOUGHTS = re.compile(r"<think(?:ing)?\b[^<>]*>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
-# an end alone, where the server's template wrote the start: `The user wants ... </think> {...}`
-_THOUGHTS_END = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
-# both lines around a fenced block: "```json" and "```"
-_MARK = re.compile(r"```[\w-]*")
+# reasoning before the answer, `<think>...</think>`; without its end tag all that follows
+_REASONING = re.compile(r"<think(?:ing)?\b[^<>]*>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+# an end tag alone, where the chat template held the start: `The user wants ... </think> {...}`
+_REASONING_END = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
+# both lines around a code block: "```json" and "```"
+_CODE_FENCE = re.compile(r"```[\w-]*")
 
 
 def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
     """Exactly `count` booleans: `{key: [...]}` or the only array in the text.
 
-    They may be wrapped once more: `[[true, false]]`, or each by itself, `[[true], [false]]`.
+    One more level of nesting is accepted: `[[true, false]]` and `[[true], [false]]`.
 
     Raises:
         ModelError: `malformed` without exactly one array of nothing but booleans, `count_mismatch`.
@@ -190,13 +188,13 @@ def record(text: str) -> dict[str, Any]:
 
 
 def unwrapped(text: str) -> str:
-    """The text without thoughts and fence marks; a thought that never ends takes all after it."""
-    text = _THOUGHTS_END.sub("", _THOUGHTS.sub("", text))
-    return _MARK.sub("", text).strip()
+    """The text without reasoning and code fences; unclosed reasoning takes all that follows."""
+    text = _REASONING_END.sub("", _REASONING.sub("", text))
+    return _CODE_FENCE.sub("", text).strip()
 
 
 def _document(text: str) -> Any:
-    """The one JSON object or list in the text, prose around it allowed."""
+    """The one JSON object or list in the text; prose around it is dropped."""
     if isinstance(value := _loaded(text), dict | list):
         return value
     text = unwrapped(text)
@@ -206,7 +204,6 @@ def _document(text: str) -> Any:
 
 
 def _loaded(text: str) -> Any:
-    """The text as JSON; None when it is not."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

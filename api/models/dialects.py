@@ -1,8 +1,8 @@
-"""Dialects of Chat Completions: what a server's model does not take, and how it is asked instead.
+"""Dialects of Chat Completions: request features that a server's model refuses, and replacements.
 
-A refusal that one of `ADAPTATIONS` answers is followed by the same request, changed. What helped is
-remembered for that server and model, so that it is refused once in a process. Pure: requests and
-answers are JSON here, so whoever asks, the report writer included, is understood.
+A refusal that matches one of `ADAPTATIONS` is followed by the same request, changed. What helped is
+remembered for that server and model, so a process is refused once. Pure: requests and answers are
+JSON, so this serves the report writer's library as well as our own calls.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-ROOM, MOST_ROOM = 8, 16_384
-"""How many times more tokens a model gets that thought for all it had, and how many at most."""
+# A model that spent all its tokens on reasoning gets this many times more, and this many at most.
+_MORE, _MAX_TOKENS = 8, 16_384
 Body = Mapping[str, Any]
 
 
@@ -23,55 +23,55 @@ class Adaptation:
     """One change of a request."""
 
     name: str
-    """What `doctor` calls it: the request is sent `without temperature`."""
+    """As `doctor` shows it: asked `without temperature`."""
     pattern: re.Pattern[str]
-    """Found in a refusal that this change answers."""
+    """Matches refusals that this change may answer."""
     change: Callable[[Body], Body]
-    """The request as it is sent instead; the same where there is nothing to change."""
+    """Returns the request to send instead; the same where there is nothing to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What one server's model was found to want."""
+    """The adaptations that one server's model needs."""
 
     adaptations: tuple[Adaptation, ...] = ()
 
-    def spoken(self, body: Body) -> Body:
-        """The request as this model takes it."""
+    def adapted(self, body: Body) -> Body:
+        """The request with all adaptations."""
         for adaptation in self.adaptations:
             body = adaptation.change(body)
         return body
 
-    def after(self, body: Body, status: int, answer: bytes) -> Dialect | None:
-        """The dialect to ask `body` in next, when the answer wants that; None when it stands."""
-        spoken = self.spoken(body)
+    def next_for(self, body: Body, status: int, answer: bytes) -> Dialect | None:
+        """This dialect with one more adaptation to retry `body` with; None: the answer stands."""
+        sent = self.adapted(body)
         if status == 200:
-            wanted = [_ROOMY] if thought_only(answer) else []
+            candidates = [_MORE_TOKENS] if _only_reasoned(answer) else []
         else:
-            wanted = _answering(status, answer.decode("utf-8", "replace"))
-        for adaptation in wanted:
-            if adaptation not in self.adaptations and adaptation.change(spoken) != spoken:
+            candidates = _matching(status, answer.decode("utf-8", "replace"))
+        for adaptation in candidates:
+            if adaptation not in self.adaptations and adaptation.change(sent) != sent:
                 return Dialect((*self.adaptations, adaptation))
         return None
 
 
 @dataclass(slots=True)
 class Dialects:
-    """What is known by server and model; one for all clients of a process."""
+    """Dialects by server and model; one object for all clients of a process."""
 
     _known: dict[tuple[str, str], Dialect] = field(default_factory=dict)
 
     def of(self, server: str, model: object) -> Dialect:
-        """The dialect that helped last."""
+        """The dialect that worked last."""
         return self._known.get((server, str(model)), Dialect())
 
     def learn(self, server: str, model: object, dialect: Dialect) -> None:
-        """Remember what helped."""
+        """Remember a dialect that worked."""
         self._known[server, str(model)] = dialect
 
 
 def status_of(answer: bytes) -> int | None:
-    """The status that an error in a 200 means; None when the answer is none.
+    """The status that an error in a 200 response means; None without an error.
 
     Gateways answer `{"error": {"code": 402, "message": ...}}`, whole or inside a choice.
     """
@@ -87,12 +87,12 @@ def status_of(answer: bytes) -> int | None:
     code = error.get("code") if isinstance(error, dict) else None
     if re.fullmatch(r"[45]\d\d", str(code)):
         return int(str(code))
-    words = json.dumps(error)
-    return next((status for pattern, status in _STATUSES if pattern.search(words)), 502)
+    text = json.dumps(error)
+    return next((status for pattern, status in _STATUSES if pattern.search(text)), 502)
 
 
-def thought_only(answer: bytes) -> bool:
-    """Whether the output budget ended before the model said anything."""
+def _only_reasoned(answer: bytes) -> bool:
+    """Whether the token limit ended the answer before its first visible character."""
     try:
         choice = object_of(answer)["choices"][0]
         cut = choice["finish_reason"] in {"length", "max_tokens"}
@@ -103,7 +103,7 @@ def thought_only(answer: bytes) -> bool:
 
 
 def object_of(answer: bytes) -> dict[str, Any]:
-    """The JSON object that a body is; an empty one when it is something else."""
+    """The body as a JSON object; an empty one when it is something else."""
     try:
         value = json.loads(answer)
     except (ValueError, RecursionError):
@@ -111,13 +111,13 @@ def object_of(answer: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _answering(status: int, refusal: str) -> list[Adaptation]:
-    """Adaptations that a refusal may want, the most likely first."""
-    if status not in _REFUSED or _UNRELATED.search(refusal):
+def _matching(status: int, refusal: str) -> list[Adaptation]:
+    """Adaptations that a refusal may call for, the most likely first."""
+    if status not in _REFUSING or _UNRELATED.search(refusal):
         return []
-    named = [known for known in ADAPTATIONS if known.pattern.search(refusal)]
-    # a schema is refused in any words: after what is named, it is made easier step by step
-    return [*named, *(_EASIER if status in _UNSOUND else [])]
+    named = [adaptation for adaptation in ADAPTATIONS if adaptation.pattern.search(refusal)]
+    # servers refuse a schema in any words, so after what is named it is relaxed step by step
+    return [*named, *(_RELAXED_SCHEMA if status in _INVALID else [])]
 
 
 def _without(*names: str) -> Callable[[Body], Body]:
@@ -129,7 +129,7 @@ def _renamed(old: str, new: str) -> Callable[[Body], Body]:
 
 
 def _pruned(*names: str) -> Callable[[Body], Body]:
-    """Takes keywords out of every schema in the request; a property of that name stays."""
+    """Removes keywords from every schema in the request, but not properties of that name."""
 
     def pruned(value: Any) -> Any:
         if isinstance(value, list):
@@ -146,53 +146,49 @@ def _pruned(*names: str) -> Callable[[Body], Body]:
     return lambda body: {n: pruned(value) if n in shapes else value for n, value in body.items()}
 
 
-def _roomy(body: Body) -> Body:
-    budgets = {"max_completion_tokens", "max_tokens"} & body.keys()
-    wide = {name: max(body[name], min(ROOM * body[name], MOST_ROOM)) for name in budgets}
-    return {**body, **wide}
+def _more_tokens(body: Body) -> Body:
+    limits = {"max_completion_tokens", "max_tokens"} & body.keys()
+    wider = {name: max(body[name], min(_MORE * body[name], _MAX_TOKENS)) for name in limits}
+    return {**body, **wider}
 
 
 # `Failed to compile grammar`, `'response_format' of type 'json_schema' is not supported`
 _SHAPE = re.compile(r"response_format|schema|grammar|structured|(min|max)(Items|Length)", re.I)
 _UNLIMITED = Adaptation(
-    "without limits on lists and texts",
-    _SHAPE,
+    "without limits on lists and texts", _SHAPE,
     _pruned("minItems", "maxItems", "uniqueItems", "minLength", "maxLength"),
-)
+)  # fmt: skip
 _SCHEMALESS = Adaptation("without a schema", _SHAPE, _without("response_format"))
-_ROOMY = Adaptation("with room for reasoning", re.compile(r"(?!)"), _roomy)  # no refusal wants it
+# its pattern matches nothing, since no refusal calls for it
+_MORE_TOKENS = Adaptation("with room for reasoning", re.compile(r"(?!)"), _more_tokens)
 ADAPTATIONS = (
     Adaptation("without `temperature`", re.compile("temperature"), _without("temperature")),
     Adaptation(
-        "with `max_tokens`",
-        re.compile("max_completion_tokens"),
+        "with `max_tokens`", re.compile("max_completion_tokens"),
         _renamed("max_completion_tokens", "max_tokens"),
     ),
     Adaptation(
-        "with `max_completion_tokens`",
-        re.compile("max_tokens"),
+        "with `max_completion_tokens`", re.compile("max_tokens"),
         _renamed("max_tokens", "max_completion_tokens"),
     ),
     Adaptation(
-        "without `reasoning_effort`",
-        re.compile("reasoning|effort"),
-        _without("reasoning_effort"),
+        "without `reasoning_effort`", re.compile("reasoning|effort"), _without("reasoning_effort")
     ),
     Adaptation("without `strict`", re.compile(r"\bstrict\b"), _pruned("strict")),
     _UNLIMITED,
     _SCHEMALESS,
-)
-"""Of several that a refusal names, the first that changes the request."""
-_EASIER = (_UNLIMITED, _SCHEMALESS)
-_UNSOUND = frozenset({400, 422})
-# Statuses of servers that do not take a request as it is; two of them only in plain words.
-_REFUSED = _UNSOUND | {500, 501}
-# a refusal that no other form of the request would change: `maximum context length is 8192 tokens`
+)  # fmt: skip
+"""In the order in which they are tried when a refusal matches several."""
+_RELAXED_SCHEMA = (_UNLIMITED, _SCHEMALESS)
+_INVALID = frozenset({400, 422})
+# some servers refuse a feature with 500 or 501, which counts only if the refusal names the feature
+_REFUSING = _INVALID | {500, 501}
+# refusals that no change of the request answers: `maximum context length is 8192 tokens`
 _UNRELATED = re.compile(
     r"context.?(length|window)|content.?(filter|policy|management)|model_not_found|quota|billing",
     re.I,
 )
-# Words of an error without a status, the plainest first; any other is the server's own trouble.
+# Words of an error without a status, the least ambiguous first; others are the server's failure.
 _STATUSES = (
     (re.compile(r"insufficient|quota|billing|credit|balance|payment", re.I), 402),
     (re.compile(r"rate.?limit|too many", re.I), 429),

@@ -1,7 +1,7 @@
-"""The model server: one question in, one text and its cost out; the only importer of openai.
+"""The client of an OpenAI-compatible server; the only importer of openai.
 
-Everything that can go wrong leaves as a `ModelError` with a reason code. Retries, waiting, dialects
-and the limit on calls under way sit in the HTTP client, so the report writer's calls obey them too.
+Every failure leaves as a `ModelError` with a reason code. Retries, dialects and the limit on
+concurrent calls are in the HTTP client, so the report writer's calls obey them too.
 """
 
 from __future__ import annotations
@@ -41,37 +41,36 @@ from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
-# Of a response: bodies of answers before it that said nothing and are paid for.
+# extension of a response: bodies of earlier empty answers, which are paid for
 _EARLIER = "listenpost.earlier"
-_DROPPED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
+_DISCONNECTED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One chat completion that must answer in JSON."""
+    """One chat completion with a JSON answer."""
 
     name: str
-    """Name of the schema on the wire."""
+    """Name of the schema as sent."""
     schema: Mapping[str, Any]
     system: str
     user: str
     max_tokens: int
     model: str
     seconds: float
-    """Deadline in real time, retries included; it begins when a slot is free."""
+    """Deadline for the answer, retries included; counts from when a slot is free."""
 
 
 class ModelClient:
-    """Asks one OpenAI-compatible server; belongs to one event loop."""
+    """Asks one server; belongs to one event loop. A missing key shows at the first call."""
 
     def __init__(self, settings: ModelSettings, limiter: ModelCallLimiter | None = None) -> None:
-        """Opens nothing; a missing key shows when something is asked."""
         self._settings = settings
         self._limiter = limiter or ModelCallLimiter(settings.model_concurrency)
 
     @cached_property
     def openai(self) -> AsyncOpenAI:
-        """The library's client, for building on; its calls obey limit and retry too.
+        """The library's client for other libraries; its calls obey limit and retry too.
 
         Raises:
             ModelError: `no_key`, `unauthorized` for a key that no header can carry, `unreachable`
@@ -92,7 +91,7 @@ class ModelClient:
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
         trust_env = not points_here(url)
         with construction_failures_as(partial(ModelError, "unreachable")):
-            http = _PatientHttp(
+            http = _RetryingClient(
                 self._limiter,
                 url,
                 timeout=timeout,
@@ -111,11 +110,11 @@ class ModelClient:
             )
 
     async def ask(self, request: Request) -> Completion:
-        """One completion at temperature 0, in the dialect that the server takes.
+        """One completion at temperature 0, in the server's dialect.
 
         Raises:
-            ModelError: no complete answer within the deadline; `reason` says why. As
-                `UnusableAnswer` it says what the answer cost.
+            ModelError: no complete answer within the deadline; `reason` says why, and an
+                `UnusableAnswer` what it cost.
         """
         seconds, effort = request.seconds, self._settings.reasoning_effort
         schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
@@ -141,21 +140,21 @@ class ModelClient:
         return read_completion(raw.content, request.model, price, earlier)
 
     def adaptations(self, model: str) -> list[str]:
-        """What this model was found to want, as `doctor` names it."""
-        known = self._limiter.dialects.of(self._settings.openai_base_url, model)
-        return [adaptation.name for adaptation in known.adaptations]
+        """Names of the adaptations that this model needs, as `doctor` shows them."""
+        dialect = self._limiter.dialects.of(self._settings.openai_base_url, model)
+        return [adaptation.name for adaptation in dialect.adaptations]
 
     async def aclose(self) -> None:
-        """Close the connections; the client is not used again."""
+        """Close the connections for good."""
         if "openai" in self.__dict__:
             await self.openai.close()
 
 
-class _PatientHttp(httpx2.AsyncClient):
+class _RetryingClient(httpx2.AsyncClient):
     """Sends a request when a slot is free, in the server's dialect, and retries once.
 
-    The slot is held until the answer is there, or its stream ends. Waiting for it is no fault of
-    the server's: the seconds of a request (its read timeout) begin with the slot.
+    The slot is held until the answer is read, or its stream ends. The seconds of a request (its
+    read timeout) begin with the slot, since waiting for one is not the server's fault.
     """
 
     def __init__(self, limiter: ModelCallLimiter, server: str, **options: Any) -> None:
@@ -165,7 +164,7 @@ class _PatientHttp(httpx2.AsyncClient):
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
-        """The answer; one that refuses a feature, or that went by in thought, is asked anew."""
+        """The answer; after a refused feature, or reasoning alone, that of a changed request."""
         slots = self._limiter.slots()
         await slots.acquire()
         with ExitStack() as held:
@@ -174,34 +173,33 @@ class _PatientHttp(httpx2.AsyncClient):
             try:
                 async with asyncio.timeout(seconds) as deadline:
                     until = deadline.when() or math.inf
-                    response = await self._understood(request, stream, options, until)
+                    response = await self._in_dialect(request, stream, options, until)
             except TimeoutError:
                 raise httpx2.ReadTimeout("no whole answer in time", request=request) from None
             if not response.is_closed:
-                response.stream = _Held(response.stream, held.pop_all().close)
+                response.stream = _SlotStream(response.stream, held.pop_all().close)
             return response
 
-    async def _understood(
+    async def _in_dialect(
         self, request: httpx2.Request, stream: bool, options: Mapping[str, Any], until: float
     ) -> httpx2.Response:
-        """Ask in the dialect that is known, and in the next as long as an answer wants that."""
         body = json.loads(request.content) if request.content else {}
         dialects, model = self._limiter.dialects, body.get("model")
         known = dialect = dialects.of(self._server, model)
         earlier: list[bytes] = []
         while True:
             adapted = request
-            if (spoken := dialect.spoken(body)) != body:
-                kept = {n: v for n, v in request.headers.items() if n != "content-length"}
+            if (changed := dialect.adapted(body)) != body:
+                headers = {n: v for n, v in request.headers.items() if n != "content-length"}
                 adapted = httpx2.Request(
                     request.method, request.url,
-                    headers=kept, json=spoken, extensions=request.extensions,
+                    headers=headers, json=changed, extensions=request.extensions,
                 )  # fmt: skip
-            response = await self._patient(adapted, stream, options, until)
+            response = await self._retried(adapted, stream, options, until)
             response.extensions[_EARLIER] = earlier
             if not response.is_closed:  # a stream that has begun
                 break
-            further = dialect.after(body, response.status_code, response.content)
+            further = dialect.next_for(body, response.status_code, response.content)
             if further is None:
                 break
             if response.is_success:
@@ -211,14 +209,14 @@ class _PatientHttp(httpx2.AsyncClient):
             dialects.learn(self._server, model, dialect)
         return response
 
-    async def _patient(
+    async def _retried(
         self, request: httpx2.Request, stream: bool, options: Mapping[str, Any], until: float
     ) -> httpx2.Response:
         """The answer; once more after a dropped connection, 408, 409, 429 or 5xx, if that fits."""
         now = asyncio.get_running_loop().time
         try:
             response = await self._once(request, stream, options)
-        except _DROPPED:
+        except _DISCONNECTED:
             pause = _PAUSE_SECONDS
             if now() + pause >= until:
                 raise
@@ -243,13 +241,13 @@ class _PatientHttp(httpx2.AsyncClient):
                 response._content = await read_all_async(chunks)
         except (TooLarge, httpx2.DecodingError) as error:
             what = TOO_LARGE if isinstance(error, TooLarge) else "the answer cannot be decoded"
-            raise _NotTaken("malformed", what, request) from None
+            raise _UnusableResponse("malformed", what, request) from None
         finally:
             await response.aclose()
         if response.is_success and (meant := status_of(response.content)):
             response.status_code = meant
         if response.is_success and not object_of(response.content):
-            raise _NotTaken("malformed", "the answer is no JSON object", request)
+            raise _UnusableResponse("malformed", "the answer is no JSON object", request)
         return response
 
     async def _follow(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
@@ -261,33 +259,32 @@ class _PatientHttp(httpx2.AsyncClient):
                 return response
             await response.aclose()
             if not same_server(str(request.url), str(following.url)):
-                raise _NotTaken("unreachable", "it redirects to another host", request)
+                raise _UnusableResponse("unreachable", "it redirects to another host", request)
             request = following
-        raise _NotTaken("unreachable", f"it redirects more than {REDIRECTS} times", request)
+        raise _UnusableResponse("unreachable", f"it redirects more than {REDIRECTS} times", request)
 
     async def _connected(self, request: httpx2.Request, options: Any) -> httpx2.Response:
-        """The beginning of the answer; while kept connections turn out dead, over the next one."""
+        """The answer's head; a kept connection that turns out dead is replaced by the next."""
         options = {**options, "stream": True, "follow_redirects": False}
         while True:
             request.extensions = {**request.extensions, "trace": (connecting := Connecting())}
             try:
                 return await super().send(request, **options)
-            except _DROPPED:
+            except _DISCONNECTED:
                 if connecting.fresh:
                     raise
 
 
-class _NotTaken(httpx2.RequestError):
-    """An answer that cannot be taken, or a redirect; `meaning` says so through any library."""
+class _UnusableResponse(httpx2.RequestError):
+    """An answer that cannot be read, or a redirect; libraries pass it on with our `meaning`."""
 
     def __init__(self, reason: str, detail: str, request: httpx2.Request) -> None:
-        """`reason` as in `ModelError`; `detail` in our words."""
         super().__init__(detail, request=request)
         self.meaning = ModelError(reason, f"{detail}; check `OPENAI_BASE_URL`")
 
 
-class _Held(httpx2.AsyncByteStream):
-    """A streamed body that gives its slot back when it has ended or is closed."""
+class _SlotStream(httpx2.AsyncByteStream):
+    """A streamed body that calls `free` once it has ended or is closed."""
 
     def __init__(self, body: Any, free: Callable[[], None]) -> None:
         self._body, self._free = body, free
@@ -303,7 +300,7 @@ class _Held(httpx2.AsyncByteStream):
 
 
 def _pause(response: httpx2.Response) -> float:
-    """Seconds until the request may be sent again; infinite when that makes no sense."""
+    """Seconds until the request may be sent again; infinite: a retry would not help."""
     status, headers = response.status_code, response.headers
     if status < 500 and status not in {408, 409, 429}:
         return math.inf
@@ -316,7 +313,7 @@ def _pause(response: httpx2.Response) -> float:
 
 
 def price(tokens: Tokens, model: str) -> float | None:
-    """USD by the library's table of list prices; None when the model is not in it."""
+    """USD by genai-prices' table of list prices; None: the model is not in it."""
     if model == STAND_IN:
         return 0.0
     used = genai_prices.Usage(
@@ -331,8 +328,8 @@ def price(tokens: Tokens, model: str) -> float | None:
 
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
-    """Our reason for the library's error, without a word the server said."""
-    if isinstance(error.__cause__, _NotTaken):
+    """Our reason for the library's error; nothing that the server wrote is repeated."""
+    if isinstance(error.__cause__, _UnusableResponse):
         return error.__cause__.meaning
     if not isinstance(error, openai.APIStatusError):
         return ModelError("unreachable", "no connection; check `OPENAI_BASE_URL`")
