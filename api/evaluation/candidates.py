@@ -1,9 +1,7 @@
-"""Who can be evaluated, built without sources, tracing or a store, and the corpus to do it on.
+"""Judges, graders and support checks by name, the simple baselines among them, and the corpus.
 
-Judges that a better one has to beat: keep all, words, names, BM25, cosine and a mix of both.
-
-All but `keep_all` compute a score per text and keep it from a threshold on; the scores are no
-probabilities, so the verdicts carry none. Each sees the query and the text, not what it is about.
+A baseline keeps a text whose score reaches a threshold. It sees the query and the text, not what
+the query is about; its scores are no probabilities, so its verdicts have none.
 """
 
 from __future__ import annotations
@@ -45,14 +43,15 @@ if TYPE_CHECKING:
 
 
 NAMES, BM25, COSINE, HYBRID = 0.8, 0.09, 0.25, 0.27
-"""Thresholds: the best on the development data, by MCC over all."""
+"""Thresholds with the best MCC on the development data."""
 VECTOR_WEIGHT = 0.65
+# BM25's usual k1 and b
 _SATURATION, _LENGTH = 1.2, 0.75
 _BOUNDLESS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]"
-# a word, or a letter of a script without blanks: `ember`, `mug2`; `小`, `米`
+# a word, or one character of a script without blanks: `ember`, `mug2`; `小`, `米`
 _WORD = regex.compile(rf"{_BOUNDLESS}|(?:(?!{_BOUNDLESS})[\p{{L}}\p{{N}}])+")
 Scores = Callable[[str, Sequence[str]], Sequence[float]]
-"""A query and the texts of one page in, one score per text out."""
+"""Scores of the texts of one page for a query, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +75,20 @@ class Baseline:
         )
 
 
-def everything(query: str, texts: Sequence[str]) -> list[float]:
-    """One for each text."""
-    return [1.0] * len(texts)
-
-
 def share_of_words(query: str, texts: Sequence[str]) -> list[float]:
-    """Share of the query's words in each text; characters count where a script has no blanks."""
+    """Share of the query's words that each text holds."""
     wanted = set(_words(query))
     return [len(wanted & set(_words(text))) / (len(wanted) or 1) for text in texts]
 
 
 def name_strength(query: str, texts: Sequence[str]) -> list[float]:
-    """How well each text holds the name in any of its spellings."""
+    """Strength of the best match of the name in each text, in any spelling."""
     name = name_of(query)
     return [best(sightings(name, split_words(text), text)).strength for text in texts]
 
 
 def bm25(query: str, texts: Sequence[str]) -> list[float]:
-    """BM25 as a share of the most that any text could score; word weights are those of the page."""
+    """BM25 divided by the highest possible score; word weights are computed from the page."""
     wanted = set(_words(query))
     counts = [Counter(_words(text)) for text in texts]
     mean = sum(count.total() for count in counts) / (len(counts) or 1) or 1.0
@@ -128,7 +122,7 @@ def cosine(
 
 
 def hybrid(query: str, texts: Sequence[str]) -> list[float]:
-    """Cosine and BM25, each stretched from 0 to 1 over the page: some text always wins."""
+    """Cosine and BM25, each scaled from 0 to 1 over the page, so the best text always has 1."""
     near, same = _stretched(cosine(query, texts)), _stretched(bm25(query, texts))
     return [VECTOR_WEIGHT * a + (1 - VECTOR_WEIGHT) * b for a, b in zip(near, same, strict=True)]
 
@@ -136,7 +130,7 @@ def hybrid(query: str, texts: Sequence[str]) -> list[float]:
 BASELINES: Mapping[str, Baseline] = {
     judge.name: judge
     for judge in (
-        Baseline("keep_all", everything, 0.0),
+        Baseline("keep_all", lambda query, texts: [1.0] * len(texts), 0.0),
         Baseline("keyword", share_of_words, 1.0),
         Baseline("names", name_strength, NAMES),
         Baseline("bm25", bm25, BM25),
@@ -144,7 +138,6 @@ BASELINES: Mapping[str, Baseline] = {
         Baseline("hybrid", hybrid, HYBRID),
     )
 }
-"""Every baseline by name."""
 
 
 def _words(text: str) -> list[str]:
@@ -161,11 +154,11 @@ JudgeName = Literal[
 ]
 JUDGES: tuple[JudgeName, ...] = get_args(JudgeName)
 PAID = frozenset({"openai", "grader"})
-"""Those that ask a model server: their answers are worth keeping."""
+"""Those that ask a model server; their answers are cached."""
 
 
 def sampled(settings: Settings, name: str) -> bool:
-    """Whether the sandbox's model answers for this name."""
+    """Whether the sandbox's model answers instead of a paid one."""
     return name in PAID and settings.general.mode == "sandbox"
 
 
@@ -173,10 +166,10 @@ def sampled(settings: Settings, name: str) -> bool:
 async def candidate(
     settings: Settings, name: str, model: str | None = None, tracing: Tracing | None = None
 ) -> AsyncIterator[Candidate]:
-    """The judge or grader of this name, closed at the end; traced when there is tracing.
+    """The judge or grader of this name, traced where `tracing` is given.
 
-    `openai` and `grader` ask `model` (default: the filter model) at the configured server; see
-    `sampled` for when it is the sandbox, which spends nothing.
+    `openai` and `grader` ask `model` (default: the filter model) at the configured server, or the
+    sandbox, which is free (see `sampled`).
 
     Raises:
         UsageError: a model for a judge that asks none, or no key for one that does.
@@ -214,7 +207,7 @@ async def candidate(
 async def support_checker(
     settings: Settings, name: str, model: str | None = None, tracing: Tracing | None = None
 ) -> AsyncIterator[SupportChecker]:
-    """The support check of this name, `local` or `openai`, closed at the end; perhaps traced.
+    """The support check of this name, `local` or `openai`, traced where `tracing` is given.
 
     Raises:
         UsageError: another name, or no key for `openai`.
@@ -238,10 +231,10 @@ async def support_checker(
 async def _server(
     settings: Settings, name: str, tracing: Tracing | None
 ) -> AsyncIterator[tuple[ModelClient, str, Prompts]]:
-    """A client of the model server, the server where it is not the usual one, and the prompts.
+    """A client of the model server, its host unless it is OpenAI's, and the prompts.
 
-    The prompts are the product's, so that those with another label can be measured before they are
-    in use; the sandbox's model is asked by the files.
+    The prompts are the product's, so that a label can be measured before it is used; the sandbox's
+    model reads only those of the package.
     """
     models = settings.models
     prompts: Prompts = PackagedPrompts()
@@ -256,7 +249,7 @@ async def _server(
             raise UsageError(f"`{name}` asks a model; set `OPENAI_API_KEY`")
         elif models.openai_base_url == ModelSettings.model_fields["openai_base_url"].default:
             host = ""
-        else:  # another server may be another model
+        else:  # a model of that name may be another one there
             host = urlsplit(models.openai_base_url).netloc.rpartition("@")[2]
         if settings.tracing.prompts == "langfuse" and not sampled(settings, name):
             prompts = stored = langfuse_prompts(settings.tracing, tracing)
@@ -269,10 +262,9 @@ async def _server(
 
 
 def labelled_corpus() -> list[LabelledQuery]:
-    """The sample corpus, one query per product and source, with what a judge would see at the gate.
+    """The sample corpus: a query per product and source; its family is the product's short name.
 
-    That is a title and the first 200 characters; on Amazon, where the gate sees tiles, the title.
-    The family is the product's short name.
+    Items of Amazon have titles alone, as in the search results that the gate sees.
     """
     from api.sandbox import corpus
 

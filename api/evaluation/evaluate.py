@@ -1,4 +1,4 @@
-"""Asking a judge or a grader about labelled queries, page by page."""
+"""Asks a judge or grader about labelled queries, page by page, and caches paid answers."""
 
 from __future__ import annotations
 
@@ -25,27 +25,25 @@ from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opini
 from api.evaluation.labelled_items import LabelledQuery
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
-"""Failures that every further call would share: the run stops and says so."""
+"""Failures that every further call would repeat: the evaluation stops."""
 Progress = Callable[[int, int], None]
-"""Items answered so far, and all."""
+"""Called with the number of items answered so far and in all."""
 
 T = TypeVar("T")
 Around = Callable[[int, Callable[[], Awaitable[T]]], Awaitable[T]]
-"""Called with the number of a case and what asks about it; must ask once and return the answer."""
+"""Wraps the asking about a case: gets its number and a call to make once, returns the answer."""
 
 
 class Candidate(Protocol):
-    """Whoever is evaluated."""
+    """A judge or grader under evaluation."""
 
     @property
     def name(self) -> str:
         """Name and version."""
-        ...
 
     @property
     def template(self) -> str:
         """Its prompt without the nonce; empty where there is none."""
-        ...
 
     async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
         """One opinion per item, in order.
@@ -53,7 +51,6 @@ class Candidate(Protocol):
         Raises:
             ModelError: no usable answer.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +91,17 @@ class GraderCandidate:
 
 
 class AnswerCache:
-    """Answers that were paid for, kept on disk: a run that was cut goes on where it stopped.
+    """Paid answers on disk, so that an interrupted run goes on where it stopped.
 
-    One file of JSON lines per judge; only answered pages are written, never degraded ones. A page
-    is on the disk before the next one counts. A line that a kill cut short is skipped, and its page
-    is asked again.
+    One file of JSON lines per judge, with answered pages only. A line that a crash cut short is
+    skipped, and its page is asked about again.
     """
 
     def __init__(self, folder: Path, judge: str) -> None:
-        """Read what is there.
+        """Read the file of the judge.
 
         Raises:
-            ConfigurationError: the folder cannot be made, read or written.
+            ConfigurationError: the folder cannot be created, read or written.
         """
         # `gpt-4o-mini@host:8000` as `gpt-4o-mini_host_8000`
         slug = regex.sub(r"[^\w.-]+", "_", judge)[:60]
@@ -128,12 +124,12 @@ class AnswerCache:
                 self._known[row["key"]] = answered
 
     def get(self, key: str, count: int) -> Answered | None:
-        """The answer kept under a key, if it has `count` opinions."""
+        """The cached answer, if it has `count` opinions."""
         known = self._known.get(key)
         return known if known is not None and len(known.opinions) == count else None
 
     def put(self, key: str, answered: Answered) -> None:
-        """Keep an answer; it is on the disk when this returns.
+        """Cache an answer; it is on disk when this returns.
 
         Raises:
             ConfigurationError: the file cannot be written.
@@ -152,7 +148,7 @@ class AnswerCache:
 def page_key(
     judge: str, template: str, question: Question, source: str, items: Sequence[Item]
 ) -> str:
-    """What an answer depends on, hashed: judge, prompt without its nonce, question and texts."""
+    """Digest of what an answer depends on: judge, prompt without nonce, question and texts."""
     texts = [[item.title, item.body] for item in items]
     return _digest(json.dumps([judge, template, question.text, question.about, source, texts]))
 
@@ -167,64 +163,63 @@ def _unusable(path: Path, error: OSError) -> ConfigurationError:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """How the queries are asked and counted."""
+    """How queries are asked and counted."""
 
     page: int = 25
-    """Items in one call at most."""
+    """Most items in one call."""
     concurrency: int = 8
-    """Calls under way at once."""
+    """Most calls at once."""
     about: bool = True
-    """The judge also sees what the query is about."""
+    """Whether the judge sees what the query is about."""
     min_yield: float = 0.5
-    """Yield below which the product would fetch again."""
+    """Yield below which the product fetches again."""
 
 
 async def evaluate(
     candidate: Candidate,
     queries: Sequence[LabelledQuery],
-    manner: EvaluationOptions | None = None,
+    options: EvaluationOptions | None = None,
     *,
     cache: AnswerCache | None = None,
     progress: Progress | None = None,
     around: Around[list[AnswerSheet]] | None = None,
 ) -> EvalResult:
-    """Ask everything and count; kept answers are not asked again.
+    """Ask about all pages that are not cached, and score the answers.
 
-    A page that fails is counted as degraded, with its reason, and enters no measure. With `around`
-    the pages of one query are asked one after the other, inside of it.
+    A page that fails counts as degraded, with its reason, and enters no measure. With `around` the
+    pages of one query are asked in sequence, inside of it.
 
     Raises:
-        ModelError: a failure that every further call would share, or nothing was answered at all.
+        ModelError: a failure of `HOPELESS`, or no page was answered.
         ConfigurationError: the cache cannot be written.
     """
-    manner = manner or EvaluationOptions()
+    options = options or EvaluationOptions()
     pages = [
-        _LabelledPage(number, start, question, query.source, items[start : start + manner.page])
+        _LabelledPage(number, start, question, query.source, items[start : start + options.page])
         for number, query in enumerate(queries)
-        for question in [Question(query.query, query.about if manner.about else "")]
+        for question in [Question(query.query, query.about if options.about else "")]
         for items in [query.shown()]
-        for start in range(0, len(items), manner.page)
+        for start in range(0, len(items), options.page)
     ]
-    run = _Evaluation(candidate, manner, cache, progress, around, sum(len(p.items) for p in pages))
-    waiting = iter([[page] for page in pages])
+    run = _Evaluation(candidate, options, cache, progress, around, sum(len(p.items) for p in pages))
+    queue = iter([[page] for page in pages])
     if around is not None:
-        waiting = iter([list(group) for _, group in groupby(pages, key=lambda page: page.number)])
-    await asyncio.gather(*(run.work(waiting) for _ in range(manner.concurrency)))
+        queue = iter([list(group) for _, group in groupby(pages, key=lambda page: page.number)])
+    await asyncio.gather(*(run.work(queue) for _ in range(options.concurrency)))
     if run.hopeless is not None:
         raise run.hopeless
     sheets = sorted(run.sheets, key=lambda sheet: (sheet.query, sheet.start))
     reasons = sorted({sheet.reason for sheet in sheets if sheet.reason})
     if not any(sheet.answered for sheet in sheets):
         raise ModelError(reasons[0], "no page was answered") if reasons else ModelError("malformed")
-    result = score(candidate.name, queries, sheets, min_yield=manner.min_yield)
-    about = manner.about and any(query.about for query in queries)
-    return replace(result, reasons=tuple(reasons), page=manner.page, about=about)
+    result = score(candidate.name, queries, sheets, min_yield=options.min_yield)
+    about = options.about and any(query.about for query in queries)
+    return replace(result, reasons=tuple(reasons), page=options.page, about=about)
 
 
 @dataclass(slots=True)
 class _LabelledPage:
-    number: int
-    """Which query."""
+    number: int  # of the query
     start: int
     question: Question
     source: str
@@ -234,28 +229,25 @@ class _LabelledPage:
 @dataclass(slots=True)
 class _Evaluation:
     candidate: Candidate
-    manner: EvaluationOptions
+    options: EvaluationOptions
     cache: AnswerCache | None
     progress: Progress | None
     around: Around[list[AnswerSheet]] | None
-    total: int
-    """Items of all pages."""
+    total: int  # items
     sheets: list[AnswerSheet] = field(default_factory=list)
     hopeless: ModelError | None = None
     done: int = 0
 
-    async def work(self, waiting: Iterator[list[_LabelledPage]]) -> None:
-        """Take pages after pages until none is left or it makes no sense to go on."""
-        for pages in waiting:
+    async def work(self, queue: Iterator[list[_LabelledPage]]) -> None:
+        """Ask about pages of the queue until it is empty or a failure is hopeless."""
+        for pages in queue:
             if self.hopeless is not None:
                 return
-            ask = partial(self._sheets, pages)
-            around = self.around
+            ask, around = partial(self._sheets, pages), self.around
             sheets = await (ask() if around is None else around(pages[0].number, ask))
             self.sheets.extend(sheets)
 
     async def _sheets(self, pages: Sequence[_LabelledPage]) -> list[AnswerSheet]:
-        """The pages as they were answered, or why they were not."""
         sheets = []
         for page in pages:
             if self.hopeless is not None:

@@ -1,9 +1,9 @@
-"""From answers and labels to a result: over all, by slice and by query."""
+"""Scores of a judge or grader from its answers and the labels: over all, by slice, by query."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
 from typing import Any
@@ -16,25 +16,26 @@ from api.evaluation.metrics import (
     Tally,
     calibration,
     grade_of,
-    intervals,
+    grouped,
     measures,
     ndcg,
     quadratic_kappa,
     rounded,
     spearman,
+    summary,
     summed,
     tally,
     total,
 )
 
-# Measures that make no sense over a part of a page.
+# measures that mean nothing over part of a page
 _OF_PAGES = ("pages", "yield_mae", "refetch_right")
 _GRADE_RESAMPLES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a judge or grader said about one item."""
+    """What a judge, grader or support check said about one item or claim."""
 
     relevant: bool
     probability: float | None = None
@@ -44,30 +45,50 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One page as it was answered."""
+    """The answer about one page."""
 
     opinions: tuple[Opinion, ...]
     usage: Usage = Usage()
     seconds: float = 0.0
-    """How long the answer took when it was given."""
+    """Duration of the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSheet:
-    """One page's answer and where its items stand; None when it failed."""
+    """The answer about items `start` and following of query number `query`."""
 
     query: int
     start: int
     answered: Answered | None
+    """None: the call failed."""
     wasted: Usage = Usage()
     """What an answer cost that could not be used."""
     reason: str = ""
     """Why it failed."""
 
+    @property
+    def positions(self) -> Iterator[tuple[int, Opinion]]:
+        """Each opinion with the position of its item in the query."""
+        return enumerate(self.answered.opinions if self.answered else (), self.start)
+
+    @property
+    def usage(self) -> Usage:
+        """What the call cost, whether it failed or not."""
+        return self.wasted if self.answered is None else self.wasted + self.answered.usage
+
+
+def verdicts_on(labels: Sequence[bool], sheets: Iterable[AnswerSheet]) -> list[LabelledVerdict]:
+    """What was answered about one query (or question), each opinion with its label."""
+    return [
+        LabelledVerdict(labels[position], opinion.relevant, opinion.probability)
+        for sheet in sheets
+        for position, opinion in sheet.positions
+    ]
+
 
 @dataclass(frozen=True, slots=True)
 class EvalResult:
-    """What one judge is worth on labelled queries; `as_json` is what is printed and compared."""
+    """How good a judge is on labelled queries; `as_json` is what is printed and compared."""
 
     judge: str
     overall: Mapping[str, Any]
@@ -90,7 +111,7 @@ class EvalResult:
     about: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, rounded where they are only read."""
+        """Plain values; figures that are not computed with are rounded."""
         return asdict(self)
 
 
@@ -107,35 +128,38 @@ def score(
 ) -> EvalResult:
     """Count answers against labels; the same answers give the same figures."""
     cases = [
-        _Case(sheet.query, queries[sheet.query], queries[sheet.query].items[place], opinion)
+        _Case(sheet.query, queries[sheet.query], queries[sheet.query].items[position], opinion)
         for sheet in sheets
-        if sheet.answered is not None
-        for place, opinion in enumerate(sheet.answered.opinions, sheet.start)
+        for position, opinion in sheet.positions
     ]
     tallies = _tallies(cases, min_yield)
 
-    def sliced(of: Callable[[_Case], str]) -> dict[str, dict[str, Any]]:
-        parts: dict[str, list[_Case]] = defaultdict(list)
-        for case in cases:
-            parts[of(case)].append(case)
-        return {name: _measured(_tallies(parts[name], min_yield)) for name in sorted(parts)}
+    def sliced(
+        of: Callable[[_Case], str], without: Iterable[str] = ()
+    ) -> dict[str, dict[str, Any]]:
+        slices = {}
+        for name, members in sorted(grouped(cases, of).items()):
+            figures = _figures(_tallies(members, min_yield))
+            for measure in without:
+                figures.pop(measure)
+                figures["intervals"].pop(measure, None)
+            slices[name] = figures
+        return slices
 
-    kinds: dict[str, list[bool]] = defaultdict(list)
-    for case in cases:
-        if case.item.kind:
-            kinds[case.item.kind].append(case.opinion.relevant)
+    kinds = grouped((case for case in cases if case.item.kind), lambda case: case.item.kind)
     families = {query.query: query.family for query in reversed(queries)}
     shown = ("n", "relevant", "kept", "precision", "recall", "f1", "mcc", "yield_mae")
     return EvalResult(
         judge,
-        _measured(tallies) | _costs(queries, sheets),
+        _figures(tallies) | _costs(queries, sheets),
         families=sliced(lambda case: case.query.family),
         sources=sliced(lambda case: case.query.source),
-        languages=_without_pages(sliced(lambda case: case.item.language)),
-        mention=_without_pages(sliced(lambda case: str(case.item.mention).lower())),
+        languages=sliced(lambda case: case.item.language, _OF_PAGES),
+        mention=sliced(lambda case: str(case.item.mention).lower(), _OF_PAGES),
         kinds={
             kind: {"n": len(kept), "kept": sum(kept), "share": rounded(fmean(kept))}
-            for kind, kept in sorted(kinds.items())
+            for kind, members in sorted(kinds.items())
+            for kept in [[case.opinion.relevant for case in members]]
         },
         grades=_graded(cases),
         calibration=tuple(calibration(total(tallies.values()))),
@@ -151,52 +175,28 @@ def score(
 
 
 def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, Tally]:
-    """One tally per query text: lines that ask the same are drawn together."""
-    lines: dict[int, list[LabelledVerdict]] = defaultdict(list)
-    names: dict[int, str] = {}
-    for case in cases:
-        names[case.number] = case.query.query
-        lines[case.number].append(
+    """One tally per query text: queries of the same text are resampled together."""
+    tallies: dict[str, list[Tally]] = defaultdict(list)
+    for members in grouped(cases, lambda case: case.number).values():
+        verdicts = [
             LabelledVerdict(case.item.relevant, case.opinion.relevant, case.opinion.probability)
-        )
-    grouped: dict[str, list[Tally]] = defaultdict(list)
-    for number, answers in lines.items():
-        grouped[names[number]].append(tally(answers, min_yield))
-    return {name: total(parts) for name, parts in grouped.items()}
+            for case in members
+        ]
+        tallies[members[0].query.query].append(tally(verdicts, min_yield))
+    return {text: total(parts) for text, parts in tallies.items()}
 
 
-def _measured(tallies: Mapping[str, Tally]) -> dict[str, Any]:
-    rows = list(tallies.values())
-    spread = intervals(rows, summed)
-    counts = {"n", "relevant", "kept", "pages"}
-    shown: dict[str, Any] = {
-        name: int(value or 0) if name in counts else rounded(value)
-        for name, value in measures(total(rows)).items()
-    }
-    shown["intervals"] = {
-        name: [rounded(low), rounded(high)]
-        for name, (low, high) in spread.items()
-        if name not in counts
-    }
-    return shown
-
-
-def _without_pages(slices: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    for part in slices.values():
-        for name in _OF_PAGES:
-            part.pop(name)
-            part["intervals"].pop(name, None)
-    return slices
+def _figures(tallies: Mapping[str, Tally]) -> dict[str, Any]:
+    counts = ("n", "relevant", "kept", "pages")
+    return summary(list(tallies.values()), summed, counts)
 
 
 def _costs(queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet]) -> dict[str, Any]:
-    answered = [sheet.answered for sheet in sheets if sheet.answered is not None]
-    wasted = sum((sheet.wasted for sheet in sheets), Usage())
-    usage = sum((page.usage for page in answered), wasted)
-    times = [page.seconds / len(page.opinions) * 10_000 for page in answered]
-    given = sum(len(page.opinions) for page in answered)
+    pages = [sheet.answered for sheet in sheets if sheet.answered is not None]
+    usage = sum((sheet.usage for sheet in sheets), Usage())
+    given = sum(len(page.opinions) for page in pages)
     return {
-        "ms_per_10": round(median(times), 2),
+        "ms_per_10": round(median(p.seconds / len(p.opinions) * 10_000 for p in pages), 2),
         "usd": None if usage.usd is None else round(usage.usd, 6),
         "tokens": usage.input_tokens + usage.output_tokens,
         "degraded": sum(len(query.items) for query in queries) - given,
@@ -225,12 +225,8 @@ def _graded(cases: Iterable[_Case]) -> dict[str, Any] | None:
     if not groups:
         return None
     graded = [(group, ndcg(group.values, group.labels)) for group in groups.values()]
-    spread = intervals(graded, _grade_measures, resamples=_GRADE_RESAMPLES)
-    return {
-        "n": sum(len(group.labels) for group in groups.values()),
-        **{name: rounded(value) for name, value in _grade_measures(graded).items()},
-        "intervals": {name: [rounded(end) for end in ends] for name, ends in spread.items()},
-    }
+    count = sum(len(group.labels) for group in groups.values())
+    return {"n": count, **summary(graded, _grade_measures, resamples=_GRADE_RESAMPLES)}
 
 
 def _grade_measures(graded: Sequence[tuple[_Graded, float | None]]) -> Measures:

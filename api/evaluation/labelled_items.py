@@ -1,72 +1,78 @@
-"""Labelled queries: lines of JSON as values, or a typed error that names the line.
-
-What people say of a report's items, as labels: the gate's verdict, or the opposite of it.
-"""
+"""Labelled items and claims from JSON lines, and from people's feedback on a report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, TypeVar
 
 import regex
-from pydantic import BaseModel, Field, StrictBool, ValidationError
+from pydantic import BaseModel, Field, StrictBool, ValidationError, model_validator
 
-from api.core.domain import Item
+from api.core.domain import Item, Question
+from api.core.ports import Claim
 from api.core.text import clean, fold, one_line
 from api.errors import UsageError
 from api.features.analyses.store_ports import Feedback, Rating
 from api.reports.report import Report
 
-_SHAPE = (
+R = TypeVar("R", bound=BaseModel)
+_QUERY_SHAPE = (
     'one object a line: {"query": "...", "source_hint": "reddit", '
     '"items": [{"title": "...", "body": "...", "relevant": true}]}'
 )
+_CLAIM_SHAPE = '{"query": "...", "sentence": "...", "passage": "...", "supported": true}'
+NonEmpty = Annotated[str, Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledItem:
-    """A text with what a person said about it."""
+    """A text with its label by a person."""
 
     title: str
     body: str
     relevant: bool
     grade: int | None = None
-    """1 to 5, where the label has degrees."""
+    """1 to 5, where the label is a grade."""
     mention: bool = False
-    """A word of the query is in the text; not a label, a slice to report on."""
+    """Whether a word of the query is in the text; results have a slice for it."""
     kind: str = ""
-    """Why it is (not) relevant, in a word, for example `competitor`."""
+    """Why it is (not) relevant, for example `competitor`."""
     language: str = ""
-    """As given, else a guess: `en`, `es`, `zh`, ... or `other`."""
+    """As given, else guessed: `en`, `es`, `zh`, ... or `other`."""
     place: str = ""
     """Subreddit, channel or brand; `comment` for a comment, whose title is its parent's."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledQuery:
-    """A query and the items that were judged for it by people."""
+    """A query and its items, labelled by people."""
 
     query: str
     source: str
     items: tuple[LabelledItem, ...]
     family: str = ""
-    """The kind of query; reported apart."""
+    """The kind of query; results have a slice for it."""
     about: str = ""
 
     def shown(self) -> tuple[Item, ...]:
         """The items as a judge sees them, without their labels."""
         return tuple(
             Item(
-                key=f"{self.source}:{number}",
-                id=str(number),
-                source=self.source,
-                title=item.title,
-                body=item.body,
-                place=item.place,
+                key=f"{self.source}:{number}", id=str(number), source=self.source,
+                title=item.title, body=item.body, place=item.place,
             )
             for number, item in enumerate(self.items)
-        )
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledClaim:
+    """A claim of a report about a product, and whether its passage supports it."""
+
+    question: Question
+    claim: Claim
+    supported: bool
 
 
 class _ItemRecord(BaseModel):
@@ -82,31 +88,89 @@ class _ItemRecord(BaseModel):
 
 
 class _QueryRecord(BaseModel):
-    query: Annotated[str, Field(min_length=1)]
-    source_hint: Annotated[str, Field(min_length=1)]
+    query: NonEmpty
+    source_hint: NonEmpty
     family: str = ""
     about: str = ""
     items: Annotated[list[_ItemRecord], Field(min_length=1)]
 
 
-def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
-    """Labelled queries out of JSON lines; blank lines are skipped.
+class _Reading(BaseModel):
+    supported: bool
+
+
+class _ClaimRecord(BaseModel):
+    query: str
+    sentence: str
+    passage: str
+    about: str = ""
+    item: str = ""
+    supported: bool | None = None
+    first: _Reading | None = None
+    second: _Reading | None = None
+
+    @property
+    def label(self) -> bool | None:
+        """The label, or whether both readings say yes; None without either."""
+        if self.supported is not None or self.first is None or self.second is None:
+            return self.supported
+        return self.first.supported and self.second.supported
+
+    @model_validator(mode="after")
+    def _check_label(self) -> Self:
+        if self.label is None:
+            raise ValueError("`supported`, or `first` and `second`, is missing")
+        return self
+
+
+def read_rows(lines: Iterable[str], name: str, row: type[R], what: str, shape: str) -> list[R]:
+    """Rows out of JSON lines; blank lines are skipped.
 
     Raises:
-        UsageError: a line is malformed (file, line number, field, remedy), or there is none.
+        UsageError: a line is malformed (file, line number, field, shape), or there is none.
     """
-    queries = []
+    rows = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            record = _QueryRecord.model_validate_json(line)
+            rows.append(row.model_validate_json(line))
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False, include_context=False)[0]
             field = ".".join(map(str, first["loc"])) or "line"
-            raise UsageError(
-                f"`{name}` line {number}: `{field}`: {first['msg']}; write {_SHAPE}"
-            ) from None
+            message = f"`{name}` line {number}: `{field}`: {first['msg']}; write {shape}"
+            raise UsageError(message) from None
+    if not rows:
+        raise UsageError(f"`{name}` holds no labelled {what}; write {shape}")
+    return rows
+
+
+def read_claims(lines: Iterable[str], name: str) -> list[LabelledClaim]:
+    """Claims of reports with the label `supported`, or the two readings `first` and `second`.
+
+    A claim with two readings is supported when both say so.
+
+    Raises:
+        UsageError: as `read_rows`.
+    """
+    return [
+        LabelledClaim(
+            Question(row.query, row.about),
+            Claim(row.sentence, row.passage, f"{row.item} {row.passage}".strip()),
+            bool(row.label),
+        )
+        for row in read_rows(lines, name, _ClaimRecord, "claim", _CLAIM_SHAPE)
+    ]
+
+
+def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
+    """Labelled queries, their texts cleaned, mention and language filled in where not given.
+
+    Raises:
+        UsageError: as `read_rows`.
+    """
+    queries = []
+    for record in read_rows(lines, name, _QueryRecord, "query", _QUERY_SHAPE):
         query = one_line(clean(record.query))
         items = tuple(
             labelled_item(
@@ -118,8 +182,6 @@ def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
         )  # fmt: skip
         about = one_line(clean(record.about))
         queries.append(LabelledQuery(query, record.source_hint, items, record.family, about))
-    if not queries:
-        raise UsageError(f"`{name}` holds no labelled query; write {_SHAPE}")
     return queries
 
 
@@ -127,7 +189,7 @@ def labelled_item(
     query: str, title: str, body: str, relevant: bool, *, grade: int | None = None,
     mention: bool | None = None, kind: str = "", language: str = "", place: str = "",
 ) -> LabelledItem:  # fmt: skip
-    """A labelled item; mention and language are found out where not given."""
+    """A labelled item; mention and language are computed where not given."""
     text = f"{title}\n{body}"
     mention = mentions(query, text) if mention is None else mention
     language = language or language_of(text)
@@ -135,7 +197,7 @@ def labelled_item(
 
 
 def pure(queries: Iterable[LabelledQuery]) -> list[LabelledQuery]:
-    """Every query as two: one whose items are all relevant, one without a single relevant item."""
+    """Each query as two: one with its relevant items, one with the others; empty ones left out."""
     return [
         replace(query, items=items)
         for query in queries
@@ -146,7 +208,7 @@ def pure(queries: Iterable[LabelledQuery]) -> list[LabelledQuery]:
 
 # `mug`, `1000xm5`: letters and digits, any script
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
-# scripts that set no blanks between words, so that a word may stand inside another
+# scripts without blanks between words, where any part of the text may be a word
 _BOUNDLESS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]")
 
 
@@ -160,7 +222,7 @@ def mentions(query: str, text: str) -> bool:
     )
 
 
-# Scripts that give a language away; Japanese stands before Chinese, whose letters it uses too.
+# Languages by script; Japanese before Chinese, whose characters it uses too.
 _SCRIPTS = {
     "ja": r"[\p{Hiragana}\p{Katakana}]", "ko": r"\p{Hangul}", "zh": r"\p{Han}", "ar": r"\p{Arabic}",
     "ru": r"\p{Cyrillic}", "el": r"\p{Greek}", "he": r"\p{Hebrew}", "th": r"\p{Thai}",
@@ -189,11 +251,10 @@ def language_of(text: str) -> str:
 
 
 def corrections(report: Report, opinions: Iterable[Feedback]) -> list[dict[str, Any]]:
-    """A line of labelled queries for each source whose items were rated; read by `read_labelled`.
+    """A labelled query for each source whose items were rated, as `read_labelled` reads them.
 
-    A thumb up says that the gate was right about an item, a thumb down that it was wrong. Items on
-    which people differ have no label, nor have those that no gate kept or dropped. Of a dropped one
-    the title is all that is kept.
+    A thumb up confirms the gate's verdict on an item, a thumb down reverses it. Items on which
+    people differ, or that no gate judged, are left out. Dropped items have their title alone.
     """
     thumbs: dict[str, set[Rating]] = {}
     for opinion in opinions:

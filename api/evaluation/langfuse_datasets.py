@@ -1,4 +1,4 @@
-"""Labelled sets as datasets of Langfuse: the same file is the same items, and is written once."""
+"""Labelled sets as datasets of Langfuse: the same file makes the same items, written once."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
 from api.errors import LangfuseError, UsageError
-from api.evaluation.labelled_items import LabelledQuery
-from api.evaluation.support_scores import LabelledClaim, by_question
+from api.evaluation.labelled_items import LabelledClaim, LabelledQuery
+from api.evaluation.support_scores import by_question
 from api.langfuse.dashboards.dashboard_client import Server
 from api.langfuse.tracing.masking import mask
 
 _DATASETS, _ITEMS = "/v2/datasets", "/dataset-items"
-# Characters of a name: with the rest of an item's id they stay within Langfuse's 255.
+# Characters of a name: with the rest of an item's id they are within Langfuse's limit of 255.
 _NAME = 200
 _DIGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A case of a labelled set, as an item of a dataset holds it."""
+    """A case of a labelled set, as an item of a dataset."""
 
     case: str
-    """What the judge is asked, hashed: the same texts under another label are the same case."""
+    """Digest of what the judge is asked, so that a changed label keeps the case."""
     input: Mapping[str, Any]
     expected: Mapping[str, Any]
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset that holds these examples, and what it took."""
+    """A dataset with these examples, and what the upload wrote."""
 
     id: str
     name: str
@@ -94,20 +94,20 @@ def of_claims(claims: Sequence[LabelledClaim]) -> list[Example]:
 
 
 def upload(server: Server, name: str, examples: Sequence[Example]) -> Dataset:
-    """Make a dataset hold exactly these examples; only what differs is written.
+    """Make a dataset hold exactly these examples, writing only what differs.
 
-    What is there is read first. A dataset that is there keeps its description and its schemas, and
-    items that do not come from here stay. Secrets and addresses are masked.
+    An existing dataset keeps its description, its schemas and the items that other programs made.
+    Secrets and addresses are masked.
 
     Raises:
-        UsageError: no name that Langfuse takes, or one whose items are in another dataset.
+        UsageError: Langfuse does not take the name, or its items are in another dataset.
         LangfuseError: it failed; what was written stays, and a second run goes on from there.
     """
     if not (name.strip() and name.isprintable()) or len(name) > _NAME or "|" in name:
         raise UsageError(f"a dataset's name has 1 to {_NAME} characters, no `|`, and is one line")
     dataset = server.find(f"{_DATASETS}/{quote(name, safe='')}")
     if dataset is None:
-        # no schemas: null would be sent for the lack of one, and clears what there is
+        # without schemas, since a null clears those that a dataset has
         about = "Labelled for `listenpost eval`; what its file says is written here again."
         dataset = _post(server, _DATASETS, {"name": name, "description": about}, name)
     rows = {str(row.get("id")): row for row in server.pages(_ITEMS, datasetName=name)}
@@ -126,19 +126,19 @@ def upload(server: Server, name: str, examples: Sequence[Example]) -> Dataset:
         if key not in rows
         or any((rows[key].get(name) or {}) != value for name, value in body.items())
     }
-    gone = [
-        key
+    gone = {
+        key: {"status": "ARCHIVED"}
         for key, row in rows.items()
         if key.startswith(_prefix(name)) and key not in wanted and row.get("status") != "ARCHIVED"
-    ]
-    for key, body in [*changed.items(), *((key, {"status": "ARCHIVED"}) for key in gone)]:
+    }
+    for key, body in (changed | gone).items():
         _post(server, _ITEMS, {"datasetName": name, "id": key, **body}, key)
     unchanged = len(wanted) - len(changed)
     return Dataset(str(dataset["id"]), name, examples, len(changed), unchanged, len(gone))
 
 
 def _post(server: Server, path: str, body: Mapping[str, Any], title: str) -> Mapping[str, Any]:
-    """Write what is known by its name or id, so that a second time makes no second one."""
+    """Create or replace by name or id, which makes repeating it safe."""
     while True:
         try:
             return server.post(path, body, f"`{title}`")
@@ -163,17 +163,17 @@ def _digest(*parts: Any) -> str:
 
 
 def _distinct(examples: Iterable[Example]) -> list[Example]:
-    """The same with a number behind the case of those that repeat an earlier one."""
+    """The same, with a number appended to the case of those that repeat an earlier one."""
     seen: Counter[str] = Counter()
     distinct = []
     for example in examples:
         seen[example.case] += 1
-        number = seen[example.case]
-        case = example.case if number == 1 else f"{example.case}-{number}"
-        distinct.append(Example(case, example.input, example.expected, example.metadata))
+        if (number := seen[example.case]) > 1:
+            example = replace(example, case=f"{example.case}-{number}")
+        distinct.append(example)
     return distinct
 
 
 def _filled(**fields: Any) -> dict[str, Any]:
-    """What is not empty: Langfuse keeps what it had where null is sent."""
+    """The fields that are not empty: where null is sent, Langfuse keeps the old value."""
     return {name: value for name, value in fields.items() if value}

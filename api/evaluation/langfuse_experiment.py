@@ -1,6 +1,6 @@
-"""An evaluation as an experiment in Langfuse: its dataset, its spans and its scores.
+"""Evaluations as experiments in Langfuse: dataset, spans and scores.
 
-Scores of one case are `eval_...`, those of the whole run `eval_run_...`: one name has one meaning.
+Scores of a case are named `eval_...`, those of a run `eval_run_...`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 from api.core.domain import Usage
 from api.core.ports import SupportChecker
@@ -25,19 +24,11 @@ from api.evaluation.evaluate import (
     Progress,
     evaluate,
 )
-from api.evaluation.judge_scores import AnswerSheet, EvalResult
-from api.evaluation.labelled_items import LabelledQuery
+from api.evaluation.judge_scores import AnswerSheet, EvalResult, verdicts_on
+from api.evaluation.labelled_items import LabelledClaim, LabelledQuery
 from api.evaluation.langfuse_datasets import Dataset, Example, upload
-from api.evaluation.metrics import LabelledVerdict, Measures, measures, tally
-from api.evaluation.support_scores import (
-    CaseAnswers,
-    LabelledClaim,
-    SupportResult,
-    answered,
-    by_question,
-    evaluate_support,
-    measured,
-)
+from api.evaluation.metrics import measures, tally
+from api.evaluation.support_scores import SupportResult, by_question, evaluate_support
 from api.langfuse.dashboards.dashboard_client import Server, read_project
 from api.langfuse.tracing import Tracing, start
 from api.langfuse.tracing.experiment import (
@@ -50,15 +41,13 @@ from api.langfuse.tracing.experiment import (
 from api.langfuse.tracing.masking import mask
 from api.settings import TracingSettings
 
-C = TypeVar("C")
-T = TypeVar("T")
-# Seconds that the end waits for what is queued: here it is the result, not a by-product.
-_PATIENCE = 60.0
+# Seconds that the end waits for queued spans, longer than usual: here they are the result.
+_FLUSH_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRun:
-    """A Langfuse project in which evaluations over one dataset are recorded."""
+    """Evaluations over one dataset, recorded in a Langfuse project."""
 
     server: Server
     tracing: Tracing
@@ -71,50 +60,52 @@ class ExperimentRun:
         self,
         candidate: Candidate,
         queries: Sequence[LabelledQuery],
-        manner: EvaluationOptions,
+        options: EvaluationOptions,
         *,
         cache: AnswerCache | None = None,
         progress: Progress | None = None,
     ) -> EvalResult:
-        """The same as the function, and an experiment; the queries are those of the dataset."""
-        shown = {"page": manner.page, "about": manner.about}
-        experiment = self._begin(candidate.name, shown)
-        trial = partial(_judged, min_yield=manner.min_yield)
-        around: Around[list[AnswerSheet]] = _tracing(experiment, self.dataset, queries, trial)
+        """See `evaluate`; `queries` are those of the dataset."""
+        experiment = self._begin(candidate.name, page=options.page, about=options.about)
+
+        def outcome(number: int, sheets: Sequence[AnswerSheet]) -> ExperimentOutcome:
+            labels = [item.relevant for item in queries[number].items]
+            return _outcome("kept", labels, sheets, options.min_yield, yield_error="yield_mae")
+
+        around = _traced(experiment, self.dataset, outcome)
         result = await evaluate(
-            candidate, queries, manner, cache=cache, progress=progress, around=around
+            candidate, queries, options, cache=cache, progress=progress, around=around
         )
         overall = result.overall
-        shares = ("precision", "recall", "f1", "mcc", "kept_irrelevant", "refetch_right", "ece")
-        self._end(
-            experiment,
-            {
-                **{name: overall[name] for name in shares},
-                "yield_error": overall["yield_mae"],
-                "usd": overall["usd"],
-                "ms_per_10": overall["ms_per_10"],
-                "unanswered": overall["degraded"],
-            },
-        )
+        names = (
+            "precision", "recall", "f1", "mcc", "kept_irrelevant", "refetch_right", "ece", "usd",
+            "ms_per_10",
+        )  # fmt: skip
+        scores = {name: overall[name] for name in names}
+        scores |= {"yield_error": overall["yield_mae"], "unanswered": overall["degraded"]}
+        self._end(experiment, scores)
         return result
 
     async def evaluate_support(
         self, checker: SupportChecker, claims: Sequence[LabelledClaim]
     ) -> SupportResult:
-        """The same as the function, and an experiment; the claims are those of the dataset."""
-        experiment = self._begin(checker.name, {})
-        around: Around[CaseAnswers] = _tracing(
-            experiment, self.dataset, by_question(claims), _checked
-        )
+        """See `evaluate_support`; `claims` are those of the dataset."""
+        experiment, questions = self._begin(checker.name), by_question(claims)
+
+        def outcome(number: int, sheets: Sequence[AnswerSheet]) -> ExperimentOutcome:
+            labels = [labelled.supported for labelled in questions[number]]
+            return _outcome("supported", labels, sheets, let_by="kept_irrelevant")
+
+        around = _traced(experiment, self.dataset, outcome)
         result = await evaluate_support(checker, claims, around=around)
         names = ("precision", "recall", "mcc", "let_by", "usd", "ms_per_10", "unanswered")
         self._end(experiment, {name: getattr(result, name) for name in names})
         return result
 
-    def _begin(self, judge: str, manner: Mapping[str, Any]) -> Experiment:
-        """One run, named after the judge, and its own name or the time.
+    def _begin(self, judge: str, **options: Any) -> Experiment:
+        """A run named after the judge and `run` or the time.
 
-        Two judges under one name would be one experiment, with the figures of the second.
+        The judge is part of the name, since runs of one name are one experiment in Langfuse.
         """
         name = f"{judge} {self.run or datetime.now(UTC).strftime('%Y-%m-%d %H:%M:%S')}"
         return Experiment(
@@ -122,7 +113,7 @@ class ExperimentRun:
             experiment_id(self.project, self.dataset.id, name),
             name,
             self.dataset.id,
-            {"judge": judge, "listenpost": version("listenpost"), **manner},
+            {"judge": judge, "listenpost": version("listenpost"), **options},
         )
 
     def _end(self, experiment: Experiment, figures: Mapping[str, float | None]) -> None:
@@ -140,10 +131,10 @@ def open_bench(
     *,
     notice: Callable[[str], None],
 ) -> Iterator[ExperimentRun]:
-    """The project of the keys, its dataset as the examples say; at the end all is handed over.
+    """Upload the examples as the dataset, and record what is evaluated in the block.
 
-    Blocks while it uploads. `notice` hears what was written, of waits that the server asks for,
-    and where the experiment is seen.
+    Blocks while it uploads. `notice` gets a line about what was written, about each wait that the
+    server asks for, and the experiment's address.
 
     Raises:
         ConfigurationError: keys, address or version do not fit, or tracing is switched off.
@@ -159,7 +150,7 @@ def open_bench(
             f"{held.unchanged} as they were, {held.archived} archived"
         )
         update = {
-            "trace_environment": ENVIRONMENT, "trace_flush_timeout": _PATIENCE,
+            "trace_environment": ENVIRONMENT, "trace_flush_timeout": _FLUSH_SECONDS,
             "langfuse_sample_rate": 1.0,
         }  # fmt: skip
         tracing = start(settings.model_copy(update=update))
@@ -170,23 +161,24 @@ def open_bench(
             tracing.shutdown()
 
 
-def _tracing(
+def _traced(
     experiment: Experiment,
     dataset: Dataset,
-    cases: Sequence[C],
-    trial: Callable[[C, T], ExperimentOutcome],
-) -> Around[T]:
+    outcome: Callable[[int, Sequence[AnswerSheet]], ExperimentOutcome],
+) -> Around[list[AnswerSheet]]:
     """Around each case: its trace, and the measures of this case alone."""
 
-    async def around(number: int, ask: Callable[[], Awaitable[T]]) -> T:
-        answers: list[T] = []
+    async def around(
+        number: int, ask: Callable[[], Awaitable[list[AnswerSheet]]]
+    ) -> list[AnswerSheet]:
+        sheets: list[AnswerSheet] = []
 
         async def task() -> ExperimentOutcome:
-            answers.append(await ask())
-            return trial(cases[number], answers[0])
+            sheets.extend(await ask())
+            return outcome(number, sheets)
 
         await experiment.carry_out(_item(dataset.examples[number], dataset.name), task)
-        return answers[0]
+        return sheets
 
     return around
 
@@ -201,50 +193,33 @@ def _item(example: Example, dataset: str) -> ExperimentItem:
     return ExperimentItem(example.key(dataset), shown, example.expected, mask(example.metadata))
 
 
-def _judged(
-    query: LabelledQuery, sheets: Sequence[AnswerSheet], *, min_yield: float
+def _outcome(
+    title: str,
+    labels: Sequence[bool],
+    sheets: Sequence[AnswerSheet],
+    min_yield: float = 0.5,
+    **measure: str,
 ) -> ExperimentOutcome:
-    answers: list[bool | None] = [None] * len(query.items)
-    verdicts = []
-    given = [(sheet.start, sheet.answered) for sheet in sheets if sheet.answered is not None]
-    for first, page in given:
-        for at, opinion in enumerate(page.opinions, first):
-            answers[at] = opinion.relevant
-            truth = query.items[at].relevant
-            verdicts.append(LabelledVerdict(truth, opinion.relevant, opinion.probability))
-    wasted = sum((sheet.wasted for sheet in sheets), Usage())
-    case = CaseAnswers(
-        tuple(answers),
-        sum((page.usage for _, page in given), wasted),
-        sum(page.seconds for _, page in given),
-        tuple(sheet.reason for sheet in sheets if sheet.reason),
-        len(sheets),
-    )
+    """The answers under `title`, and the scores; `measure` names the one of this kind of case."""
+    answers: list[bool | None] = [None] * len(labels)
+    for sheet in sheets:
+        for position, opinion in sheet.positions:
+            answers[position] = opinion.relevant
+    verdicts = verdicts_on(labels, sheets)
     shares = measures(tally(verdicts, min_yield))
-    whole = None not in answers
-    return _trial("kept", case, shares, eval_yield_error=shares["yield_mae"] if whole else None)
-
-
-def _checked(members: Sequence[LabelledClaim], case: CaseAnswers) -> ExperimentOutcome:
-    shares = measured(answered(members, case))
-    return _trial("supported", case, shares, eval_let_by=shares["kept_irrelevant"])
-
-
-def _trial(
-    title: str, case: CaseAnswers, shares: Measures, **scores: float | None
-) -> ExperimentOutcome:
-    """What both kinds are scored by, and their own scores."""
-    count = sum(answer is not None for answer in case.answers)
+    if len(verdicts) < len(labels):  # a part of a page has no yield
+        shares["yield_mae"] = None
+    seconds = sum(sheet.answered.seconds for sheet in sheets if sheet.answered)
     return ExperimentOutcome(
-        {title: case.answers},
+        {title: answers},
         {
             **{f"eval_{name}": shares[name] for name in ("precision", "recall", "mcc")},
-            **scores,
-            "eval_usd": case.usage.usd,
-            "eval_ms_per_10": case.seconds / count * 10_000 if count else None,
-            "eval_answered": count == len(case.answers),
+            **{f"eval_{name}": shares[column] for name, column in measure.items()},
+            "eval_usd": sum((sheet.usage for sheet in sheets), Usage()).usd,
+            "eval_ms_per_10": seconds / len(verdicts) * 10_000 if verdicts else None,
+            "eval_answered": len(verdicts) == len(labels),
         },
-        ", ".join(sorted(set(case.reasons))),
-        failed=not count,
-        calls=case.calls,
+        ", ".join(sorted({sheet.reason for sheet in sheets if sheet.reason})),
+        failed=not verdicts,
+        calls=len(sheets),
     )

@@ -1,6 +1,6 @@
-"""Numbers about verdicts and grades: pure functions over counts that add up, and over lists.
+"""Measures of verdicts and grades, their confidence intervals, and the comparison of two results.
 
-Two results side by side: paired differences, and whether one is worse for certain.
+Pure functions over counts that add up (tallies) and over lists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from api.errors import UsageError
 
 BINS = 10
-"""Equal widths of probability in which calibration is counted."""
+"""Equal intervals of probability in which calibration is counted."""
 GRADE_CUTS = (0.25, 0.42, 0.58, 0.75)
 """Probabilities from which a judge's opinion counts as grade 2, 3, 4 and 5."""
 RESAMPLES = 1000
@@ -29,13 +29,14 @@ Measures = dict[str, float | None]
 """A measure is None where it is not defined, for example precision when nothing was kept."""
 Interval = tuple[float, float]
 T = TypeVar("T")
-# Columns before the bins.
+K = TypeVar("K", bound=Hashable)
+# Columns of a tally before its bins.
 _PLAIN = 9
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledVerdict:
-    """One verdict beside its label."""
+    """One verdict with its label (`truth`)."""
 
     truth: bool
     relevant: bool
@@ -43,7 +44,7 @@ class LabelledVerdict:
 
 
 def confusion(tp: float = 0, fp: float = 0, fn: float = 0, tn: float = 0) -> Measures:
-    """Verdicts against labels, counted; `kept_irrelevant` is the share of those kept all the same.
+    """Counted verdicts against labels; `kept_irrelevant` is the share of irrelevant ones kept.
 
     `mcc` (Matthews correlation) is 0 when all verdicts are the same, None when all labels are.
     """
@@ -117,7 +118,7 @@ def calibration(counted: Tally) -> list[tuple[int, float, float]]:
 
 
 def differences(counted: Tally) -> Measures:
-    """Measures of a first judge minus those of a second; both tallies stand behind each other."""
+    """Measures of a first judge minus those of a second, from their two tallies concatenated."""
     half = len(counted) // 2
     first, second = measures(counted[:half]), measures(counted[half:])
     return {
@@ -153,17 +154,47 @@ def intervals(
 
 
 def summed(tallies: Sequence[Tally]) -> Measures:
-    """Measures of many tallies together; what `intervals` resamples."""
+    """Measures of many tallies together."""
     return measures(total(tallies))
 
 
+def summary(
+    groups: Sequence[T],
+    measure: Callable[[Sequence[T]], Mapping[str, float | None]],
+    counts: Sequence[str] = (),
+    *,
+    resamples: int = RESAMPLES,
+) -> dict[str, Any]:
+    """Every measure, rounded, and under `intervals` those of the measures that are no `counts`."""
+    ends = intervals(groups, measure, resamples=resamples)
+    return {
+        **{
+            name: int(value or 0) if name in counts else rounded(value)
+            for name, value in measure(groups).items()
+        },
+        "intervals": {
+            name: [rounded(low), rounded(high)]
+            for name, (low, high) in ends.items()
+            if name not in counts
+        },
+    }
+
+
+def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """The rows by key; keys in order of first appearance."""
+    groups: dict[K, list[T]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
 def rounded(value: float | None) -> float | None:
-    """A figure as results hold it."""
+    """A figure to four decimals, as in results."""
     return None if value is None else round(value, 4)
 
 
 def grade_of(probability: float) -> int:
-    """A probability as a grade from 1 to 5; good for sorting, not for showing as a rating."""
+    """A probability as a grade from 1 to 5, for measures of order; not a rating to show."""
     return 1 + bisect_right(GRADE_CUTS, probability)
 
 
@@ -209,8 +240,8 @@ def ndcg(scores: Sequence[float], grades: Sequence[int], depth: int = 10) -> flo
 
 
 def discounted(gains: Sequence[float], depth: int) -> float:
-    """The sum of the first `depth` gains, each over the logarithm of its place plus one."""
-    return sum(gain / log2(place + 1) for place, gain in enumerate(gains[:depth], 1))
+    """The sum of the first `depth` gains, each divided by log2 of its rank plus one."""
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains[:depth], 1))
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
@@ -241,11 +272,11 @@ _COMPARED = (
 
 
 def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Differences (mine minus other) with intervals, over the queries that both results hold.
+    """Differences (mine minus other) with intervals, over the queries in both results.
 
-    A query counts when both have answers to the same items of it; else a judge would gain by not
-    answering what is hard. `unpaired` and `missing` are those of the first and of the second
-    alone, `changed` are not the same items in both.
+    A query counts when both answered the same number of relevant and irrelevant items of it; else
+    a judge would gain by not answering the hard ones. `unpaired` and `missing` count queries of
+    only the first and only the second result, `changed` those with other items.
 
     Raises:
         UsageError: a result is malformed, or no query is in both.
@@ -271,7 +302,6 @@ def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
         raise UsageError(
             "the two results share no query with the same items; evaluate both on the same files"
         )
-    families = sorted({family for family, _ in paired})
     return {
         "judge": judges[0],
         "other": judges[1],
@@ -279,19 +309,18 @@ def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
         "unpaired": alone,
         "missing": missing,
         "changed": len(shared) - len(paired),
-        "overall": _differing([both for _, both in paired]),
+        "overall": _differences_with_intervals([both for _, both in paired]),
         "families": {
-            name: _differing([both for family, both in paired if family == name])
-            for name in families
+            name: _differences_with_intervals([both for family, both in paired if family == name])
+            for name in sorted({family for family, _ in paired})
         },
     }
 
 
 def is_regression(comparison: Mapping[str, Any], threshold: float) -> bool:
-    """Whether the first judge's MCC is lower by more than `threshold` (0 or less) for certain.
+    """Whether the whole 95 % interval of the MCC's difference is below `threshold` (0 or less).
 
-    That is when the whole 95 % interval of the difference lies below it: `high < threshold`. A
-    difference that noise may explain, or that the threshold allows, is none.
+    A difference that chance may explain, or that the threshold allows, is no regression.
 
     Raises:
         UsageError: there is no interval.
@@ -313,21 +342,15 @@ def _tally_of(row: Mapping[str, Any]) -> Tally:
 
 
 def _labels(counted: Tally) -> tuple[float, float]:
-    """How many items are relevant, and how many are not."""
+    """Counts of relevant and of irrelevant items."""
     right, wrongly_kept, missed, dropped = counted[:4]
     return right + missed, wrongly_kept + dropped
 
 
-def _differing(both: Sequence[Tally]) -> dict[str, dict[str, float | None]]:
-    def differing(drawn: Sequence[Tally]) -> Measures:
-        return differences(total(drawn))
-
-    spread, point = intervals(both, differing), differing(both)
-    return {
-        name: {
-            "difference": rounded(point[name]),
-            "low": rounded(spread[name][0]) if name in spread else None,
-            "high": rounded(spread[name][1]) if name in spread else None,
-        }
-        for name in _COMPARED
-    }
+def _differences_with_intervals(both: Sequence[Tally]) -> dict[str, dict[str, float | None]]:
+    figures = summary(both, lambda drawn: differences(total(drawn)))
+    shown = {}
+    for name in _COMPARED:
+        low, high = figures["intervals"].get(name, (None, None))
+        shown[name] = {"difference": figures[name], "low": low, "high": high}
+    return shown

@@ -10,9 +10,8 @@ import pytest
 from api.core.domain import Question
 from api.core.ports import Claim
 from api.errors import LangfuseError, UsageError
-from api.evaluation.labelled_items import LabelledItem, LabelledQuery
+from api.evaluation.labelled_items import LabelledClaim, LabelledItem, LabelledQuery
 from api.evaluation.langfuse_datasets import Dataset, Example, of_claims, of_queries, upload
-from api.evaluation.support_scores import LabelledClaim
 from tests.langfuse.dashboards.kit import Losing, Project
 
 NAME = "gate/börse: brands"

@@ -107,9 +107,9 @@ async def test_a_right_judge_is_right_everywhere() -> None:
 async def test_queries_go_out_in_pages_with_their_context() -> None:
     """No call holds more than a page; `about` is shown, or left out when asked to."""
     judge = FakeJudge()
-    result = await result_of(judge, manner=EvaluationOptions(page=2, concurrency=1))
+    result = await result_of(judge, options=EvaluationOptions(page=2, concurrency=1))
     plain = FakeJudge()
-    without = await result_of(plain, manner=EvaluationOptions(about=False))
+    without = await result_of(plain, options=EvaluationOptions(about=False))
 
     assert [(q.text, q.about, n, s) for q, n, s in judge.seen][:3] == [
         ("mug", "the cup", 2, "reddit"),
@@ -124,7 +124,7 @@ async def test_queries_go_out_in_pages_with_their_context() -> None:
 async def test_calls_under_way_are_limited() -> None:
     """Never more at once than allowed, and as many as allowed."""
     judge = FakeJudge()
-    await result_of(judge, manner=EvaluationOptions(page=1, concurrency=3))
+    await result_of(judge, options=EvaluationOptions(page=1, concurrency=3))
 
     assert judge.most == 3
 
@@ -140,7 +140,7 @@ async def test_progress_reaches_the_end() -> None:
 
 async def test_a_failed_page_is_degraded_and_counts_in_no_figure() -> None:
     """Its items are missing from n, and the reason is named."""
-    result = await result_of(FakeJudge(fails=failing(1)), manner=EvaluationOptions(concurrency=1))
+    result = await result_of(FakeJudge(fails=failing(1)), options=EvaluationOptions(concurrency=1))
 
     assert (result.overall["n"], result.overall["degraded"]) == (7, 3)
     assert result.reasons == ("timeout",)
@@ -151,8 +151,8 @@ async def test_a_useless_answer_is_in_the_cost() -> None:
     """Two pages of three are answered, and all three are paid for."""
     wasted = UnusableAnswer("malformed", "", Usage(10, 1, 0.25))
     judge = FakeJudge(fails=lambda call: wasted if call == 1 else None)
-    result = await result_of(judge, manner=EvaluationOptions(concurrency=1))
-    whole = await result_of(FakeJudge(), manner=EvaluationOptions(concurrency=1))
+    result = await result_of(judge, options=EvaluationOptions(concurrency=1))
+    whole = await result_of(FakeJudge(), options=EvaluationOptions(concurrency=1))
 
     assert whole.overall["usd"] - result.overall["usd"] == 0.25
 
@@ -176,7 +176,7 @@ async def test_a_hopeless_failure_stops_the_run() -> None:
     judge = FakeJudge(fails=lambda call: ModelError("unauthorized"))
 
     with pytest.raises(ModelError) as caught:
-        await result_of(judge, manner=EvaluationOptions(page=1, concurrency=2))
+        await result_of(judge, options=EvaluationOptions(page=1, concurrency=2))
 
     assert caught.value.reason == "unauthorized"
     assert len(judge.seen) == 2
@@ -184,20 +184,20 @@ async def test_a_hopeless_failure_stops_the_run() -> None:
 
 async def test_a_cut_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """Pages answered before the cut are not asked again, and the figures are the same."""
-    manner = EvaluationOptions(page=1, concurrency=1)
+    options = EvaluationOptions(page=1, concurrency=1)
     cut = FakeJudge(fails=lambda call: KeyboardInterrupt() if call == 5 else None)
     with pytest.raises(KeyboardInterrupt):
         # in a loop of its own, since an interrupt ends the loop that it hits
         await asyncio.to_thread(
             asyncio.run,
             evaluate(
-                JudgeCandidate(cut, "fake"), QUERIES, manner, cache=AnswerCache(tmp_path, "fake")
+                JudgeCandidate(cut, "fake"), QUERIES, options, cache=AnswerCache(tmp_path, "fake")
             ),
         )
     again, fresh = FakeJudge(), FakeJudge()
     cache = AnswerCache(tmp_path, "fake")
-    resumed = await evaluate(JudgeCandidate(again, "fake"), QUERIES, manner, cache=cache)
-    whole = await evaluate(JudgeCandidate(fresh, "fake"), QUERIES, manner)
+    resumed = await evaluate(JudgeCandidate(again, "fake"), QUERIES, options, cache=cache)
+    whole = await evaluate(JudgeCandidate(fresh, "fake"), QUERIES, options)
 
     assert (len(again.seen), len(fresh.seen)) == (6, 10)
     assert resumed.queries == whole.queries
@@ -208,7 +208,7 @@ async def test_degraded_pages_are_never_kept(tmp_path: Path) -> None:
     """The second run asks again for exactly what failed in the first."""
     for judge, asked in ((FakeJudge(fails=failing(2)), 3), (FakeJudge(), 1), (FakeJudge(), 0)):
         await result_of(
-            judge, cache=AnswerCache(tmp_path, "fake"), manner=EvaluationOptions(concurrency=1)
+            judge, cache=AnswerCache(tmp_path, "fake"), options=EvaluationOptions(concurrency=1)
         )
         assert len(judge.seen) == asked
 

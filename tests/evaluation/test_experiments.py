@@ -15,10 +15,10 @@ from api.core.ports import Claim, Judgement, Support
 from api.errors import ConfigurationError, ModelError
 from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate
 from api.evaluation.judge_scores import EvalResult
-from api.evaluation.labelled_items import LabelledItem, LabelledQuery
+from api.evaluation.labelled_items import LabelledClaim, LabelledItem, LabelledQuery
 from api.evaluation.langfuse_datasets import of_claims, of_queries
 from api.evaluation.langfuse_experiment import open_bench
-from api.evaluation.support_scores import LabelledClaim, SupportResult
+from api.evaluation.support_scores import SupportResult
 from api.langfuse.tracing.experiment import experiment_id
 from api.settings import TracingSettings
 from tests.langfuse.dashboards.kit import Project, settings_for

@@ -13,8 +13,9 @@ from api.core.domain import Question, Usage
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import PER_CALL, Claim, Support
 from api.errors import UsageError
+from api.evaluation.labelled_items import read_claims
 from api.evaluation.metrics import compare
-from api.evaluation.support_scores import evaluate_support, read_claims
+from api.evaluation.support_scores import evaluate_support
 
 
 @dataclass
@@ -98,5 +99,5 @@ async def test_many_claims_go_in_batches() -> None:
 @pytest.mark.parametrize("text", ["{", "[]", '{"query": "q"}', '{"supported": true}'])
 def test_a_line_that_is_no_claim_is_named(text: str) -> None:
     """By file and number."""
-    with pytest.raises(UsageError, match="`f:1` is no labelled claim"):
+    with pytest.raises(UsageError, match="`f` line 1: `"):
         read_claims([text], "f")

@@ -22,7 +22,13 @@ from api.evaluation.candidates import (
     support_checker,
 )
 from api.evaluation.evaluate import AnswerCache, EvaluationOptions, Progress, evaluate
-from api.evaluation.labelled_items import LabelledQuery, pure, read_labelled
+from api.evaluation.labelled_items import (
+    LabelledClaim,
+    LabelledQuery,
+    pure,
+    read_claims,
+    read_labelled,
+)
 from api.evaluation.metrics import compare, is_regression
 from api.evaluation.retrieval import (
     plain_searches,
@@ -32,7 +38,7 @@ from api.evaluation.retrieval import (
     sample_archive,
     score_retrieval,
 )
-from api.evaluation.support_scores import LabelledClaim, evaluate_support, read_claims
+from api.evaluation.support_scores import evaluate_support
 from api.interfaces.cli.eval_tables import (
     calibration_plot,
     comparison_table,
@@ -225,7 +231,7 @@ async def _judge(
         if sampled(settings, name):
             tell(_SAMPLE)
         paid = name in PAID
-        manner = EvaluationOptions(
+        options = EvaluationOptions(
             page=evaluation.page,
             concurrency=settings.models.model_concurrency if paid else 1,
             about=evaluation.about,
@@ -237,7 +243,7 @@ async def _judge(
         elif evaluation.cache is not None:
             tell(f"`{name}` costs nothing: its answers are not kept")
         ask = evaluate if bench is None else bench.evaluate
-        measured = await ask(judge, queries, manner, cache=cache, progress=_progress())
+        measured = await ask(judge, queries, options, cache=cache, progress=_progress())
     return measured.as_json()
 
 
