@@ -20,8 +20,9 @@ import pytest
 from api.sandbox.server import Sandbox
 from tests.interfaces.command import environment, inside
 from tests.interfaces.http.process import ROOT, serving, threaded
-from tests.snippets import blocks, commands
+from tests.snippets import blocks, commands, shown
 
+README = (ROOT / "README.md").read_text("utf-8")
 PAGE = (ROOT / "docs" / "http.md").read_text("utf-8")
 KEY = "a-key-of-a-test"
 
@@ -65,6 +66,17 @@ def test_a_server_is_started_and_a_key_lets_in(tmp_path: Path) -> None:
 
     assert serve[0] == "serve"
     assert codes == [401, 200]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_the_readme_asks_over_http(server: str) -> None:
+    """README.md's one call, at this server's address and with its key."""
+    (call,) = [code for language, code in shown(README) if language == "bash"]
+    here = call.replace("http://localhost:8420", "$URL").replace(
+        "curl -s", 'curl -s -H "Authorization: Bearer $KEY"'
+    )
+
+    assert json.loads(curled(here, server))["decision"] == "full_report"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
