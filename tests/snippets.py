@@ -68,7 +68,7 @@ def commands_in(code: str) -> list[str]:
 def run(codes: Sequence[str], variables: Mapping[str, str] | None = None) -> str:
     """What the cells print, in a process with these settings and no others."""
     done = subprocess.run(
-        [sys.executable, __file__],
+        [sys.executable, "-P", __file__],  # not beside `tests/langfuse`
         input=json.dumps(codes),
         env={**os.environ, "PYTHONPATH": str(ROOT), **(variables or {})},
         capture_output=True,

@@ -249,8 +249,8 @@ def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
 
 RUN_BY: dict[str, dict[str, str]] = {
     "README.md": {
-        "sh": "tests/interfaces/test_page_commands.py",
-        "python": "tests/test_snippets.py",
+        "sh": "tests/interfaces/test_page_commands.py", "python": "tests/test_snippets.py",
+        "bash": "tests/interfaces/http/test_examples.py",
     },
     "docs/agents.md": {
         "python": "tests/test_snippets.py",

@@ -10,7 +10,7 @@ from api.pipeline.question.exclusions import LONGEST, MOST, exclusions_of, split
 @pytest.mark.parametrize(
     ("about", "left", "excluded"),
     [
-        ("the payments company; not a crochet granny square", "the payments company", ["crochet granny square"]),
+        ("the payments company; not a crochet square", "the payments company", ["crochet square"]),
         ("the browser (not Arc Raiders)", "the browser", ["Arc Raiders"]),
         ("the notes app, not the PreSonus program or the philosophy term", "the notes app",
          ["PreSonus program", "philosophy term"]),
