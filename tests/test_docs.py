@@ -6,7 +6,6 @@ import ast
 import os
 import re
 import shlex
-import subprocess
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
