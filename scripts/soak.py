@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
+from api.choices import Window
 from api.errors import ListenpostError
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.store_ports import Filters
@@ -31,7 +32,6 @@ from api.sandbox.faults import ENDPOINTS, KINDS
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.services.product import Ask
-from api.settings import Window
 from api.sources import SOURCES
 
 PRODUCTS = (

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import regex
 
+from api.choices import DepthName
 from api.core.domain import (
     Assessed,
     Comment,
@@ -51,7 +52,6 @@ from api.reports.report import (
     Timings,
 )
 from api.reports.shortfall import Explanation
-from api.settings import DepthName
 
 SNIPPET = 200
 """Characters of a dropped item's text that an answer keeps."""

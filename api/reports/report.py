@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from api.choices import DepthName, Window
 from api.core.domain import (
     PUBLISHED_VALUE,
     Attempt,
@@ -29,7 +30,6 @@ from api.core.domain import (
 )
 from api.core.published import Published
 from api.pipeline.evidence.figures import IF_SET, WHERE_THERE, Figures
-from api.settings import DepthName, Window
 
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Backing = Literal["checked", "counted", "unverified"]

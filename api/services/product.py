@@ -13,6 +13,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
+from api.choices import DepthName, Window
 from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels
 from api.core.domain import Gathered, Question, Usage
@@ -34,7 +35,7 @@ from api.reports.exhibits import Dossier, describe, fitting, gate_line
 from api.reports.report import Fetched, Report, Timings
 from api.reports.shortfall import Explainer
 from api.services.caller_arguments import check, question_of
-from api.settings import AdaptiveSettings, Depth, DepthName, Window
+from api.settings import AdaptiveSettings, Depth
 
 T = TypeVar("T")
 MAX_LIMIT = 500

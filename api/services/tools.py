@@ -19,6 +19,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
+from api.choices import DepthName
 from api.core.display_names import SourceLabels, title_in
 from api.core.domain import Gated, Gathered, Item, Outcome, Status, Usage, Verdict
 from api.core.ports import Judge
@@ -31,7 +32,6 @@ from api.reports.composition import Origin, fetched
 from api.services.caller_arguments import check, origin_of, question_of
 from api.services.product import Ask, SourceAnswer
 from api.services.product_slot import provided
-from api.settings import DepthName
 
 T = TypeVar("T")
 # a model that leaves an argument out may write null for it, which must not cost the run a retry

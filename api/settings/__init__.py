@@ -8,52 +8,404 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal, Self
 
 import platformdirs
-from pydantic import AliasChoices, ValidationError
+from pydantic import (
+    AfterValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from api.choices import WINDOW_DAYS, DepthName, Window
-from api.settings.groups import (
-    AdaptiveSettings,
-    ChatSettings,
+from api.choices import DepthName
+from api.settings.langfuse_group import TracingSettings as TracingSettings
+from api.settings.value_types import (
     Count,
-    DeepDepth,
-    Depth,
-    GeneralSettings,
-    LimitSettings,
-    MailSettings,
-    ModelSettings,
-    QuickDepth,
-    RankingSettings,
-    RetrievalSettings,
+    Forums,
+    Header,
+    MailAddress,
+    MailServer,
+    Root,
     Seconds,
     Share,
-    SourceSettings,
-    StandardDepth,
-    StreamSettings,
+    Sites,
+    group_config,
+    is_mail_address,
 )
-from api.settings.langfuse_group import TracingSettings
 
-__all__ = [
-    "GROUPS", "WINDOW_DAYS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth",
-    "DepthName", "GeneralSettings", "LimitSettings", "MailSettings", "ModelSettings", "QuickDepth",
-    "RankingSettings", "RetrievalSettings", "Seconds", "Settings", "Share", "SourceSettings",
-    "StandardDepth", "StreamSettings", "TracingSettings", "Window", "data_folder", "load",
-    "variable", "variables",
-]  # fmt: skip
+
+class GeneralSettings(BaseSettings):
+    """Mode, judge, database and access."""
+
+    model_config = group_config("LISTENPOST_")
+
+    mode: Literal["auto", "live", "sandbox"] = "auto"
+    """`live` asks the sources, `sandbox` made-up ones on this machine; `auto` is `live`."""
+    judge: Literal["openai", "local"] | None = None
+    """Judge of relevance; unset: `openai` when there is a key, else `local`."""
+    fail_open: Literal["all", "local"] = "all"
+    """When the judge fails: keep all items, or let the local judge decide."""
+    database_url: str | None = None
+    """SQLAlchemy async URL of the store; unset: an SQLite file in the user's data directory."""
+    api_keys: SecretStr | None = None
+    """Comma-separated keys that may call the HTTP API; unset: loopback only."""
+    cors_origins: str | None = None
+    """Comma-separated origins whose pages may call the HTTP API; unset: this machine's."""
+    notify_private: bool = False
+    """Let watches notify addresses in this network, which lets anybody with a key probe it."""
+    user_id: str | None = None
+    """Langfuse user of requests that name none, see [Langfuse](langfuse.md)."""
+    session_id: str | None = None
+    """Langfuse session of requests outside a chat, see [Langfuse](langfuse.md)."""
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, origins: str | None) -> str | None:
+        # what a browser sends: `https://app.example`, `http://localhost:5173`
+        form = r"https?://(?:(?:[a-z0-9_-]+\.)*[a-z0-9_-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?"
+        parts = origins.split(",") if origins else ()
+        if not all(re.fullmatch(form, origin.strip()) for origin in parts):
+            raise ValueError(
+                "needs origins such as `https://app.example`, in small letters, without path or `*`"
+            )
+        return origins
+
+
+class ModelSettings(BaseSettings):
+    """The model server, its models and their deadlines."""
+
+    model_config = group_config("LISTENPOST_", "openai_api_key openai_base_url")
+
+    openai_api_key: SecretStr | None = None
+    """Key of the OpenAI-compatible server; unset: no model is used."""
+    openai_base_url: str = "https://api.openai.com/v1"
+    """Root of that server, `/v1` included."""
+    filter_model: str = "gpt-4o-mini"
+    """Model that judges relevance, grades items and rewrites queries."""
+    agent_model: str = "gpt-4o"
+    """Model that writes reports and chats."""
+    support_check: bool = True
+    """Check each sentence of a report against the passages it cites, if there is a model."""
+    support_model: str | None = None
+    """Model for that check; unset: the filter model."""
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    """Reasoning effort that is asked of the model; unset: the server's default."""
+    model_concurrency: Count = 8
+    """Model calls at once in the whole process."""
+    scoring_timeout: Seconds = 15.0
+    """Seconds for one relevance or grading call, retries included."""
+    rewrite_timeout: Seconds = 30.0
+    """Seconds for rewriting a query."""
+    report_timeout: Seconds = 120.0
+    """Seconds for the report writer, its follow-up calls included."""
+
+
+class SourceSettings(BaseSettings):
+    """Addresses, keys, deadlines and page sizes of the sources."""
+
+    model_config = group_config(
+        "LISTENPOST_",
+        "reddit_client_id reddit_client_secret reddit_user_agent reddit_url youtube_api_key "
+        "youtube_url amazon_provider amazon_api_key amazon_url hackernews_url stackexchange_url "
+        "github_url lemmy_url discourse_forums",
+    )
+
+    sources: str | None = None
+    """Comma-separated sources of a question that names none; unset: all."""
+    reddit_client_id: SecretStr | None = None
+    """Id of a Reddit app; unset: Reddit is not asked."""
+    reddit_client_secret: SecretStr | None = None
+    """Secret of that app."""
+    reddit_user_agent: str = "linux:listenpost:0.1 (product research)"
+    """User agent of every Reddit request: program and contact, 7 characters or more."""
+    reddit_url: Root | None = None
+    """Root for both token and API; unset: Reddit's own two hosts."""
+    youtube_api_key: SecretStr | None = None
+    """Key of a Google project with YouTube Data API v3 on; unset: YouTube is not asked."""
+    youtube_url: Root = "https://youtube.googleapis.com"
+    """Root to which `/youtube/v3/...` is appended."""
+    youtube_searches_per_day: Annotated[int, Field(ge=1, le=1_000_000)] = 100
+    """Searches a day of the key's Google project, counted over all processes on one database."""
+    amazon_provider: Literal["html", "openwebninja", "omkar"] | None = None
+    """Provider of Amazon's data, `html` is its own pages; unset: Amazon is not asked."""
+    amazon_api_key: SecretStr | None = None
+    """Key of a paid provider; `html` needs none."""
+    amazon_url: Root | None = None
+    """Root of the provider; unset: the provider's own host."""
+    hackernews_url: Root = "https://hn.algolia.com"
+    """Root of Algolia's search of Hacker News."""
+    stackexchange_url: Root = "https://api.stackexchange.com"
+    """Root of Stack Exchange's API."""
+    stackexchange_sites: Sites = "superuser,softwarerecs,hardwarerecs"
+    """Comma-separated sites, three at most; each costs one of 300 requests a day."""
+    stackexchange_key: SecretStr | None = None
+    """Free key of stackapps.com: 10,000 requests a day instead of 300."""
+    github_url: Root = "https://api.github.com"
+    """Root of GitHub's API."""
+    github_token: SecretStr | None = None
+    """Any token of GitHub: 30 searches a minute instead of 10, and comments of all kept issues."""
+    lemmy_url: Root = "https://lemmy.world"
+    """Root of the Lemmy server that is asked; a large one knows posts of most others."""
+    discourse_forums: Forums = None
+    """Comma-separated roots of Discourse forums, ten at most; unset: Discourse is not asked."""
+    user_agent: Header = "listenpost (product research, on a person's question)"
+    """User agent for sources that need no key; put your page or contact there."""
+    source_timeout: Seconds = 8.0
+    """Seconds for one request to a source."""
+    provider_timeout: Seconds = 30.0
+    """Seconds for one request to a paid Amazon provider, which answers slowly."""
+    crawl_timeout: Seconds = 45.0
+    """Seconds for all sources together, refetch and comments included."""
+    page_ttl: Annotated[float, Field(ge=60, le=86_400)] = 900.0
+    """Seconds for which a fetched page is reused, also by the refetch of the same run."""
+    comments_per_item: Annotated[int, Field(ge=0, le=100)] = 20
+    """Most comments or reviews that are read of a kept item; 0: none."""
+
+
+class AdaptiveSettings(BaseSettings):
+    """When and how a source is fetched a second time."""
+
+    model_config = group_config("LISTENPOST_")
+
+    min_yield: Share = 0.5
+    """Fetch again when a smaller share of a full batch was relevant; 0: never."""
+    refetch_factor: Annotated[int, Field(ge=2, le=4)] = 2
+    """Items asked for by the second fetch, as a multiple of the first."""
+    second_look: bool = False
+    """Read the comments of one dropped item when a source gave little; costs one request."""
+
+
+class RetrievalSettings(BaseSettings):
+    """Search of the archive, and reranking and diversity everywhere."""
+
+    model_config = group_config("LISTENPOST_RETRIEVAL_")
+
+    guardrails_enable: bool = True
+    """Use floors, reranking and diversity."""
+    min_content_tokens: Annotated[int, Field(ge=0, le=10)] = 3
+    """Content words that a chat text without a name needs to be searched for; 0: none."""
+    k: Annotated[int, Field(ge=1, le=50)] = 8
+    """Most entries that a search of the archive shows."""
+    vector_weight: Share = 0.65
+    """Share of vector similarity in the combined score; the rest is the keyword score."""
+    score_floor: Share = 0.45
+    """Combined score a hit needs, and least relevance for reranking; 0: any."""
+    vector_floor: Share = 0.15
+    """Normalised vector similarity a hit needs; 0: any."""
+    allow_keyword_top1_override: bool = True
+    """Let the best keyword hit pass that floor when its normalised score is 0.9 or more."""
+    keyword_floor: Annotated[float, Field(ge=0, le=2)] = 0.5
+    """Normalised score from which the best keyword hit is kept; above 1: never."""
+    evidence_floor: Share = 0.65
+    """Share of a question's words (by rarity) that one hit must hold, the others half; 0: any."""
+    min_cosine: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Cosine similarity below which a hit must reach `min_bm25`; 0: none."""
+    min_bm25: Annotated[float, Field(ge=0, le=1000)] = 0.0
+    """BM25 score below which a hit must reach `min_cosine`; 0: none."""
+    rerank_enable: bool = True
+    """Rerank at depth `deep` and in the archive, when the order is in doubt."""
+    rerank_window: Count = 20
+    """Best entries that are reranked."""
+    rerank_trigger_max: Share = 0.60
+    """Rerank only when the best entry's score is below this."""
+    rerank_timeout: Seconds = 2.0
+    """Seconds for reranking the archive's hits; later the order stays."""
+    low_relevance_below: Share = 0.50
+    """Combined score below which a hit is marked `low_relevance`; 0: off."""
+    cache_seconds: Annotated[float, Field(ge=0, le=3600)] = 180.0
+    """Seconds for which the answer to the same search is reused; 0: none."""
+
+
+class RankingSettings(BaseSettings):
+    """Order and selection of kept items."""
+
+    model_config = group_config("LISTENPOST_")
+
+    relevance_threshold: Share | None = None
+    """Relevance (0 to 1) that an item needs beside the cutoff; unset: any."""
+    rerank_top_k: Count | None = None
+    """Most exhibits for the writer; unset: the depth's `max_evidence`."""
+    rerank_weight_source: Literal["auto", "low", "medium", "high"] = "auto"
+    """Weight of sources in the order: low 1.0, medium 1.05, high 1.1, auto by host."""
+    diversity_max: Annotated[int, Field(ge=0, le=50)] = 2
+    """Most items of one thread, channel, product or author before others; 0: any."""
+    diversity_delta: Share = 0.15
+    """Most relevance that diversity may cost a place in the order."""
+    duplicate_similarity: Annotated[float, Field(ge=0, le=100)] = 92.0
+    """Text similarity in percent from which two items are copies; 0: never."""
+    low_relevance_below: Share = 0.51
+    """Relevance below which an item is marked `low_relevance`; 0: none."""
+    words_per_item: Count = 40
+    """Words of report for each surviving item; half of it in a short report."""
+
+
+class LimitSettings(BaseSettings):
+    """Limits of one API key; 0 switches one off."""
+
+    model_config = group_config("LISTENPOST_LIMIT_")
+
+    requests_per_minute: Annotated[int, Field(ge=0, le=100_000)] = 60
+    """Requests of one key a minute."""
+    analyses_per_day: Annotated[int, Field(ge=0, le=1_000_000)] = 200
+    """Analyses of one key a day (UTC)."""
+    usd_per_day: Annotated[float, Field(ge=0, le=100_000)] = 5.0
+    """USD for models of one key a day (UTC)."""
+    at_once: Annotated[int, Field(ge=0, le=10_000)] = 8
+    """Requests of all keys that are worked on at once; one key has half of them at most."""
+    waiting: Annotated[int, Field(ge=0, le=100_000)] = 64
+    """Requests of one key that may wait for their turn."""
+
+
+class StreamSettings(BaseSettings):
+    """Events over HTTP."""
+
+    model_config = group_config("LISTENPOST_STREAM_")
+
+    keepalive: Seconds = 15.0
+    """Seconds between two comments that keep a silent connection open."""
+    grace: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    """Seconds for which an analysis runs on after its last connection was lost; 0: none."""
+
+
+class ChatSettings(BaseSettings):
+    """Limits of one chat turn; the answer rests on what was found until one is reached."""
+
+    model_config = group_config("LISTENPOST_CHAT_")
+
+    tool_calls: Annotated[int, Field(ge=1, le=50)] | None = None
+    """Tool calls of one turn; unset: two for each source, six at least."""
+    tokens: Annotated[int, Field(ge=1000, le=2_000_000)] = 60_000
+    """Tokens of one turn, sent and received, also for judging."""
+    seconds: Seconds = 60.0
+    """Seconds for one turn."""
+
+
+class Depth(BaseSettings):
+    """Limits of one question; the three depths differ in numbers only."""
+
+    limit: Count = 10
+    """Items that are asked of each source at first."""
+    max_evidence: Count = 30
+    """Most kept items for the writer."""
+    min_sources_full_report: Count = 4
+    """Surviving items that a full report needs."""
+    min_sources_short_report: Count = 2
+    """Surviving items that a short report needs."""
+    relevance_cutoff: Annotated[int, Field(ge=1, le=5)] = 3
+    """Grade (1 to 5) that an item needs."""
+    query_variants: Annotated[int, Field(ge=1, le=5)] = 1
+    """Queries asked at once, the original included."""
+    retry_variants: Annotated[int, Field(ge=1, le=5)] = 1
+    """Queries asked after a first pass that gave too little, original included; 1: none."""
+    rerank: bool = False
+    """Whether reranking may run."""
+    diversity: bool = True
+    """Whether diversity is applied."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        order = "min_sources_short_report", "min_sources_full_report", "max_evidence"
+        numbers = [getattr(self, name) for name in order]
+        if numbers != sorted(numbers):
+            raise ValueError(f"needs {' <= '.join(order)}")
+        return self
+
+
+class QuickDepth(Depth):
+    """Five items a source, one query."""
+
+    model_config = group_config("LISTENPOST_QUICK_")
+    limit: Count = 5
+    max_evidence: Count = 15
+    min_sources_full_report: Count = 3
+    min_sources_short_report: Count = 1
+    diversity: bool = False
+
+
+class StandardDepth(Depth):
+    """The default of `analyze`."""
+
+    model_config = group_config("LISTENPOST_STANDARD_")
+    retry_variants: Annotated[int, Field(ge=1, le=5)] = 3
+
+
+class DeepDepth(Depth):
+    """Three queries, sixty exhibits."""
+
+    model_config = group_config("LISTENPOST_DEEP_")
+    limit: Count = 25
+    max_evidence: Count = 60
+    min_sources_full_report: Count = 5
+    query_variants: Annotated[int, Field(ge=1, le=5)] = 3
+    rerank: bool = True
+
+
+def _mail_targets(text: str) -> list[str]:
+    return [name.strip().lower() for name in text.split(",") if name.strip()]
+
+
+def _check_mail_targets(text: str) -> str:
+    domains = (f"a{name}" if name[0] == "@" else name for name in _mail_targets(text))
+    if not all(map(is_mail_address, domains)):
+        raise ValueError("needs addresses or domains such as `ann@example.org, @example.com`")
+    return text
+
+
+class MailSettings(BaseSettings):
+    """E-mail of watches; none is sent without a host and a sender."""
+
+    model_config = group_config(
+        "LISTENPOST_SMTP_", sender="LISTENPOST_SMTP_FROM", receivers="LISTENPOST_SMTP_TO"
+    )
+
+    host: MailServer | None = None
+    """Server that takes the mail; unset: none is sent."""
+    port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    """Port of that server; unset: 587, 465 with `implicit`, 25 with `none`."""
+    tls: Literal["starttls", "implicit", "none"] = "starttls"
+    """Encryption of the connection; `none` needs a server without password, or this machine."""
+    user: str | None = None
+    """User name for logging in to that server; unset: no login."""
+    password: SecretStr | None = None
+    """Password of that user."""
+    sender: MailAddress | None = None
+    """Address that the mail comes from; unset: none is sent."""
+    receivers: Annotated[str, AfterValidator(_check_mail_targets)] | None = None
+    """Comma-separated addresses and `@domains` that mail may go to; unset: all."""
+
+    def allows(self, address: str) -> bool:
+        """Whether mail may go to this address."""
+        names, lowered = _mail_targets(self.receivers or ""), address.lower()
+        return not names or lowered in names or lowered[lowered.index("@") :] in names
+
+    @model_validator(mode="after")
+    def _check_login(self) -> Self:
+        names = "`LISTENPOST_SMTP_USER` and `LISTENPOST_SMTP_PASSWORD`"
+        secret = self.password and self.password.get_secret_value()
+        if bool(self.user) != bool(secret):
+            raise ValueError(f"{names} come together; set both or none")
+        if not f"{self.user}{secret}".isascii():
+            raise ValueError(f"{names} take ASCII alone, as the servers do")
+        if secret and self.tls == "none" and self.host not in {"localhost", "127.0.0.1", "::1"}:
+            raise ValueError("`LISTENPOST_SMTP_TLS` of `none` would show the password to all")
+        return self
+
 
 GROUPS: tuple[type[BaseSettings], ...] = (
     GeneralSettings, ModelSettings, SourceSettings, AdaptiveSettings, RetrievalSettings,
     RankingSettings, TracingSettings, LimitSettings, StreamSettings, ChatSettings, MailSettings,
     QuickDepth, StandardDepth, DeepDepth,
 )  # fmt: skip
-
-FOR_TESTS = "LISTENPOST_TEST_"
-"""How variables of the tests begin: no settings, but none that are refused either."""
+# variables of the test suite begin so: they are no settings, and `load` does not refuse them
+_TEST_PREFIX = "LISTENPOST_TEST_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +427,13 @@ class Settings:
 
 
 def data_folder() -> Path:
-    """Where this program keeps what it keeps of a person's, by the rules of the system."""
+    """Folder for this user's data of the program, by the rules of the operating system."""
     return platformdirs.user_data_path("listenpost", appauthor=False)
 
 
 def variable(group: type[BaseSettings], field: str) -> str:
     """The environment variable of one field."""
-    alias = group.model_fields[field].validation_alias
-    if isinstance(alias, AliasChoices):
-        return str(alias.choices[0])
-    return (group.model_config.get("env_prefix", "") + field).upper()
+    return str(group.model_fields[field].validation_alias)
 
 
 def variables() -> dict[str, tuple[type[BaseSettings], str]]:
@@ -102,9 +451,9 @@ def load() -> Settings:
     """
     known = variables()
     dotenv = DotEnvSettingsSource(GeneralSettings, env_file=".env", case_sensitive=False)
-    names = {*(str(name).upper() for name in dotenv.env_vars), *(n.upper() for n in os.environ)}
-    for name in sorted(names):
-        if name.startswith("LISTENPOST_") and name not in known and not name.startswith(FOR_TESTS):
+    names = {str(name).upper() for name in (*dotenv.env_vars, *os.environ)}
+    for name in sorted(names - known.keys()):
+        if name.startswith("LISTENPOST_") and not name.startswith(_TEST_PREFIX):
             near = difflib.get_close_matches(name, known, n=1, cutoff=0)
             raise ValueError(f"`{name}` is no setting; the nearest is `{near[0]}`")
     try:
@@ -117,12 +466,9 @@ def load() -> Settings:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         group = next(group for group in GROUPS if group.__name__ == error.title)
-        field = str(first["loc"][0]) if first["loc"] else ""
-        message = first["msg"].removeprefix("Value error, ")
-        if field in group.model_fields:
-            field = variable(group, field)
-        elif message.startswith("`"):  # of several fields together, which it names
+        name, message = "".join(map(str, first["loc"][:1])), first["msg"]
+        message = message.removeprefix("Value error, ")
+        if message.startswith("`"):  # of several fields together, which it names
             raise ValueError(message) from None
-        elif not field:  # or their prefix
-            field = str(group.model_config.get("env_prefix", "")) + "*"
-        raise ValueError(f"`{field}`: {message}") from None
+        name = name or f"{group.model_config.get('env_prefix', '')}*"
+        raise ValueError(f"`{name}`: {message}") from None

@@ -21,7 +21,7 @@ from api.core.text import clean, clean_query, web_url
 from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
-from api.settings.addresses import forums_in
+from api.settings.value_types import forums_in
 from api.sources.item_fields import (
     AUTOMATIC,
     IMPLAUSIBLE,

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal
 
+from api.choices import Window
 from api.core.domain import REMOVED, Comment, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.progress import Listener
@@ -26,7 +27,7 @@ from api.core.text import clean, clean_query, one_line, web_url
 from api.core.work import Flights
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
-from api.settings import SourceSettings, Window
+from api.settings import SourceSettings
 from api.sources.item_fields import (
     AUTOMATIC,
     IMPLAUSIBLE,

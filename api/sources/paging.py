@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from api.choices import WINDOW_DAYS, Window
 from api.core.domain import Batch, Comment, FetchPlan, Item
 from api.core.progress import Listener
 from api.core.work import Flights
 from api.errors import StoreUnavailable
 from api.features.analyses.store_ports import PageCache
-from api.settings import WINDOW_DAYS, Window
 
 LOST = "pages are not remembered, since the database cannot be used"
 # Characters that a shelf holds; the query that was not asked for longest goes first.

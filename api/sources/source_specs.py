@@ -153,7 +153,7 @@ def key_of(settings: SourceSettings) -> str:
 
 
 def _stackexchange_price(settings: SourceSettings) -> Price:
-    from api.settings.addresses import sites_in
+    from api.settings.value_types import sites_in
 
     sites = len(sites_in(settings.stackexchange_sites))
     return Price(entries=100, phrases=True, searches=sites, threads=sites)
@@ -215,7 +215,7 @@ DISCOURSE_NAME = "discourse"
 
 
 def _discourse_price(settings: SourceSettings) -> Price:
-    from api.settings.addresses import forums_in
+    from api.settings.value_types import forums_in
 
     return Price(entries=50, phrases=True, searches=len(forums_in(settings.discourse_forums)))
 

@@ -31,7 +31,7 @@ from api.errors import (
 )
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
-from api.settings.addresses import sites_in
+from api.settings.value_types import sites_in
 from api.sources.item_fields import (
     AUTOMATIC,
     IMPLAUSIBLE,

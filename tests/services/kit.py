@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from api.choices import DepthName
 from api.core.display_names import SourceLabel
 from api.core.domain import Assessed, Comment, Grade, Item, Question, Usage, Verdict
 from api.core.ports import Grader, Grades, Judge, Judgement, SilentObserver, Source
@@ -29,7 +30,6 @@ from api.services.product import Product
 from api.settings import (
     AdaptiveSettings,
     DeepDepth,
-    DepthName,
     QuickDepth,
     RankingSettings,
     RetrievalSettings,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic_ai.exceptions import ModelAPIError
 
+from api.choices import DepthName
 from api.core.domain import Grade, Item, Outcome, Usage
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Grader
@@ -23,7 +24,7 @@ from api.reports.report import Finding, Passage, Quote
 from api.reports.shortfall import Explanation, Shortfall
 from api.services import product as product_service
 from api.services.product import MAX_LIMIT, MOST_RUNS, Ask, Product, fetch
-from api.settings import DepthName, RankingSettings
+from api.settings import RankingSettings
 from tests.services.fakes import FakeGrader, FakeJudge, FakeRewriter, FakeSource, SourceAnswer
 from tests.services.kit import (
     NOBODY,

@@ -8,7 +8,7 @@ import pytest
 from api.bootstrap import load_settings
 from api.errors import ConfigurationError
 from api.settings import SourceSettings, variable
-from api.settings.addresses import MOST_FORUMS, forums_in, is_root
+from api.settings.value_types import MAX_FORUMS, forums_in, is_root
 
 ROOTS = [
     variable(SourceSettings, field)
@@ -57,7 +57,7 @@ def test_every_root_is_refused_by_its_name(
 FORUMS = [
     ",", "forum obsidian", "ftp://forum.example.com", "https://forum.example.com?x=1", "http:",
     "https://me:pw@forum.example.com", "http://[::1", "http://127.0.0.1:1,http://127.0.0.1:2",
-    ",".join(f"forum{number}.example" for number in range(MOST_FORUMS + 1)),
+    ",".join(f"forum{number}.example" for number in range(MAX_FORUMS + 1)),
 ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_forums_are_ten_different_ones_at_most(monkeypatch: pytest.MonkeyPatch, 
 
 def test_ten_forums_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as are asked; the same one may be written twice."""
-    named = [f"forum{number}.example" for number in range(MOST_FORUMS)]
+    named = [f"forum{number}.example" for number in range(MAX_FORUMS)]
     monkeypatch.setenv("DISCOURSE_FORUMS", ",".join([*named, "https://forum0.example/ "]))
     settings = load_settings()
 

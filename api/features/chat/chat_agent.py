@@ -33,6 +33,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
+from api.choices import DepthName
 from api.core.context import current_caller, set_caller
 from api.core.display_names import title_in
 from api.core.domain import Assessed, Question, Verdict
@@ -61,7 +62,7 @@ from api.reports.composition import assessed_of, item_of
 from api.reports.exhibits import Dossier, describe, kept_line
 from api.reports.report import Report
 from api.services.product import Product
-from api.settings import ChatSettings, DepthName
+from api.settings import ChatSettings
 
 TOOL, _NAME = "search_archive", "archive"
 KEPT = ArchiveFilters(kept=True)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from api.choices import DepthName
 from api.errors import StoreUnavailable, UsageError
 from api.features.analyses.store_ports import Sessions
 from api.features.chat.chat_history import no_chat
 from api.features.chat.chat_turn import ChatEvent, Turn
 from api.features.chat.session import Session
 from api.reports.report import Report
-from api.settings import DepthName
 
 LIVE = 64
 """Sessions whose runs stay in memory."""

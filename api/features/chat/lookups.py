@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from api.choices import DepthName
 from api.core.display_names import title_in
 from api.core.domain import Assessed, Gathered, Usage
 from api.core.text import Fence
@@ -24,7 +25,7 @@ from api.pipeline.question.query_guard import (
 )
 from api.reports.exhibits import Exhibit, describe, gate_line
 from api.services.product import Ask, Product
-from api.settings import ChatSettings, DepthName
+from api.settings import ChatSettings
 
 _OFF_TOPIC = "Name what the person asked about, in a few words of theirs."
 SHOWN = 30

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
 
+from api.choices import DepthName
 from api.core.domain import Assessed, Item
 from api.core.text import cut
 from api.core.words import canonical, content_words, words
@@ -22,7 +23,6 @@ from api.features.chat.chat_citations import is_variant, names_in
 from api.pipeline.evidence.crawl import Run
 from api.reports.citable import LABEL
 from api.reports.exhibits import Dossier, Exhibit
-from api.settings import DepthName
 
 VERSION = 1
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Container, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from api.choices import Window
 from api.core.display_names import SourceLabels, title_in
 from api.core.domain import Outcome
 from api.core.progress import Listener, ProductEvent, ignore_event
@@ -38,7 +39,6 @@ from api.reports.keyless.theme_sentences import SHARED
 from api.reports.report import Cost, Report
 from api.services.caller_arguments import question_of
 from api.services.product import Ask
-from api.settings import Window
 
 AT_ONCE = timedelta(hours=1)
 """Reports made within it are of one moment: places hardly change, and one may have waited."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
+from api.choices import DepthName, Window
 from api.core.domain import Outcome
 from api.core.published import Published
 from api.pipeline.evidence.figures import IF_SET, AspectCount, Sentiment
 from api.reports.report import Cost, KeptItem, Passage, Timestamp
-from api.settings import DepthName, Window
 
 VERSION = 1
 """Of a `Comparison`; raised when a field changes meaning."""

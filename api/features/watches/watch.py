@@ -17,11 +17,11 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from api.choices import DepthName
 from api.core.text import clean, cut, one_line, web_url
 from api.errors import UsageError
 from api.services.caller_arguments import question_of
-from api.settings import DepthName
-from api.settings.addresses import is_mail_address
+from api.settings.value_types import is_mail_address
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 """As they are written, in the order of `datetime.weekday`."""

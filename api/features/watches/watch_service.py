@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from api.choices import WINDOW_DAYS, Window
 from api.core.display_names import SourceLabels
 from api.core.domain import Question
 from api.core.work import Failure, StepKeeper, contained, unkept
@@ -27,7 +28,6 @@ from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
 from api.features.watches.watch_run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
 from api.reports.report import Report
 from api.services.product import Ask
-from api.settings import WINDOW_DAYS, Window
 
 Analyze = Callable[[Watch, Ask, str], Awaitable[Report]]
 """The report of a watch's question; of one id it is asked and paid once."""

@@ -23,6 +23,7 @@ from rich.markdown import Markdown
 from api import bootstrap
 from api.bootstrap.model_steps import chat
 from api.bootstrap.storage import archive_search, feedback_sender, open_store_of
+from api.choices import DepthName
 from api.core.text import clean, one_line, web_url
 from api.errors import ListenpostError, StoreUnavailable, UsageError
 from api.features.analyses.analysis_job import stored_report
@@ -40,7 +41,7 @@ from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
 from api.reports.report import Report
 from api.services.product import Product
-from api.settings import DepthName, Settings
+from api.settings import Settings
 
 _CODES = {"answered": 0, "clarify": 3, "insufficient_data": 3, "not_asked": 4}
 PROMPT = "> "

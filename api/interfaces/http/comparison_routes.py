@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.bootstrap.app_context import AppContext
+from api.choices import DepthName
 from api.core.text import quantity
 from api.errors import UsageError
 from api.features.analyses.analysis_job import AnalysisFlight
@@ -40,7 +41,6 @@ from api.interfaces.pages.report_files import comparison_html
 from api.interfaces.shared.comparison_table import comparison_csv
 from api.interfaces.shared.markdown_report import comparison_markdown
 from api.services.product import Ask
-from api.settings import DepthName
 from api.sources import ALL_SOURCES
 
 router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])

@@ -26,6 +26,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from api.choices import DepthName, Window
 from api.core.domain import Decision, Gated, Status
 from api.features.analyses.analysis_job import AnalysisFlight
 from api.features.analyses.store_ports import AnalysisSummary, State, StoredAnalysis
@@ -33,7 +34,6 @@ from api.pipeline.gate.caller_items import FIELDS, TEXT_FIELD_NAMES
 from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
 from api.reports.report import Report, Share
 from api.services.product import MAX_LIMIT, Ask
-from api.settings import DepthName, Window
 from api.sources import ASKABLE_SOURCES, ITEM_SOURCES
 
 MOST_ITEMS = 500

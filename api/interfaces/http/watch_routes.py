@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.bootstrap.watch_work import keep_watch, notifier_of
 from api.bootstrap.watch_work import run_watch as ran_now
+from api.choices import DepthName
 from api.features.analyses.share_links import feed_of, open_feed
 from api.features.watches.trend import MOST_WEEKS, WEEKS, Trend, read_trend
 from api.features.watches.watch import (
@@ -52,7 +53,6 @@ from api.interfaces.shared.watch_view import (
     watch_view,
 )
 from api.services.product import MAX_LIMIT
-from api.settings import DepthName
 from api.sources import ALL_SOURCES
 
 router = APIRouter(prefix="/v1/watches", tags=["watches"])

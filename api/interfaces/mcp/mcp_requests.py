@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
+from api.choices import DepthName
 from api.errors import UsageError
 from api.interfaces.http.comparison_routes import ComparisonRequest
 from api.interfaces.http.gate_routes import SearchRequest
@@ -26,7 +27,6 @@ from api.interfaces.http.schemas import (
 from api.interfaces.http.watch_routes import Every, Places, Zone
 from api.interfaces.shared.validation_messages import Form
 from api.services.product import MAX_LIMIT
-from api.settings import DepthName
 
 A = TypeVar("A", bound="Arguments")
 How = Annotated[

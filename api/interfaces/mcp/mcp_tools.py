@@ -18,6 +18,7 @@ from typing import Any
 
 from api.bootstrap.app_context import AppContext
 from api.bootstrap.watch_work import keep_watch
+from api.choices import DepthName
 from api.core.display_names import reason_in_words
 from api.core.domain import Gated
 from api.core.progress import Listener
@@ -52,7 +53,6 @@ from api.reports.markdown_text import md
 from api.reports.report import Fetched, Report
 from api.services.caller_arguments import question_of
 from api.services.product import ROOM, Ask
-from api.settings import DepthName
 from api.sources import ALL_SOURCES, ITEM_SOURCES, SOURCE_LIST, SOURCES
 from api.sources.source_specs import Price
 

@@ -18,6 +18,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap import mode_of
 from api.bootstrap.app_context import AppContext
+from api.choices import DepthName, Window
 from api.core.text import one_line, quantity
 from api.errors import LimitReached, UsageError
 from api.features.analyses.store_ports import StoredAnalysis
@@ -33,7 +34,7 @@ from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_screen import screen_query
 from api.services.caller_arguments import question_of
 from api.services.product import Ask
-from api.settings import DepthName, Settings, Window
+from api.settings import Settings
 from api.sources import SOURCES, check_askable, default_sources
 from api.sources.source_specs import SourceSpec
 

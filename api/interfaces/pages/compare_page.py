@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
+from api.choices import DepthName
 from api.core.text import SHORT_ID
 from api.errors import Conflict, LimitReached, NotFound, UsageError
 from api.features.analyses.runner import side_by_side
@@ -33,7 +34,6 @@ from api.interfaces.pages.screen import Filled, Guest, PageRoute, Submission, Vi
 from api.interfaces.pages.templates_rendering import faults, plainly, validated
 from api.interfaces.shared import comparison_table, presentation
 from api.services.product import Ask
-from api.settings import DepthName
 from api.sources import ALL_SOURCES, SOURCES, check_askable
 
 router = APIRouter(prefix="/compare", include_in_schema=False, route_class=PageRoute)

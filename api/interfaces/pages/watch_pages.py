@@ -19,6 +19,7 @@ from fastapi.responses import RedirectResponse, Response
 from api.bootstrap import in_sandbox
 from api.bootstrap.app_context import AppContext
 from api.bootstrap.watch_work import keep_watch, notifier_of, run_watch
+from api.choices import DepthName
 from api.errors import UsageError
 from api.features.analyses.api_keys import digest
 from api.features.analyses.share_links import open_feed
@@ -64,7 +65,6 @@ from api.interfaces.shared.watch_view import (
 )
 from api.services.caller_arguments import question_of
 from api.services.product import Ask
-from api.settings import DepthName
 from api.sources import ALL_SOURCES, SOURCES
 
 # Fields of one line by the names that the API has for them, with what stands in them at first.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from api.choices import DepthName, Window
 from api.reports.report import Fetched, Report
 from api.services import product
 from api.services.caller_arguments import check
 from api.services.product import Ask
 from api.services.product_slot import provided
-from api.settings import DepthName, Window
 
 
 async def analyze(

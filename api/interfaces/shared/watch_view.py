@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from pydantic import AwareDatetime, BaseModel
 
+from api.choices import DepthName
 from api.core.display_names import OUTCOME_REASONS, SourceLabels
 from api.core.text import clean, quantity, web_url
 from api.errors import UsageError
@@ -22,7 +23,6 @@ from api.features.watches.notification import text_of
 from api.features.watches.watch import Only, Watch, schedule_of, zone_of
 from api.features.watches.watch_run import Delivery, Gap, WatchRun
 from api.reports.report import Timestamp
-from api.settings import DepthName
 
 _UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
 # What stands before the address, by the kind of a target.

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from api.choices import Window
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.domain import (
     Assessed,
@@ -43,7 +44,7 @@ from api.pipeline.gate.source_items import failed_source, merge_crossposts
 from api.pipeline.gate.verdicts import RunCache, RunGate, question_key
 from api.pipeline.question.product_name import judged_words, product_in
 from api.pipeline.question.query_screen import without_operators
-from api.settings import AdaptiveSettings, Window
+from api.settings import AdaptiveSettings
 
 Search = Callable[[str, str], Coroutine[Any, Any, Gathered]]
 """`search(source, query)`; never raises for a source that fails."""

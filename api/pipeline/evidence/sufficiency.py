@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from api.choices import DepthName
 from api.core.display_names import reason_in_words
 from api.core.domain import Decision
-from api.settings import Depth, DepthName
+from api.settings import Depth
 
 _CAUTION = "Consider this a starting point, not a comprehensive answer."
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from api.choices import DepthName
 from api.core.domain import Question
-from api.settings import Depth, DepthName
+from api.settings import Depth
 
 
 @dataclass(frozen=True, slots=True)

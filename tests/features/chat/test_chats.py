@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from api.choices import DepthName
 from api.errors import NotFound, StoreUnavailable, UsageError
 from api.features.chat.chat_agent import Chat
 from api.features.chat.chat_sessions import LIVE, LONGEST_ID, UNKEPT, Chats, Forgetful
@@ -18,7 +19,7 @@ from api.features.chat.keyless_chat import ANEW
 from api.features.chat.session import Exchange, Session, restored
 from api.reports.report import Report
 from api.services.product import Ask, analyze
-from api.settings import ChatSettings, DepthName
+from api.settings import ChatSettings
 from tests.services.kit import kit
 
 PRODUCT = kit()

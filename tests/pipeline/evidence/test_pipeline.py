@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from api.choices import DepthName
 from api.core.domain import Decision, Item, Question, Verdict
 from api.errors import Blocked, ModelError
 from api.pipeline.evidence.collection import GAPS, Assessor, Evidence, Steps, collect
@@ -19,7 +20,6 @@ from api.settings import (
     AdaptiveSettings,
     DeepDepth,
     Depth,
-    DepthName,
     QuickDepth,
     RankingSettings,
     RetrievalSettings,

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from api.choices import DepthName
 from api.core.domain import Decision
 from api.pipeline.evidence.sufficiency import Counts, decide
-from api.settings import DeepDepth, Depth, DepthName, QuickDepth, StandardDepth
+from api.settings import DeepDepth, Depth, QuickDepth, StandardDepth
 
 DEPTHS: dict[DepthName, Depth] = {
     "quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth(),

@@ -1,0 +1,143 @@
+"""Types of settings' values, checked when they are read: addresses, names, shares, seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+from pydantic_settings import SettingsConfigDict
+
+MAX_FORUMS = 10
+"""Most Discourse forums, since each is searched by itself."""
+MAX_SITES = 3
+"""Most sites of Stack Exchange, since each takes one of 300 requests a day."""
+# `https://hn.algolia.com`, `http://[::1]:8080/below/a/path`; a name or password in it, a query or
+# a fragment would be sent, or shown, where nobody expects
+_ROOT = re.compile(
+    r"https?://(?:[^\s/?#@:\[\]\\]+|\[[\da-f:.]+\])(?::\d{1,5})?(?:/[^\s/?#@\\]+)*/*", re.I
+)
+# `superuser`, `meta.stackoverflow`
+_SITE = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+_ROOT_FORM = "an http or https address of a server, without user, query and fragment"
+# `ann@example.org`, `a.b+watch@mail.example.org`: no quotes, no comments, nothing that ends a
+# command or a header, and nothing that means more in `mailto:` (`?`, `&`, `%`)
+_LOCAL = r"[a-z0-9!#$'*+/=^_`{|}~-]+(?:\.[a-z0-9!#$'*+/=^_`{|}~-]+)*"
+_DOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
+_MAIL = re.compile(rf"\A{_LOCAL}@{_DOMAIN}\Z", re.I | re.A)
+# characters of an address, and of the part before its `@` (RFC 5321)
+_MAX_MAIL, _MAX_LOCAL = 254, 64
+
+
+def is_root(text: str) -> bool:
+    """Whether paths can be appended to an address: http or https and a host, perhaps a port."""
+    try:
+        return bool(text.isprintable() and _ROOT.fullmatch(text) and (urlsplit(text).port or 1))
+    except ValueError:  # a port above 65535, or brackets without an address
+        return False
+
+
+def forums_in(text: str | None) -> tuple[str, ...]:
+    """The roots of the forums that a setting names, each once; a bare host is asked by https."""
+    forums = (forum.strip() for forum in (text or "").split(",") if forum.strip())
+    roots = (forum if "://" in forum else f"https://{forum}" for forum in forums)
+    return tuple(dict.fromkeys(root.rstrip("/") for root in roots))
+
+
+def sites_in(text: str) -> tuple[str, ...]:
+    """The names of the sites in a setting, in small letters, each once."""
+    names = (name.strip().lower() for name in text.split(","))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def is_mail_address(text: str) -> bool:
+    """Whether mail can be sent there: one plain address in ASCII, without a name."""
+    fits = len(text) <= _MAX_MAIL and text.find("@") <= _MAX_LOCAL
+    return fits and _MAIL.fullmatch(text) is not None
+
+
+def _are_forums(text: str | None) -> bool:
+    roots = forums_in(text)
+    # items are named by host and path, so two forums with the same would be taken for one
+    places = {(urlsplit(root).hostname, urlsplit(root).path) for root in filter(is_root, roots)}
+    return text is None or 0 < len(places) == len(roots) <= MAX_FORUMS
+
+
+def _are_sites(text: str) -> bool:
+    names = sites_in(text)
+    return 0 < len(names) <= MAX_SITES and all(map(_SITE.fullmatch, names))
+
+
+def _is_server(text: str) -> bool:
+    try:
+        return bool(re.fullmatch(_DOMAIN, text, re.I | re.A) or ip_address(text))
+    except ValueError:
+        return False
+
+
+def _checked(is_valid: Callable[..., bool], message: str) -> AfterValidator:
+    """Refuse a value that is not valid with the message."""
+
+    def check(text: str | None) -> str | None:
+        if not is_valid(text):
+            raise ValueError(message)
+        return text
+
+    return AfterValidator(check)
+
+
+Root = Annotated[str, _checked(is_root, f"needs {_ROOT_FORM}")]
+"""Address of a server, to which paths are appended."""
+Forums = Annotated[
+    str | None,
+    _checked(
+        _are_forums,
+        f"needs one to {MAX_FORUMS} forums, separated by commas, such as `forum.example.com`; "
+        f"each is {_ROOT_FORM}, and no host stands there twice",
+    ),
+]
+Sites = Annotated[str, _checked(_are_sites, f"needs one to {MAX_SITES} names such as `superuser`")]
+Header = Annotated[
+    str,
+    _checked(
+        lambda text: text.isascii() and text.isprintable(),
+        "holds characters that no header can carry",
+    ),
+]
+"""Value of an HTTP header."""
+MailAddress = Annotated[
+    str,
+    _checked(is_mail_address, "needs one address such as `listenpost@example.org`, without a name"),
+]
+MailServer = Annotated[
+    str,
+    _checked(
+        _is_server,
+        "needs the name of a server, such as `smtp.example.org`, without scheme and port",
+    ),
+]
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Count = Annotated[int, Field(ge=1, le=10_000)]
+
+
+def group_config(prefix: str, unprefixed: str = "", **variables: str) -> SettingsConfigDict:
+    """How a group reads its variables: frozen, from the environment and `.env`.
+
+    A field's variable is `prefix` and its name in capitals; for the `unprefixed` fields (separated
+    by blanks) it is the name alone, and `variables` names those that differ.
+    """
+    variables |= {field: field.upper() for field in unprefixed.split()}
+    return SettingsConfigDict(
+        env_prefix=prefix,  # else a variable that is called as the field, such as `HOST`, is read
+        env_file=".env",
+        env_file_encoding="utf-8",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
+        alias_generator=lambda field: variables.get(field, f"{prefix}{field.upper()}"),
+    )
