@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar
 
 from api.core.domain import (
     Batch,
@@ -120,7 +120,6 @@ class Judgement:
     usage: Usage = Usage()
 
 
-@runtime_checkable
 class Judge(Protocol):
     """Decides which items are about the question."""
 
@@ -134,22 +133,6 @@ class Judge(Protocol):
         Raises:
             ModelError: no usable answer; the caller fails open.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class WrappedJudge:
-    """Forwards every call to `inner`; a subclass overrides what it changes."""
-
-    inner: Judge
-
-    @property
-    def name(self) -> str:
-        """See `Judge.name`."""
-        return self.inner.name
-
-    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
-        """See `Judge.judge`."""
-        return await self.inner.judge(question, items, source)
 
 
 UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)

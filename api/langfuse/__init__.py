@@ -1,1 +1,1 @@
-"""Langfuse: tracing of every question, and dashboards kept as files."""
+"""Langfuse: tracing of every question, and dashboards that are defined in files."""

@@ -20,9 +20,9 @@ TWO_RUNS = """
 import asyncio, sys
 from api import bootstrap
 from api.services.product import Ask, analyze
-from api.langfuse.tracing import client
+from api.langfuse.tracing import langfuse_client
 
-client.REQUEST_SECONDS = 3600
+langfuse_client.REQUEST_SECONDS = 3600
 
 async def main():
     product = bootstrap.build(bootstrap.load_settings())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api.core.domain import FetchPlan, Question
-from api.core.ports import WrappedJudge, WrappedSource
-from tests.services.fakes import FakeJudge, FakeSource, items
+from api.core.domain import FetchPlan
+from api.core.ports import WrappedSource
+from tests.services.fakes import FakeSource, items
 
 
 async def test_a_wrapped_source_is_the_source_inside() -> None:
@@ -25,15 +25,3 @@ async def test_a_wrapped_source_is_the_source_inside() -> None:
     assert [len(item.comments) for item in commented.items] == [1, 1]
     assert (item, inner.looked) == (None, ["1"])
     assert (probe.outcome, inner.closed) == ("ok", True)
-
-
-async def test_a_wrapped_judge_is_the_judge_inside() -> None:
-    """
-    Name and verdicts are its own.
-    """
-    wrapped = WrappedJudge(FakeJudge(["1"], name="local-1"))
-
-    judged = await wrapped.judge(Question("x"), items(2), "reddit")
-
-    assert wrapped.name == "local-1"
-    assert [verdict.relevant for verdict in judged.verdicts] == [False, True]

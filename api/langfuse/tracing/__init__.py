@@ -1,6 +1,6 @@
-"""Langfuse around the ports: one trace per question with scores, and nothing in the way of a run.
+"""Tracing with Langfuse: one trace per question, with scores; it never delays or fails a run.
 
-Without keys nothing is imported or sent. docs/langfuse.md tells the tree, the scores and the masks.
+Without keys nothing is imported or sent. docs/langfuse.md describes spans, scores and masking.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ def start(
     session_id: str | None = None,
     version: str = "",
 ) -> Tracing | None:
-    """Tracing to the Langfuse of the settings; None when a key is missing or it is switched off.
+    """Tracing to the Langfuse of the settings; None without keys or when it is switched off.
 
-    `user_id` and `session_id` are for what no caller names; `version` says who judges, and how.
-    Asks the network nothing. It belongs to no event loop, and several may live side by side; one
-    that is dropped without `shutdown` hands over what it has and ends on its own. A server
-    on this machine is asked past every proxy.
+    `user_id` and `session_id` are defaults for callers without one; `version` names the judge.
+    Sends nothing yet. Works in any event loop, and beside other instances. One that is collected
+    without `shutdown` sends what it has. A server on this machine is asked without a proxy.
 
     Raises:
-        ConfigurationError: the libraries cannot read a variable of theirs; it is named.
+        ConfigurationError: the libraries cannot read an environment variable; it is named.
     """
     if not settings.is_on:
         return None

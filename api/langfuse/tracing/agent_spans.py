@@ -1,6 +1,6 @@
-"""The spans of our own agents; imported with the first, never before pydantic-ai is.
+"""Spans of our own agents, by pydantic-ai; imported with the first agent, since it is slow.
 
-What pydantic-ai instruments for all agents would be the agents of the program around us, too.
+Its global instrumentation would also trace the agents of the program around us.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 
 class AgentSpans:
-    """Sends to one provider what an agent does whose model is `watched`."""
+    """Instruments models with one tracer provider."""
 
     def __init__(self, provider: TracerProvider) -> None:
-        """Change nothing yet."""
         self._settings = InstrumentationSettings(
             tracer_provider=provider,
             include_binary_content=False,
@@ -26,5 +25,5 @@ class AgentSpans:
         )
 
     def watched(self, model: Model) -> Model:
-        """The same model; an agent takes it as its own setting, before the process's."""
+        """The model whose agents are traced, whatever the process's setting is."""
         return InstrumentedModel(model, self._settings)

@@ -1,8 +1,7 @@
-"""An experiment in Langfuse: a trace for each item of a dataset, with what came out and its scores.
+"""An experiment in Langfuse: a trace for each item of a dataset, with its output and scores.
 
-No call of the API makes one: it is what its spans say they belong to, with the attributes that
-experiments of the SDK write. That one is not used: it runs tasks in a loop of its own, and an item
-that failed is only logged.
+An experiment is made by attributes of its spans, as the SDK's experiments write them. The SDK's own
+are not used, since they run tasks in another event loop, and only log an item that failed.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from api.langfuse.tracing.langfuse_client import Client
 from api.langfuse.tracing.spans import Parent, labelled
 
 ENVIRONMENT = "sdk-experiment"
-"""Where Langfuse's SDK files experiments, apart from what the product does."""
+"""Environment of experiments, as in Langfuse's SDK; the product's traces have another."""
 _PREFIX = "langfuse.experiment."
-# Spans after which what is queued is sent, since a full queue drops (2048); those of an item.
-_FLUSHED, _OWN = 500, 3
+# The queue drops spans beyond 2048, so it is flushed after this many; an item has three of its own.
+_FLUSH_AT, _OWN = 500, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +35,17 @@ class ExperimentItem:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentOutcome:
-    """What came of one item."""
+    """The result of one item."""
 
     output: Any
     scores: Mapping[str, bool | float | None]
     """By name; None is not sent."""
     fault: str = ""
-    """Why there is no answer, or not a whole one."""
+    """Why the answer is incomplete or missing."""
     failed: bool = False
-    """There is none at all."""
+    """Whether there is no answer at all."""
     calls: int = 1
-    """What was asked, each a span."""
+    """Calls that were made, each a span."""
 
 
 @dataclass(slots=True)
@@ -63,7 +62,7 @@ class Experiment:
     async def carry_out(
         self, item: ExperimentItem, task: Callable[[], Awaitable[ExperimentOutcome]]
     ) -> ExperimentOutcome:
-        """Trace a task and score it: `experiment-item-run` over `-task` and `-evaluation`."""
+        """Trace and score a task: span `experiment-item-run` with `-task` and `-evaluation`."""
         observation = self.client.observation
         with observation("experiment-item-run", "span", input=item.input) as run:
             whole = Parent()
@@ -72,35 +71,35 @@ class Experiment:
                 for parent in (whole, Parent()):
                     parent.label(labels)
                 with labelled(labels):
-                    trial = await task()
-                ended: dict[str, Any] = {"output": trial.output}
-                if trial.fault:
-                    level = "ERROR" if trial.failed else "WARNING"
-                    ended |= {"level": level, "status_message": trial.fault}
+                    outcome = await task()
+                ended: dict[str, Any] = {"output": outcome.output}
+                if outcome.fault:
+                    level = "ERROR" if outcome.failed else "WARNING"
+                    ended |= {"level": level, "status_message": outcome.fault}
                 span.update(**ended)
             run.update(**ended)
-            scores = {name: value for name, value in trial.scores.items() if value is not None}
+            scores = {name: value for name, value in outcome.scores.items() if value is not None}
             with labelled(labels), observation(
                 "experiment-item-evaluation", "evaluator",
-                input={"output": trial.output, "expected_output": item.expected},
+                input={"output": outcome.output, "expected_output": item.expected},
                 output=scores,
             ):  # fmt: skip
                 for name, value in scores.items():
                     self.client.score(name, value, span)
-        self._queued += _OWN + trial.calls
-        if self._queued >= _FLUSHED:
+        self._queued += _OWN + outcome.calls
+        if self._queued >= _FLUSH_AT:
             self._queued = 0
             await asyncio.to_thread(self.client.flush)
-        return trial
+        return outcome
 
     def score(self, scores: Mapping[str, float | None]) -> None:
-        """Scores of the whole; None is not sent."""
+        """Scores of the whole run; None is not sent."""
         for name, value in scores.items():
             if value is not None:
                 self.client.score_run(self.id, name, value)
 
     def _labels(self, item: ExperimentItem, root: str) -> dict[str, str]:
-        """What makes spans part of it; `root` is the one that stands for the item."""
+        """Attributes that make spans part of it; `root` is the span of the item."""
         labels = {
             "id": self.id,
             "name": self.name,
@@ -115,7 +114,7 @@ class Experiment:
 
 
 def experiment_id(project: str, dataset: str, run: str) -> str:
-    """As server and SDK derive it: a run of the same name joins the same experiment."""
+    """Computed as by server and SDK, so that runs of one name are one experiment."""
     parts = ["langfuse-experiment-v1", project, dataset, run]
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

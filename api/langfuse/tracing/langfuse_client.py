@@ -1,13 +1,8 @@
-"""The Langfuse client: spans, scores, agents, and an end that no server can hold up.
+"""The Langfuse client: spans, scores, agents, and a shutdown that no server can delay.
 
 The only file that imports langfuse. A client has its own tracer provider and stays out of
-Langfuse's registry by key, so that the program around it is left alone: nothing of that program is
-sent, and none of its spans is written to. Where it traces, by whatever provider, our spans hang
-under its current one.
-
-What a generation used, in Langfuse's words.
-
-Asking Langfuse whether the keys fit, for `listenpost doctor`.
+Langfuse's registry by key, so that nothing of the program around it is sent or written to. Where
+that program traces, by whatever provider, our spans are below its current one.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ from langfuse.span_filter import is_default_export_span
 
 from api.core.context import current_caller
 from api.core.domain import Usage
-from api.core.http_limits import REDIRECTS, no_connection, points_here
+from api.core.http_limits import no_connection, points_here
 from api.core.model_cost import UnusableAnswer
 from api.core.prompts import Prompt
 from api.errors import ListenpostError, ModelError
@@ -45,7 +40,7 @@ from api.langfuse.tracing.library_threads import (
     in_one_line,
     quiet,
 )
-from api.langfuse.tracing.masking import HomeSession, ScoreClient, basic, mask
+from api.langfuse.tracing.masking import HomeSession, ScoreClient, mask
 from api.langfuse.tracing.spans import (
     LabelledSpans,
     MaskedExporter,
@@ -64,28 +59,15 @@ if TYPE_CHECKING:
     from api.langfuse.tracing.agent_spans import AgentSpans
 
 
-def spent(usage: Usage) -> dict[str, Any]:
-    """Tokens and cost; an unknown cost is left out, not zero."""
-    total = usage.input_tokens + usage.output_tokens
-    tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "total": total}
-    cost = {} if usage.usd is None else {"cost_details": {"total": usage.usd}}
-    return {"usage_details": tokens, **cost}
-
-
-_SECONDS = 5.0
-
-
 def probe(settings: TracingSettings) -> tuple[str, str]:
-    """Outcome and detail of one request; blocks."""
+    """Outcome and detail of one request that asks whether the keys are valid; blocks."""
     url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/projects"
-    headers = {"Authorization": basic(settings)}
     with HomeSession(settings) as session:
-        session.max_redirects = REDIRECTS
         try:
-            with session.get(url, headers=headers, timeout=_SECONDS, stream=True) as response:
+            with session.get(url, timeout=REQUEST_SECONDS, stream=True) as response:
                 status = response.status_code
         except requests.Timeout:
-            return "timed_out", f"no answer within {_SECONDS:g} s"
+            return "timed_out", f"no answer within {REQUEST_SECONDS} s"
         except (OSError, ValueError) as error:
             return "unreachable", f"{no_connection(error, url)}; check `LANGFUSE_BASE_URL`"
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
@@ -97,11 +79,11 @@ def probe(settings: TracingSettings) -> tuple[str, str]:
 
 Kind = Literal["agent", "span", "retriever", "generation", "evaluator"]
 REQUEST_SECONDS = 5
-"""For one request to Langfuse; made in the background, so it may be longer than the exit waits."""
-# Characters of a user or session, and of the digest at the end of a longer one.
+"""Timeout of a request; most run in the background, so it may exceed the wait at exit."""
+# Characters of a user or session (Langfuse's limit), and of the digest in place of their rest.
 _LABEL, _DIGEST = 200, 16
 BATCH = 200
-"""Spans or scores in one request at most: a run's scores fit into one."""
+"""Most spans or scores in one request: enough for the scores of a run."""
 
 
 class Observation(Protocol):
@@ -112,50 +94,56 @@ class Observation(Protocol):
 
     def update(self, **fields: Any) -> Any:
         """Set `output`, `level`, `status_message`, `usage_details` and so on."""
-        ...
 
 
 class Client:
-    """One connection to one Langfuse project; belongs to no thread or event loop."""
+    """A connection to one Langfuse project, for any thread and event loop."""
 
     def __init__(
         self, settings: TracingSettings, user_id: str | None, session_id: str | None, version: str
     ) -> None:
-        """Start the background threads; the network is asked when there is something to send."""
         owner = {"user.id": _label(user_id), "session.id": _label(session_id)}
         ours = {"langfuse.release": _release(settings), "langfuse.version": _label(version)}
         self._settings = settings
         notice = Notice(urlsplit(settings.langfuse_base_url).netloc.rpartition("@")[2])
-        hush, before = LogFilter(notice), set(threading.enumerate())
+        log_filter, before = LogFilter(notice), set(threading.enumerate())
         exporter = MaskedExporter(settings, REQUEST_SECONDS, notice)
         with in_one_line():
             self._provider = provider_of(settings, LabelledSpans(owner, ours))
             self._langfuse, resources = _client(settings, self._provider, exporter)
         self._agents: AgentSpans | None = None
-        end = partial(_end, self._langfuse, resources, self._provider, hush)
+        end = partial(_end, self._langfuse, resources, self._provider, log_filter)
         self._closer = ShutdownThread(end, settings.trace_flush_timeout, notice)
-        hush.cover(set(threading.enumerate()) - before)
+        log_filter.cover(set(threading.enumerate()) - before)
         weakref.finalize(self, self._closer.ask).atexit = False
 
     @property
     def trace_id(self) -> str | None:
-        """The trace under way in this context, if it is one of ours."""
+        """The current trace of this context, if it is one of ours."""
         parent = Parent()
         return parent.trace_id if parent.is_open else None
 
     @property
     def is_guest(self) -> bool:
-        """Whether what begins here is part of a trace of the program around us."""
+        """Whether a span that begins now belongs to a trace of the program around us."""
         return Parent().is_foreign
 
     def observation(
         self, name: str, kind: Kind, tags: Sequence[str] = (), **fields: Any
-    ) -> _Observing:
-        """A span under the current one, whoever's it is; where there is none it begins a trace.
+    ) -> _OpenSpan:
+        """A span below the current one, ours or not; without one it begins a trace.
 
-        Tags stand on it and on all that is below it.
+        It and all spans below it have the tags.
         """
-        return _Observing(self._langfuse, self._sent_by_program, name, kind, tags, fields)
+        return _OpenSpan(self._langfuse, self._sent_by_program, name, kind, tags, fields)
+
+    @staticmethod
+    def usage_fields(usage: Usage) -> dict[str, Any]:
+        """Tokens and cost as fields of a generation; an unknown cost is left out, not zero."""
+        total = usage.input_tokens + usage.output_tokens
+        tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "total": total}
+        cost = {} if usage.usd is None else {"cost_details": {"total": usage.usd}}
+        return {"usage_details": tokens, **cost}
 
     def score(
         self,
@@ -167,10 +155,10 @@ class Client:
         whole_trace: bool = False,
         comment: str | None = None,
     ) -> None:
-        """Queue a score of one span or of its whole trace; the type follows the value.
+        """Queue a score of a span or its whole trace; its type follows from the value.
 
-        It bears the time at which the span began: Langfuse knows a score by id, name and day, and
-        one that is written again takes the place of the first.
+        Its time is the span's start: Langfuse identifies a score by id, name and day, so a score
+        that is written again replaces the first.
         """
         kind: Any = {bool: "BOOLEAN", str: "CATEGORICAL"}.get(type(value), "NUMERIC")
         if self.trace_id is None:  # nothing is recorded: sampled out, or by the program around us
@@ -194,20 +182,20 @@ class Client:
             )  # fmt: skip
 
     def flush(self) -> None:
-        """Send what is queued, and wait for it; a full queue would drop what comes next."""
+        """Send what is queued and wait for it, since a full queue drops what follows."""
         with quiet():
             self._langfuse.flush()
 
     def linked(self, prompt: Prompt) -> AbstractContextManager[None]:
-        """Generations of the block name the prompt by which they are made."""
+        """Link generations in the block to their prompt; see `linked`."""
         return linked(prompt)
 
     def note_agents(self, ids: list[str] | None) -> None:
-        """From now on every agent of ours that begins in this context adds the id of its span."""
+        """See `note_agents`."""
         note_agents(ids)
 
     def watched(self, model: Model) -> Model:
-        """The model of an agent whose spans come here."""
+        """A model whose agents' spans are sent here."""
         from api.langfuse.tracing.agent_spans import AgentSpans
 
         if self._agents is None:
@@ -215,22 +203,22 @@ class Client:
         return self._agents.watched(model)
 
     def _sent_by_program(self, parent: Parent) -> bool:
-        """Whether a Langfuse client of the program itself sends it to the same project."""
+        """Whether the program's own Langfuse client sends this span to the same project."""
         known = self._settings.langfuse_public_key in LangfuseResourceManager._instances
         return known and parent.passes(is_default_export_span)
 
     def probe(self) -> tuple[str, str]:
-        """Outcome and detail of asking whether the keys fit; blocks for one request."""
+        """See `probe`."""
         return probe(self._settings)
 
     def shutdown(self) -> None:
-        """Hand over what is queued; returns after `trace_flush_timeout` at the latest."""
+        """Send what is queued; returns after `trace_flush_timeout` at the latest."""
         self._closer.ask()
         self._closer.wait()
 
 
-class _Observing:
-    """Opens a span as the current one, and closes it with the reason it ended."""
+class _OpenSpan:
+    """A span that is the current one in the block; an error in the block is its status."""
 
     def __init__(
         self,
@@ -247,13 +235,13 @@ class _Observing:
 
     def __enter__(self) -> Observation:
         parent = Parent()
-        filed: dict[str, Any] = {"tags": list(self._tags)}
+        attributes: dict[str, Any] = {"tags": list(self._tags)}
         if not parent.is_open:
-            filed = _filed(self._name, parent, self._tags)
+            attributes = _trace_attributes(self._name, parent, self._tags)
         with ExitStack() as stack, quiet():
-            if any(filed.values()):
+            if any(attributes.values()):
                 stack.enter_context(parent.untouched(has_root=self._sent_by_program(parent)))
-                stack.enter_context(propagate_attributes(**filed))
+                stack.enter_context(propagate_attributes(**attributes))
             start: Any = self._langfuse.start_as_current_observation
             self._span = stack.enter_context(
                 start(name=self._name, as_type=self._kind, **self._fields)
@@ -275,34 +263,34 @@ class _Observing:
                 reason = error.reason if isinstance(error, ModelError) else error.code
             self._span.update(level="ERROR", status_message=reason)
             if isinstance(error, UnusableAnswer):
-                self._span.update(**spent(error.usage))
+                self._span.update(**Client.usage_fields(error.usage))
         with quiet():
             self._stack.__exit__(kind, error, trace)
 
 
-def _filed(name: str, parent: Parent, tags: Sequence[str]) -> dict[str, Any]:
-    """What all spans below are filed under: who asks, how, and for what.
+def _trace_attributes(name: str, parent: Parent, tags: Sequence[str]) -> dict[str, Any]:
+    """Tags, trace name, user, session and tenant of all spans below.
 
-    A trace of the program around us keeps its name, and its user and session unless a caller of
-    ours has his own.
+    A trace of the program around us keeps its name, and its user and session unless our caller has
+    its own.
     """
-    asker = current_caller()
-    filed: dict[str, Any] = {"tags": [asker.interface, *tags]}
+    caller = current_caller()
+    attributes: dict[str, Any] = {"tags": [caller.interface, *tags]}
     if not parent.is_foreign:
-        filed["trace_name"] = name
-    if user := asker.user or asker.tenant:
-        filed["user_id"] = _label(mask(user))
-    if asker.session:
-        filed["session_id"] = _label(mask(asker.session))
-    if asker.tenant:
-        filed["metadata"] = {"tenant": asker.tenant}
-    return filed
+        attributes["trace_name"] = name
+    if user := caller.user or caller.tenant:
+        attributes["user_id"] = _label(mask(user))
+    if caller.session:
+        attributes["session_id"] = _label(mask(caller.session))
+    if caller.tenant:
+        attributes["metadata"] = {"tenant": caller.tenant}
+    return attributes
 
 
 def _label(value: str | None) -> str | None:
-    """A user or session as Langfuse takes it: ASCII, at most 200 characters.
+    """A user or session as Langfuse accepts it: ASCII, at most 200 characters.
 
-    A longer one ends in its digest, so that two with one beginning stay two.
+    A longer one ends with its digest, so that two with the same beginning differ.
     """
     label = (value or "").encode("ascii", "backslashreplace").decode()
     if len(label) <= _LABEL:
@@ -318,7 +306,7 @@ def _release(settings: TracingSettings) -> str | None:
 def _client(
     settings: TracingSettings, provider: TracerProvider, exporter: SpanExporter
 ) -> tuple[Langfuse, LangfuseResourceManager]:
-    """A client that shares nothing with another of the same key, and whose exit hook is ours."""
+    """A client that shares nothing with others of the same key, without its own exit hook."""
     secret, public = settings.langfuse_secret_key, settings.langfuse_public_key or ""
     known = LangfuseResourceManager._instances
     with LangfuseResourceManager._lock:
@@ -351,11 +339,11 @@ def _end(
     langfuse: Langfuse,
     resources: LangfuseResourceManager,
     provider: TracerProvider,
-    hush: LogFilter,
+    log_filter: LogFilter,
 ) -> None:
-    """What closing means; it knows no client of ours, so that a dropped one can be collected."""
+    """Shut everything down; without a reference to `Client`, so that one can be collected."""
     langfuse.shutdown()
     provider.shutdown()
     resources.httpx_client.close()
     resources.prompt_cache._task_manager.shutdown()
-    hush.lift()
+    log_filter.remove()

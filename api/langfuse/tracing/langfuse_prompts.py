@@ -1,4 +1,4 @@
-"""Prompts as the Langfuse project has them under a label, and the package's where it has none."""
+"""Prompts of the Langfuse project with a label; the package's where it has none."""
 
 from __future__ import annotations
 
@@ -36,26 +36,23 @@ _KEYS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 
 
 class _Version(BaseModel):
-    """What is read of an answer."""
-
     prompt: StrictStr
     version: PositiveInt
 
 
 class _Unusable(Exception):
-    """Langfuse has no such prompt, or none that would do; the message says why."""
+    """Langfuse has no usable prompt; the message says why."""
 
 
 class _Unread(Exception):
-    """It could not be read; the message says why."""
+    """The prompt could not be read; the message says why."""
 
 
 class LangfusePrompts:
-    """Reads all prompts at once when one is needed, and again after `prompt_ttl`.
+    """Reads all prompts when one is needed, and again after `prompt_ttl`; implements `Prompts`.
 
-    Implements `Prompts`; belongs to one event loop. Nobody waits longer than `prompt_timeout`, and
-    what did not come is not asked for again within the period either. What was read before stays
-    in use while Langfuse cannot be read.
+    Belongs to one event loop. Nobody waits longer than `prompt_timeout`, and a failed read is not
+    repeated before `prompt_ttl` either: the prompts of the last successful read stay in use.
     """
 
     def __init__(
@@ -64,7 +61,7 @@ class LangfusePrompts:
         linked: Callable[[Prompt], AbstractContextManager[None]] = lambda prompt: nullcontext(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`linked` is around what is asked by a prompt; `clock` gives seconds. Asks nothing yet."""
+        """`linked` is entered around calls with a prompt; `clock` counts seconds."""
         self._settings, self._linked, self._clock = settings, linked, clock
         self._reading: Flights[None, None] = Flights()
         self._until: float | None = None
@@ -73,14 +70,14 @@ class LangfusePrompts:
 
     @asynccontextmanager
     async def using(self, name: PromptName) -> AsyncIterator[Prompt]:
-        """See `Prompts.using`; what is traced in the block is linked to the version."""
+        """See `Prompts.using`."""
         await self._refresh()
         prompt = self._prompts[name]
         with self._linked(prompt):
             yield prompt
 
     async def status(self) -> str:
-        """Which versions are in use, and why some are not Langfuse's, for `listenpost doctor`."""
+        """Versions in use, and why some are the package's, for `listenpost doctor`."""
         await self._refresh()
         prompts = self._prompts.values()
         used = [f"{prompt.name} {prompt.version}" for prompt in prompts if prompt.version]
@@ -97,7 +94,7 @@ class LangfusePrompts:
             await self._reading.share(None, lambda _: self._read_all())
 
     async def _read_all(self) -> None:
-        """Read every prompt; what is wrong with some is one warning, until something else is."""
+        """Read every prompt; log the faults unless they are those of the last time."""
         faults = await asyncio.gather(*map(self._replace, NAMES))
         self._until = self._clock() + self._settings.prompt_ttl
         before = self._faults
@@ -106,7 +103,7 @@ class LangfusePrompts:
             _log.warning("prompts of Langfuse: %s", "; ".join(self._lines()))
 
     async def _replace(self, name: PromptName) -> str | None:
-        """Take what Langfuse has; else say why not, and what is used."""
+        """Use Langfuse's prompt; else return why not, and what is used."""
         try:
             self._prompts[name] = await self._read(name)
         except _Unusable as error:
@@ -138,7 +135,6 @@ class LangfusePrompts:
         return prompt
 
     async def _answer(self, title: str) -> tuple[int, bytes]:
-        """Status and body of one request."""
         seconds, root = self._settings.prompt_timeout, self._settings.langfuse_base_url
         url = f"/api/public/v2/prompts/{quote(title, safe='')}"
         label = {"label": self._settings.prompt_label}
@@ -177,7 +173,6 @@ class LangfusePrompts:
             )
 
     def _lines(self) -> list[str]:
-        """A line for each fault, with the prompts that have it."""
         named: dict[str, list[str]] = {}
         for name in NAMES:
             if name in self._faults:

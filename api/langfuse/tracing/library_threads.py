@@ -1,4 +1,4 @@
-"""The libraries' threads: what they log becomes one warning, and their end takes a bounded time."""
+"""Threads of the tracing libraries: their log becomes one warning, their shutdown has a timeout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOGGERS = (
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing that the libraries log inside reaches the log."""
+    """Drop what the libraries log in the block."""
     token = _quiet.set(True)
     try:
         yield
@@ -36,7 +36,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """What the libraries say here of a variable they cannot read comes without its traceback."""
+    """Log what the libraries say of a variable they cannot read without its traceback."""
 
     def shorten(record: logging.LogRecord) -> bool:
         record.exc_info = None
@@ -53,34 +53,33 @@ def in_one_line() -> Iterator[None]:
 
 
 class Notice:
-    """One warning, however often it is given."""
+    """Logs once that traces are being lost, however often it is called."""
 
     def __init__(self, host: str) -> None:
-        """`host` is all that is said about the server."""
         self._host, self._given = host, threading.Lock()
 
     def __call__(self) -> None:
-        """Say that traces are being lost."""
+        """Log the warning, the first time only."""
         if self._given.acquire(blocking=False):
             _log.warning("Langfuse at `%s` takes no traces; everything else goes on", self._host)
 
 
 class LogFilter(logging.Filter):
-    """Drops what the libraries log in our threads and `quiet` blocks; the program's own passes."""
+    """Drops what the libraries log in our threads and in `quiet` blocks."""
 
     def __init__(self, notice: Notice) -> None:
-        """`notice` is given when a thread of ours reports an error."""
+        """`notice` is called for an error in one of our threads."""
         super().__init__()
         self._notice, self._threads = notice, set[int | None]()
 
     def cover(self, threads: set[threading.Thread]) -> None:
-        """These threads are ours; from now on their records are dropped."""
+        """Drop what is logged in these threads from now on."""
         self._threads = {thread.ident for thread in threads}
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self)
 
-    def lift(self) -> None:
-        """Leave the loggers as they were."""
+    def remove(self) -> None:
+        """Restore the loggers."""
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self)
 
@@ -94,10 +93,10 @@ class LogFilter(logging.Filter):
 
 
 class ShutdownThread(threading.Thread):
-    """Runs `close` in a daemon thread of its own, started ahead: none can be started at exit."""
+    """Runs `close` in a daemon thread that is started early, since none can be started at exit."""
 
     def __init__(self, close: Callable[[], None], seconds: float, late: Callable[[], None]) -> None:
-        """`late` is called when `close` is not done after `seconds`."""
+        """`late` is called if `close` takes longer than `seconds`."""
         super().__init__(name="langfuse-closer", daemon=True)
         self._close, self._seconds, self._late = close, seconds, late
         self._requested, self._done = threading.Event(), threading.Event()
@@ -106,7 +105,7 @@ class ShutdownThread(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Wait to be asked, then close."""
+        """See `Thread.run`."""
         self._requested.wait()
         try:
             self._close()
@@ -115,18 +114,18 @@ class ShutdownThread(threading.Thread):
             atexit.unregister(self._at_exit)
 
     def ask(self) -> None:
-        """Start closing, without waiting."""
+        """Start closing and return."""
         if not self._requested.is_set():
             self._until = time.monotonic() + self._seconds
             self._requested.set()
 
     def wait(self) -> None:
-        """Wait until closed, at most `seconds` from when it was first asked."""
+        """Wait until closed, at most `seconds` after the first `ask`."""
         if not self._done.wait(max(0.0, self._until - time.monotonic())):
             self._late()
 
     def _at_exit(self) -> None:
-        """Close all there are at the same time, so that the exit waits once."""
+        """Close all of them at the same time, so that the exit waits once."""
         for thread in threading.enumerate():
             if isinstance(thread, ShutdownThread):
                 thread.ask()

@@ -1,6 +1,6 @@
-"""Secrets and e-mail addresses out of everything that is sent: pure functions over any value.
+"""Masks secrets and e-mail addresses in what is sent, and the HTTP clients that send it.
 
-How anything is sent to Langfuse: with its keys, to its own host, its answers within bounds.
+A client sends the keys to Langfuse's own host only, and reads a limited part of an answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from urllib.parse import urljoin
 import httpx
 import requests
 
-from api.core.http_limits import TooLarge, points_here, read_all, same_server, tls_context
+from api.core.http_limits import (
+    REDIRECTS,
+    TooLarge,
+    points_here,
+    read_all,
+    same_server,
+    tls_context,
+)
 from api.settings import TracingSettings
 
 MASKED = "[masked]"
@@ -42,14 +49,12 @@ _PATTERNS = tuple(
         ),
     )
 )
-# names whose whole value is a secret: `openai_api_key`, `X-Secret`, `access-token`
+# names whose value is a secret as a whole: `openai_api_key`, `X-Secret`, `access-token`
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|[_-])(?:api[_-]?key|secret(?:[_-]key)?|password|authorization|(?:access|refresh)[_-]token)$"
 )
-
-
-# One of these is in every text that masking changes: a secret's beginning, a name of one, or a
-# letter of them or a lone surrogate as JSON may write it.
+# Every text that masking changes has one of these, which are faster to search than the patterns:
+# the beginning or name of a secret, or one of its letters, or a lone surrogate, in JSON's escapes.
 _HINTS = (
     *("@", "sk-", "pk-", "aiza", "bearer", "basic"),
     *(f"{name}=" for name in ("key", "token", "secret", "password", "sig")),
@@ -60,9 +65,9 @@ _HINTS = (
 
 
 def mask(value: Any) -> Any:
-    """The same value with secrets masked in every text, and whole under a name such as `api_key`.
+    """The value with secrets masked in every text, and all of what is named `api_key` or so.
 
-    Text that is JSON stays valid JSON; lone surrogates, which no protobuf can carry, become `?`.
+    JSON text stays valid JSON; lone surrogates, which protobuf cannot hold, become `?`.
     """
     if isinstance(value, str):
         text = value if value.isascii() else value.encode("utf-8", "replace").decode()
@@ -88,19 +93,20 @@ def mask(value: Any) -> Any:
 
 
 class HomeSession(requests.Session):
-    """Carries keys and prompts, so it follows no redirect to another server.
+    """Sends the keys, so it follows no redirect to another server.
 
-    Langfuse on this machine is asked past every proxy.
+    Langfuse on this machine is asked without a proxy.
     """
 
     def __init__(self, settings: TracingSettings) -> None:
-        """Nothing is sent yet."""
         super().__init__()
         self.trust_env = not points_here(settings.langfuse_base_url)
+        self.max_redirects = REDIRECTS
+        self.headers["Authorization"] = basic(settings)
         self.auth = lambda request: request  # else an entry of `.netrc` would replace the keys
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """None for another server, which makes the redirect itself the answer."""
+        """None for another server: then the redirect itself is the answer."""
         target = super().get_redirect_target(resp)
         if target is None or not same_server(resp.url, urljoin(resp.url, target)):
             return None
@@ -108,7 +114,7 @@ class HomeSession(requests.Session):
 
 
 class SpanSession(HomeSession):
-    """Takes spans there; its answers say all there is to know in their status."""
+    """Sends spans; only the status of an answer is read."""
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
         """The answer without its body.
@@ -125,10 +131,9 @@ class SpanSession(HomeSession):
 
 
 class ScoreClient(httpx.Client):
-    """Takes scores there, and reads as much of an answer as any client of ours."""
+    """Sends scores, and reads as much of an answer as our other clients."""
 
     def __init__(self, *, trust_env: bool = True, **options: Any) -> None:
-        """Its options are those of `httpx.Client`."""
         verify = tls_context(httpx.create_ssl_context, trust_env)
         super().__init__(trust_env=trust_env, verify=verify, **options)
 
@@ -149,7 +154,7 @@ class ScoreClient(httpx.Client):
 
 
 def basic(settings: TracingSettings) -> str:
-    """The header that carries both keys."""
+    """The value of the header `Authorization` with both keys."""
     secret = settings.langfuse_secret_key
     keys = f"{settings.langfuse_public_key}:{secret.get_secret_value() if secret else ''}"
     return f"Basic {base64.b64encode(keys.encode()).decode()}"

@@ -1,10 +1,7 @@
-"""Spans of OpenTelemetry: under which they begin, what stands on them, and how they leave, masked.
+"""Spans of OpenTelemetry: their parents, their attributes, and their masked export.
 
-The only file that imports OpenTelemetry, with the HTTP client it takes.
-
-What is left of a span when no words of people or models may leave: pure functions.
-
-Numbers stay whatever they are called, text only under a name that is known to quote nobody.
+The only file that imports OpenTelemetry. Without `trace_content` a span keeps numbers, and text of
+the attributes in `_SAFE` alone, which never quote a person or a model.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ from api.langfuse.tracing.library_threads import quiet
 from api.langfuse.tracing.masking import SpanSession, basic, mask
 from api.settings import TracingSettings
 
-_QUOTES_NOBODY = frozenset(
+_SAFE = frozenset(
     {"user.id", "session.id", "agent_name", "model_name", "exception.type"}
     | {f"langfuse.{name}" for name in ("environment", "release", "version")}
     | {f"langfuse.trace.{name}" for name in ("name", "tags", "metadata.tenant")}
@@ -70,24 +67,24 @@ _QUOTES_NOBODY = frozenset(
         )
     }
 )  # fmt: skip
-_COUNTED = frozenset({"langfuse.observation.input", "langfuse.observation.output"})
+_SUMMARISED = frozenset({"langfuse.observation.input", "langfuse.observation.output"})
 
 
 def wordless(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes without what anybody wrote; of inputs and outputs the numbers remain."""
-    left: dict[str, Any] = {}
+    """The attributes without text by people or models; of inputs and outputs the numbers remain."""
+    kept: dict[str, Any] = {}
     for name, value in attributes.items():
-        if name in _QUOTES_NOBODY or isinstance(value, (bool, int, float)):
-            left[name] = value
-        elif name in _COUNTED and (figures := _figures_of(value)) is not None:
-            left[name] = figures
-    return left
+        if name in _SAFE or isinstance(value, (bool, int, float)):
+            kept[name] = value
+        elif name in _SUMMARISED and (figures := _figures_of(value)) is not None:
+            kept[name] = figures
+    return kept
 
 
 def _figures_of(text: object) -> str | None:
     """`{"items": 20, "notes": ["a", "b"], "query": "mug"}` as `{"items": 20, "notes": 2}`.
 
-    What lies deeper is left out: its names may be words of a post.
+    Deeper levels are left out, since their names may be words of a post.
     """
     try:
         document = json.loads(text) if isinstance(text, str) else None
@@ -102,7 +99,7 @@ def _figures_of(text: object) -> str | None:
 
 
 def _figure(part: Any) -> Any:
-    """A number or a list of verdicts as it is, of another list its length; of the rest nothing."""
+    """A number or list of verdicts as it is, the length of another list, else None."""
     if isinstance(part, list):
         plain = all(entry is None or isinstance(entry, (bool, int, float)) for entry in part)
         return part if plain else len(part)
@@ -111,31 +108,30 @@ def _figure(part: Any) -> Any:
 
 _DISTRO, _OURS = "telemetry.distro.name", "listenpost"
 _TYPE = "langfuse.observation.type"
-# Baggage by which Langfuse's clients tell each other so.
+# baggage by which Langfuse's clients tell each other that the root of a trace is known
 _HAS_ROOT = "langfuse_trace_id"
-# Labels of the spans that begin in this context.
+# attributes of the spans that begin in this context
 _below: ContextVar[Mapping[str, str]] = ContextVar("below", default=MappingProxyType({}))
-# The version of a prompt by which agents of ours ask in this context.
+# attributes that link our agents' calls in this context to their prompt
 _link: ContextVar[Mapping[str, str | int]] = ContextVar("link", default=MappingProxyType({}))
-# Takes the ids of the agents' spans that begin in this context.
+# collects the ids of the agents' spans that begin in this context
 _agents: ContextVar[list[str] | None] = ContextVar("agents", default=None)
-# Attributes that the owner's settings or program may set: sent as they are. What a caller over
-# the network says is masked before it gets there.
+# not masked: set by the owner's settings or program; what a caller sends is masked before
 _OWNER_SET = frozenset({"user.id", "session.id"})
 
 
 class _Ids(RandomIdGenerator):
-    """A trace that a request of a server begins has the request's id; every other a random one."""
+    """Trace ids: that of the HTTP request, if there is one, else random."""
 
     def generate_trace_id(self) -> int:
         return int(current_trace_id() or "0", 16) or super().generate_trace_id()
 
 
 def provider_of(settings: TracingSettings, spans: SynchronousMultiSpanProcessor) -> TracerProvider:
-    """A provider that records the sampled questions, but what the program around us does not.
+    """A provider that records the sampled traces, except those that the outer program drops.
 
-    Whether one is sampled follows from its trace id, as in Langfuse's own clients: a trace is sent
-    whole or not at all, and by both or by neither.
+    Sampling depends on the trace id, as in Langfuse's own clients, so that a trace is sent whole or
+    not at all, by both programs or neither.
     """
     resource = Resource.create(
         {
@@ -156,10 +152,9 @@ def provider_of(settings: TracingSettings, spans: SynchronousMultiSpanProcessor)
 
 
 class Parent:
-    """The span that is current when the next one begins: one of ours, the program's, or none."""
+    """The current span of this context: one of ours, the outer program's, or none."""
 
     def __init__(self) -> None:
-        """Of this context."""
         self._span = get_current_span()
         self._context = self._span.get_span_context()
         resource = self._span.resource if isinstance(self._span, ReadableSpan) else None
@@ -167,40 +162,40 @@ class Parent:
 
     @property
     def trace_id(self) -> str:
-        """Of its trace, in hexadecimal digits."""
+        """Id of its trace, in hexadecimal digits."""
         return format_trace_id(self._context.trace_id)
 
     @property
     def is_open(self) -> bool:
-        """Whether it is one of ours that has not ended."""
+        """Whether it is ours and has not ended."""
         return self._is_ours and self._span.is_recording()
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is the program's, whether that records it or not."""
+        """Whether it is the outer program's, recorded or not."""
         return self._context.is_valid and not self._is_ours
 
     def label(self, labels: Mapping[str, str]) -> None:
-        """Write on it, which is for one of ours."""
+        """Set attributes; only for a span of ours."""
         self._span.set_attributes(labels)
 
     def passes(self, test: Callable[[ReadableSpan], bool]) -> bool:
-        """What a test of spans says of it; False when it cannot be read."""
+        """Whether it passes a test of spans; False if it cannot be read."""
         return isinstance(self._span, ReadableSpan) and test(self._span)
 
     def name_prompt(self, link: Mapping[str, str | int]) -> None:
-        """Write by which prompt it was made, where it is one of our generations."""
+        """Set the link to its prompt, if it is one of our generations."""
         attributes = self._span.attributes if isinstance(self._span, Span) else None
         if self.is_open and (attributes or {}).get(_TYPE) == "generation":
             self._span.set_attributes(link)
 
     @contextmanager
     def untouched(self, *, has_root: bool) -> Iterator[None]:
-        """In the block it is the parent still, but nothing can be written to it.
+        """Keep it as the parent in the block, but read-only; a span of ours that has ended is none.
 
-        What Langfuse propagates it also writes to the current span, which may be the program's, or
-        have tags of its own. After one of ours that has ended a trace begins. With `has_root` it is
-        said that Langfuse knows the root of the trace; else the next span is shown as another.
+        Langfuse also writes what it propagates to the current span, which may be the outer
+        program's or have tags of its own. `has_root` says that Langfuse knows the root of the
+        trace; else it shows the next span as a root.
         """
         context = otel_context.Context()
         if self.is_open or not self._is_ours:
@@ -216,7 +211,7 @@ class Parent:
 
 @contextmanager
 def labelled(labels: Mapping[str, str]) -> Iterator[None]:
-    """Every span of ours that begins in the block bears these."""
+    """Give these attributes to all our spans that begin in the block."""
     token = _below.set(labels)
     try:
         yield
@@ -226,10 +221,9 @@ def labelled(labels: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def linked(prompt: Prompt) -> Iterator[None]:
-    """What models are asked in the block is asked by this prompt.
+    """Link the current generation, and those of agents in the block, to this prompt's version.
 
-    So says the generation under way, and each that an agent begins. A prompt of the package is no
-    version in Langfuse, and none is named.
+    A prompt of the package has no version in Langfuse, hence no link.
     """
     link: dict[str, str | int] = {}
     if prompt.version is not None:
@@ -246,22 +240,22 @@ def linked(prompt: Prompt) -> Iterator[None]:
 
 
 def note_agents(ids: list[str] | None) -> None:
-    """From now on every agent that begins in this context adds the id of its span."""
+    """Collect the span ids of agents that begin in this context in `ids`."""
     _agents.set(ids)
 
 
 class LabelledSpans(SynchronousMultiSpanProcessor):
-    """The same labels on every span, agents' included; a full queue is not worth a word."""
+    """Adds our attributes to every span, agents' included; a full queue is not logged."""
 
     def __init__(self, owner: Mapping[str, str | None], ours: Mapping[str, str | None]) -> None:
-        """`owner` gives way to what is propagated, `ours` does not."""
+        """Propagated attributes override `owner`, but not `ours`."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._owner, self._ours = (
             {name: label for name, label in labels.items() if label} for labels in (owner, ours)
         )
 
     def on_start(self, span: Span, parent_context: otel_context.Context | None = None) -> None:
-        """Label it."""
+        """See `SpanProcessor.on_start`."""
         span.set_attributes(self._owner)
         super().on_start(span, parent_context)
         span.set_attributes({**self._ours, **_below.get()})
@@ -272,16 +266,16 @@ class LabelledSpans(SynchronousMultiSpanProcessor):
             agents.append(format_span_id(span.context.span_id))
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Queue it."""
+        """See `SpanProcessor.on_end`."""
         with quiet():
             super().on_end(span)
 
 
 class MaskedExporter(SpanExporter):
-    """Sends spans with everything masked, attributes, names, events, status; or without words."""
+    """Exports spans masked (attributes, names, events, status), or without any text by people."""
 
     def __init__(self, settings: TracingSettings, seconds: int, notice: Callable[[], None]) -> None:
-        """A request may take so many seconds; `notice` is called for each that fails."""
+        """`seconds` is the timeout of a request; `notice` is called for each that fails."""
         self._notice, self._content = notice, settings.trace_content
         self._inner = OTLPSpanExporter(
             endpoint=f"{settings.langfuse_base_url.rstrip('/')}/api/public/otel/v1/traces",
@@ -298,7 +292,7 @@ class MaskedExporter(SpanExporter):
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send copies."""
+        """See `SpanExporter.export`."""
         masked = [
             ReadableSpan(
                 name=mask(span.name),
@@ -328,7 +322,7 @@ class MaskedExporter(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """Send nothing more."""
+        """See `SpanExporter.shutdown`."""
         self._inner.shutdown()  # type: ignore[no-untyped-call]
 
     def _attributes(self, attributes: Mapping[str, Any] | None) -> dict[str, Any]:

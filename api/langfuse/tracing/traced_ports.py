@@ -1,11 +1,11 @@
-"""Tracing around the ports, so that what they do carries none of it."""
+"""Wrappers that trace the ports, so that their implementations contain no tracing."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from api.core.domain import Batch, Commented, FetchPlan, Item, Question
 from api.core.ports import (
@@ -19,68 +19,65 @@ from api.core.ports import (
     Source,
     Support,
     SupportChecker,
-    WrappedJudge,
     WrappedSource,
 )
-from api.langfuse.tracing.langfuse_client import spent
 from api.langfuse.tracing.observer import LangfuseObserver
 from api.reports.shortfall import Explainer, Explanation, Shortfall
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from api.langfuse.tracing.langfuse_client import Client
+    from api.langfuse.tracing.langfuse_client import Client, Observation
+
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """The observer, the wrappers, and their end."""
+    """The observer, and wrappers of the ports, over one client."""
 
     client: Client
     observer: LangfuseObserver
 
     @classmethod
     def over(cls, client: Client, *, old_scores: bool = False) -> Self:
-        """Tracing through this client."""
+        """Tracing by this client."""
         return cls(client, LangfuseObserver(client, old_scores))
 
     def source(self, inner: Source) -> Source:
-        """Spans `fetch.<source>` and `comments.<source>`."""
+        """Spans `fetch.<source>`, `comments.<source>` and `second_look.<source>`."""
         return TracedSource(inner, self.client)
 
     def judge(self, inner: Judge, *, scored: bool = True) -> Judge:
-        """Generations `relevance_filter`, with their yield unless it says nothing of the world."""
-        return TracedJudge(inner, self.client, scored)
+        """Generations `relevance_filter`, with a score of their yield if `scored`."""
+        return TracedModelStep(inner, self.client, scored)
 
     def grader(self, inner: Grader) -> Grader:
         """Generations `grade`."""
-        return TracedGrader(inner, self.client)
+        return TracedModelStep(inner, self.client)
 
     def rewriter(self, inner: Rewriter) -> Rewriter:
         """Generations `rewrite`."""
-        return TracedRewriter(inner, self.client)
+        return TracedModelStep(inner, self.client)
 
     def checker(self, inner: SupportChecker) -> SupportChecker:
         """Generations `support_check`."""
-        return TracedChecker(inner, self.client)
+        return TracedModelStep(inner, self.client)
 
     def explainer(self, inner: Explainer) -> Explainer:
         """Generations `explain`."""
-        return TracedExplainer(inner, self.client)
+        return TracedModelStep(inner, self.client)
 
     def model(self, inner: Model) -> Model:
-        """The spans of the agent that runs with it, which pydantic-ai makes: calls, tools, itself.
-
-        No other agent in the process is traced.
-        """
+        """Spans, by pydantic-ai, of the agents that run with this model, and of no other agent."""
         return self.client.watched(inner)
 
     async def probe(self) -> tuple[str, str]:
-        """Outcome and detail of asking Langfuse whether the keys fit, with one request."""
+        """Outcome and detail of one request that asks Langfuse whether the keys are valid."""
         return await asyncio.to_thread(self.client.probe)
 
     def shutdown(self) -> None:
-        """Hand over what is queued, once; blocks for `trace_flush_timeout` at most."""
+        """Send what is queued; blocks for at most `trace_flush_timeout`."""
         self.client.shutdown()
 
 
@@ -103,132 +100,111 @@ class TracedSource(WrappedSource):
         """See `Source.comments`."""
         given = {"items": [item.key for item in items]}
         with self.client.observation(f"comments.{self.name}", "retriever", input=given) as span:
-            read = await self.inner.comments(items)
-            count = sum(len(item.comments) for item in read.items)
-            span.update(output={"comments": count, "notes": list(read.notes)})
-            return read
+            commented = await self.inner.comments(items)
+            count = sum(len(item.comments) for item in commented.items)
+            span.update(output={"comments": count, "notes": list(commented.notes)})
+            return commented
 
     async def with_best_comments(self, item: Item) -> Item | None:
         """See `Source.with_best_comments`."""
-        with self.client.observation(
-            f"second_look.{self.name}", "retriever", input={"items": [item.key]}
-        ) as span:
-            read = await self.inner.with_best_comments(item)
-            span.update(output={"comments": len(read.comments) if read else 0})
-            return read
+        given = {"items": [item.key]}
+        with self.client.observation(f"second_look.{self.name}", "retriever", input=given) as span:
+            commented = await self.inner.with_best_comments(item)
+            span.update(output={"comments": len(commented.comments) if commented else 0})
+            return commented
 
 
 @dataclass(frozen=True, slots=True)
-class TracedJudge(WrappedJudge):
-    """A generation for each call of a judge."""
+class TracedModelStep:
+    """A generation around each call of a judge, grader, rewriter, support check or explainer."""
 
+    inner: Any
     client: Client
-    scored: bool
+    scored: bool = False
+    """Whether each call of a judge has a score of its yield."""
+
+    @property
+    def name(self) -> str:
+        """Name of the step or its model; empty where it has none."""
+        return str(getattr(self.inner, "name", None) or getattr(self.inner, "model", ""))
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """See `Judge.judge`."""
-        given = {**_given(question, items), "source": source}
-        with self.client.observation(
-            "relevance_filter", "generation", model=self.name, input=given
-        ) as span:
-            judged = await self.inner.judge(question, items, source)
+
+        def record(judged: Judgement, span: Observation) -> None:
             flags = [verdict.relevant for verdict in judged.verdicts]
-            span.update(output=flags, model=judged.model, **spent(judged.usage))
-            sound = len(flags) == len(items) and all(isinstance(flag, bool) for flag in flags)
-            if self.scored and flags and sound:  # what is not sound the gate takes for no answer
-                share, mark = sum(flags) / len(flags), {"scope": "gate", "source": source}
-                self.client.score("gate_yield", share, span, mark)
-            return judged
+            span.update(output=flags)
+            # the gate discards any other answer
+            usable = len(flags) == len(items) and all(isinstance(flag, bool) for flag in flags)
+            if self.scored and flags and usable:
+                metadata = {"scope": "gate", "source": source}
+                self.client.score("gate_yield", sum(flags) / len(flags), span, metadata)
 
-
-@dataclass(frozen=True, slots=True)
-class TracedGrader:
-    """Implements `Grader`."""
-
-    inner: Grader
-    client: Client
+        given = {**_given(question, items), "source": source}
+        call = self.inner.judge(question, items, source)
+        return await self._traced("relevance_filter", given, call, record)
 
     async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
         """See `Grader.grade`."""
-        with self.client.observation(
-            "grade", "generation", model=_model(self.inner), input=_given(question, items)
-        ) as span:
-            graded = await self.inner.grade(question, items)
+
+        def record(graded: Grades, span: Observation) -> None:
             scores = [None if grade.defaulted else grade.score for grade in graded.grades]
-            span.update(output=scores, model=graded.model or None, **spent(graded.usage))
+            span.update(output=scores)
             if missing := scores.count(None):
                 span.update(level="WARNING", status_message=f"{missing} grades defaulted")
-            return graded
 
-
-@dataclass(frozen=True, slots=True)
-class TracedRewriter:
-    """Implements `Rewriter`."""
-
-    inner: Rewriter
-    client: Client
+        call = self.inner.grade(question, items)
+        return await self._traced("grade", _given(question, items), call, record)
 
     async def rewrite(
         self, question: Question, variants: int, gaps: Sequence[str] = ()
     ) -> Rewrites:
         """See `Rewriter.rewrite`."""
+
+        def record(rewrites: Rewrites, span: Observation) -> None:
+            span.update(output=list(rewrites.queries))
+
         given = {"question": question.text, "variants": variants, "gaps": list(gaps)}
-        with self.client.observation(
-            "rewrite", "generation", model=_model(self.inner), input=given
-        ) as span:
-            rewrites = await self.inner.rewrite(question, variants, gaps)
-            span.update(output=list(rewrites.queries), **spent(rewrites.usage))
-            return rewrites
-
-
-@dataclass(frozen=True, slots=True)
-class TracedChecker:
-    """Implements `SupportChecker`."""
-
-    inner: SupportChecker
-    client: Client
-
-    @property
-    def name(self) -> str:
-        """See `SupportChecker.name`."""
-        return self.inner.name
+        call = self.inner.rewrite(question, variants, gaps)
+        return await self._traced("rewrite", given, call, record)
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         """See `SupportChecker.check`."""
-        given = {
-            "question": question.text,
-            "pairs": [[claim.sentence, claim.passage] for claim in claims],
-        }
-        with self.client.observation(
-            "support_check", "generation", model=self.name, input=given
-        ) as span:
-            support = await self.inner.check(question, claims)
-            span.update(output=list(support.supported), model=support.model, **spent(support.usage))
-            return support
 
+        def record(support: Support, span: Observation) -> None:
+            span.update(output=list(support.supported))
 
-@dataclass(frozen=True, slots=True)
-class TracedExplainer:
-    """Implements `Explainer`."""
-
-    inner: Explainer
-    client: Client
+        pairs = [[claim.sentence, claim.passage] for claim in claims]
+        given = {"question": question.text, "pairs": pairs}
+        call = self.inner.check(question, claims)
+        return await self._traced("support_check", given, call, record)
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
         """See `Explainer.explain`."""
+
+        def record(explanation: Explanation, span: Observation) -> None:
+            suggestions = list(explanation.suggestions)
+            span.update(output={"text": explanation.text, "suggestions": suggestions})
+
         given = {
             "question": shortfall.question.text,
             "queries": list(shortfall.queries),
             "coverage": list(shortfall.coverage),
             "dropped": len(shortfall.dropped),
         }
-        with self.client.observation(
-            "explain", "generation", model=_model(self.inner), input=given
-        ) as span:
-            explanation = await self.inner.explain(shortfall)
-            output = {"text": explanation.text, "suggestions": list(explanation.suggestions)}
-            span.update(output=output, **spent(explanation.usage))
-            return explanation
+        return await self._traced("explain", given, self.inner.explain(shortfall), record)
+
+    async def _traced(
+        self, name: str, given: Any, call: Awaitable[A], record: Callable[[A, Observation], None]
+    ) -> A:
+        model = self.name or None
+        with self.client.observation(name, "generation", model=model, input=given) as span:
+            answer = await call
+            record(answer, span)
+            used: Any = answer
+            fields = self.client.usage_fields(used.usage)
+            span.update(model=getattr(used, "model", None) or None, **fields)
+            return answer
 
 
 def _given(question: Question, items: Sequence[Item]) -> dict[str, Any]:
@@ -238,9 +214,3 @@ def _given(question: Question, items: Sequence[Item]) -> dict[str, Any]:
         "count": len(items),
         "titles": [item.title for item in items],
     }
-
-
-def _model(judge: object) -> str | None:
-    """The model of a judge that names one."""
-    name = getattr(judge, "model", None)
-    return name if isinstance(name, str) else None

@@ -25,11 +25,11 @@ from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run
 
 PROGRAM = """
 import asyncio, sys
-from api.langfuse.tracing import client, start
+from api.langfuse.tracing import langfuse_client, start
 from tests.langfuse.tracing.collector import settings_for
 from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run
 
-client.REQUEST_SECONDS = 3600
+langfuse_client.REQUEST_SECONDS = 3600
 tracings = [start(settings_for(sys.argv[1])) for _ in range(int(sys.argv[2]))]
 for tracing in tracings:
     sources = [tracing.source(ShopSource(name)) for name in ("reddit", "youtube", "amazon")]
@@ -44,11 +44,11 @@ print("over", flush=True)
 """No request is given up within an hour, so a program that waits for one does not end."""
 SECOND_RUN = """
 import asyncio, sys
-from api.langfuse.tracing import client, start
+from api.langfuse.tracing import langfuse_client, start
 from tests.langfuse.tracing.collector import settings_for
 from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run
 
-client.REQUEST_SECONDS = 3600
+langfuse_client.REQUEST_SECONDS = 3600
 tracing = start(settings_for(sys.argv[1], trace_flush_timeout=0.1))
 source, judge = tracing.source(ShopSource()), tracing.judge(EvenJudge())
 asyncio.run(run(tracing.observer, [source], judge))
