@@ -1,8 +1,7 @@
-"""Who asks, and by which door: what a trace is filed under. No answer depends on it.
+"""What one task and the tasks it starts have in common: caller, trace id, count of requests.
 
-One id for all that a request sets off: in its errors, the log, its trace and its answer.
-
-Counting what upstream is asked, by run: upstream quota is money.
+The caller only labels traces; no answer depends on it. The trace id of a request is the same in its
+errors, the log, its trace and its answer.
 
 A source calls `count_requests()` for each HTTP request that it sends, also for tokens, details and
 comments, and for one that fails. `with request_counter()` gives the count of a block; blocks nest,
@@ -24,61 +23,61 @@ InterfaceName = Literal["python", "tool", "cli", "http", "mcp"]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever asks in this context; an empty text was not said."""
+    """The origin of a request; an empty text is unknown."""
 
     interface: InterfaceName = "python"
     tenant: str = ""
-    """Name of the API key, never the key; empty for whoever sits at this machine."""
+    """Name of the API key, never the key; empty for the person at this machine."""
     user: str = ""
-    """What the caller's own program calls the person."""
+    """The caller's own name for the person."""
     session: str = ""
-    """The conversation."""
+    """Id of the conversation."""
 
 
-_ANYBODY = Caller()
-_caller: ContextVar[Caller] = ContextVar("listenpost_caller", default=_ANYBODY)
+_DEFAULT_CALLER = Caller()
+_caller: ContextVar[Caller] = ContextVar("listenpost_caller", default=_DEFAULT_CALLER)
 
 
 def current_caller() -> Caller:
-    """Who asks here: in this task, and in what it begins."""
+    """The caller of this task."""
     return _caller.get()
 
 
-def set_caller(asker: Caller) -> None:
-    """From now on this one asks; for a request's own task, which ends with it."""
-    _caller.set(asker)
+def set_caller(caller: Caller) -> None:
+    """Set the caller until the end of this task; for a request's own task."""
+    _caller.set(caller)
 
 
 @contextmanager
-def as_caller(asker: Caller) -> Iterator[None]:
-    """In the block this one asks."""
-    token = _caller.set(asker)
+def as_caller(caller: Caller) -> Iterator[None]:
+    """Set the caller for a block."""
+    token = _caller.set(caller)
     try:
         yield
     finally:
         _caller.reset(token)
 
 
-_current_trace: ContextVar[str] = ContextVar("listenpost_trace_id", default="")
+_trace_id: ContextVar[str] = ContextVar("listenpost_trace_id", default="")
 
 
 def new_trace_id() -> str:
-    """An id for this context and the tasks it begins: 32 hexadecimal digits, as W3C has them.
+    """Set and return an id for this task and those it starts: 32 hexadecimal digits (W3C).
 
-    Every digit is random, which those of a UUID are not: by the last 16 traces are sampled.
+    Every digit is random, unlike those of a UUID: traces are sampled by the last 16.
     """
-    _current_trace.set(secrets.token_hex(16))
-    return _current_trace.get()
+    _trace_id.set(secrets.token_hex(16))
+    return _trace_id.get()
 
 
 def adopt_trace_id(trace_id: str) -> None:
-    """What this context sets off belongs to a trace that another process began."""
-    _current_trace.set(trace_id)
+    """Continue a trace that another process began."""
+    _trace_id.set(trace_id)
 
 
 def current_trace_id() -> str:
-    """The id that a trace must have which begins here; empty: any."""
-    return _current_trace.get()
+    """The id for a trace that begins here; empty: any."""
+    return _trace_id.get()
 
 
 @dataclass(slots=True)
@@ -87,12 +86,7 @@ class Calls:
 
     made: int = 0
     outer: Calls | None = None
-    _lock: Lock = field(default_factory=Lock, repr=False)
-
-    def add(self, requests: int) -> None:
-        """Count requests, from any thread."""
-        with self._lock:
-            self.made += requests
+    lock: Lock = field(default_factory=Lock, repr=False)
 
 
 _current_calls: ContextVar[Calls | None] = ContextVar("listenpost_calls", default=None)
@@ -100,7 +94,7 @@ _current_calls: ContextVar[Calls | None] = ContextVar("listenpost_calls", defaul
 
 @contextmanager
 def request_counter() -> Iterator[Calls]:
-    """Count the requests of everything started inside."""
+    """Count the requests of everything that the block starts."""
     calls = Calls(outer=_current_calls.get())
     token = _current_calls.set(calls)
     try:
@@ -110,8 +104,9 @@ def request_counter() -> Iterator[Calls]:
 
 
 def count_requests(requests: int = 1) -> None:
-    """Count requests sent upstream; without a block it does nothing."""
+    """Count requests sent to a source, from any thread; does nothing outside of a block."""
     calls = _current_calls.get()
     while calls is not None:
-        calls.add(requests)
+        with calls.lock:
+            calls.made += requests
         calls = calls.outer

@@ -1,7 +1,4 @@
-"""What a place is called and what is found there: all that help and a model are told of it.
-
-Why there is no answer: what the program has a code for, as people read it.
-"""
+"""Names, descriptions and reasons as people and models read them."""
 
 from __future__ import annotations
 
@@ -14,27 +11,27 @@ from api.core.domain import Outcome
 
 @dataclass(frozen=True, slots=True)
 class SourceLabel:
-    """What a reader and a model are told about a source."""
+    """What readers and models are told about a source."""
 
     name: str
     """As in keys and settings: `reddit`."""
     title: str
     """As a person writes it: `Reddit`."""
     description: str
-    """What is found there, in one line: the description of its tool."""
+    """What it holds, in one sentence: the description of its tool."""
 
 
 SourceLabels = Mapping[str, SourceLabel]
-"""Places by their names."""
+"""Labels by the names of the sources."""
 
 
-def title_in(places: SourceLabels, source: str) -> str:
-    """What a person calls a source; a name that nobody introduced is its own title."""
-    return places[source].title if source in places else source
+def title_in(labels: SourceLabels, source: str) -> str:
+    """The title of a source; its name where it has no label."""
+    return labels[source].title if source in labels else source
 
 
 def source_of_key(key: str) -> str:
-    """The name of the place that an item is from, out of its key `reddit:t3_1abc`."""
+    """The name of an item's source, from its key `reddit:t3_1abc`."""
     return key.partition(":")[0]
 
 
@@ -52,7 +49,7 @@ OUTCOME_REASONS: Mapping[Outcome, str] = MappingProxyType(
         Outcome.NOT_ASKED: "its search takes no such query",
     }
 )
-"""Why a source gave no answer, for people and models alike."""
+"""Why a source gave no answer."""
 MODEL_REASONS: Mapping[str, str] = MappingProxyType(
     {
         "no_key": "no key is set",
@@ -70,7 +67,7 @@ MODEL_REASONS: Mapping[str, str] = MappingProxyType(
         "defect": "a defect of this program",
     }
 )
-"""Why a model gave no usable answer: the reasons of a `ModelError` (docs/errors.md)."""
+"""Why a model gave no usable answer, by `ModelError.reason` (docs/errors.md)."""
 
 
 def reason_in_words(reason: str | None) -> str:

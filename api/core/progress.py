@@ -1,4 +1,4 @@
-"""What a person may want to see while waiting: a class per moment, its fields as in HTTP."""
+"""Progress events of an analysis; their fields are those of the HTTP events."""
 
 from __future__ import annotations
 
@@ -12,32 +12,29 @@ from api.core.domain import Decision, Gathered, Outcome, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One moment; `kind` is its name in the HTTP interface."""
+    """Something that happened; `kind` is its name in the HTTP interface."""
 
     kind: ClassVar[str]
     source: str | None = None
-    """Whom it concerns; None: the question as a whole."""
+    """The source; None: the question as a whole."""
 
     @property
     def data(self) -> dict[str, Any]:
-        """All it says beside the source, by field."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name != "source"
-        }
+        """Its fields by name, without the source."""
+        names = (field.name for field in fields(self))
+        return {name: getattr(self, name) for name in names if name != "source"}
 
 
 Listener = Callable[[Event], None]
 
 
 def ignore_event(event: Event) -> None:
-    """The listener that ignores everything."""
+    """Ignore an event: the default listener."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStarted(Event):
-    """A source is asked."""
+    """The first request to a source begins."""
 
     kind = "source.started"
     query: str
@@ -46,17 +43,17 @@ class SourceStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFetched(Event):
-    """A batch came."""
+    """A batch of items was fetched."""
 
     kind = "source.fetched"
     query: str = ""
-    """Of which query; empty in what an older program has heard."""
+    """Its query; empty in stored events of older versions."""
     fetched: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceJudged(Event):
-    """What is new in it was judged."""
+    """The new items of a batch were judged."""
 
     kind = "source.judged"
     query: str = ""
@@ -86,7 +83,7 @@ class SourceLookedAgain(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SourceEnded(Event):
-    """How asking went."""
+    """How asking a source ended."""
 
     query: str = ""
     outcome: Outcome
@@ -99,32 +96,27 @@ class _SourceEnded(Event):
 
     @classmethod
     def of(cls, gathered: Gathered) -> Self:
-        """From how it ended."""
+        """The event for what a source gave."""
         return cls(
-            source=gathered.source,
-            query=gathered.query,
-            outcome=gathered.outcome,
-            fetched=gathered.fetched,
-            kept=len(gathered.kept),
-            yield_ratio=gathered.yield_ratio,
-            refetched=gathered.refetched,
-            status=gathered.status,
+            source=gathered.source, query=gathered.query, outcome=gathered.outcome,
+            fetched=gathered.fetched, kept=len(gathered.kept), yield_ratio=gathered.yield_ratio,
+            refetched=gathered.refetched, status=gathered.status,
             reason=gathered.reason or gathered.gate_reason,
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKept(_SourceEnded):
-    """One query of a source has ended, or the source could not be asked."""
+    """One query of a source has ended, perhaps with an error."""
 
     kind = "source.kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceGathered(_SourceEnded):
-    """All queries of a source have ended: what they gave together, each item once.
+    """All queries of a source, of which `query` is the first, have ended; each item counts once.
 
-    `query` is the one that leads. It comes again when the source is asked further queries.
+    A second pass with further queries sends it again.
     """
 
     kind = "source.gathered"
@@ -132,7 +124,7 @@ class SourceGathered(_SourceEnded):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemGraded(Event):
-    """One item has its grade; `number` counts those of its source from 1."""
+    """One item was graded; `number` counts those of its source from 1."""
 
     kind = "graded.item"
     number: int
@@ -145,7 +137,7 @@ class ItemGraded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemsGraded(Event):
-    """All items are graded, and ranked."""
+    """All items were graded and ranked."""
 
     kind = "graded"
     scored: int
@@ -154,7 +146,7 @@ class ItemsGraded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing(Event):
-    """The words are looked for."""
+    """The report is being written."""
 
     kind = "writing"
     exhibits: int
@@ -162,7 +154,7 @@ class Writing(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported(Event):
-    """There is an answer."""
+    """The report is ready."""
 
     kind = "report"
     decision: Decision
@@ -171,7 +163,7 @@ class Reported(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductEvent(Event):
-    """A moment of one product's analysis, within a comparison."""
+    """An event of one product's analysis within a comparison."""
 
     kind = "product"
     product: str
@@ -180,11 +172,11 @@ class ProductEvent(Event):
 
 EVENT_TYPES: Mapping[str, type[Event]] = MappingProxyType(
     {
-        moment.kind: moment
-        for moment in (
+        event.kind: event
+        for event in (
             SourceStarted, SourceFetched, SourceJudged, SourceRefetching, SourceLookedAgain,
             SourceKept, SourceGathered, ItemGraded, ItemsGraded, Writing, Reported,
         )
     }
 )  # fmt: skip
-"""Those of an analysis, by their kinds."""
+"""The events of one analysis by their kinds."""

@@ -1,7 +1,4 @@
-"""Words of a text: pieces that compare, index tokens, stop words and languages.
-
-A piece is a run of letters or of digits, folded. An index token is what the archive's index holds.
-"""
+"""Words of a text: folded pieces for comparing, index tokens, stop words and languages."""
 
 from __future__ import annotations
 
@@ -27,12 +24,12 @@ MINOR_WORDS = frozenset(
     " the their them then they this to too up us vs was we were what when which who will with you"
     " your der die das und mit von la le les de du des et el los las".split()
 )
-"""Words that say nothing about a topic."""
-
+"""Words without a topic, in the languages that are searched most: not in the archive's index."""
+# numbers of models and versions; not `i`, `v` and `x`, which are words and letters
 _ROMAN = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9"}
 
-# a run of letters and digits with the mark of a handle or hashtag, possessive cut off: `@plaud`,
-# a version with its dots: `3.12`
+# a run of letters and digits with the mark of a handle or hashtag, without its possessive:
+# `@plaud`, `Plaud's`; a version with its dots: `3.12`
 _TOKEN = regex.compile(
     r"([@#]?)([\p{L}\p{M}\p{N}]+(?:(?<=\p{N})\.\p{N}[\p{L}\p{N}]*)*)(?:['’]s(?!\p{L}))?"
 )
@@ -44,27 +41,27 @@ _PIECE = regex.compile(
 
 
 class Word(NamedTuple):
-    """One piece of a text, folded, and where it stands."""
+    """A run of letters or digits, folded, with its offsets in the text."""
 
     text: str
     start: int
     end: int
     marked: bool = False
-    """It stands in a handle or hashtag."""
+    """Whether it belongs to a handle or hashtag."""
     token: int = 0
-    """Which run of letters and digits it is a piece of."""
+    """Number of the unbroken run of letters and digits that it is a piece of."""
 
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """The word without its plural."""
+    """The word without an English plural ending."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "su" else word
 
 
 def split_words(text: str) -> list[Word]:
-    """The pieces of a text in order; a change of case or to digits ends one."""
+    """The pieces of a text in order; a change of case, or between letters and digits, ends one."""
     pieces: list[Word] = []
     for token, match in enumerate(_TOKEN.finditer(text)):
         run, begin, marked = match[2], match.start(2), bool(match[1])
@@ -80,36 +77,35 @@ def split_words(text: str) -> list[Word]:
 
 
 def joined_pieces(text: str) -> str:
-    """Letters and digits alone, folded, Roman numbers as figures."""
+    """All letters and digits of a text, folded, Roman numbers as figures."""
     return "".join(word.text for word in split_words(text))
 
 
-# what does not count: all punctuation but `#`, `&`, `%`, blanks, and a `#` that opens
+# punctuation but `#`, `&`, `%`, and blanks; also a `#` at the beginning, which marks a hashtag
 _DROPPED = regex.compile(r"[[\p{P}\p{Z}\p{C}™®©`´]--[#&%]]|^#+", regex.V1)
 
 
 def canonical(name: str) -> str:
-    """One form for the variants of a name; empty when it holds punctuation only.
+    """One form for the spellings of a name; empty when it holds punctuation only.
 
-    Case, width (NFKC), Latin, Greek, Arabic and Hebrew diacritics, quotes, apostrophes, hyphens,
-    dots and spaces do not count; `+`, `#`, `&` do (C++ is not C); other scripts stay as they are.
+    Case, width, optional diacritics, quotes, apostrophes, hyphens, dots and blanks do not count;
+    `+`, `#`, `&` do (C++ is not C).
     """
-    folded: str = _DROPPED.sub("", fold(_DROPPED.sub("", clean(name))))
-    return folded
+    return str(_DROPPED.sub("", fold(_DROPPED.sub("", clean(name)))))
 
 
-# In the English list, yet what people ask about.
+# stop words of the English list that are also names or products
 _NAMES = frozenset(
     "ai bill computer fire microsoft mill mug netscape nothing novel open ring shell tv".split()
 )
 
-# the brackets and the full stop of `(what's up).`
+# punctuation around a word: the brackets and the full stop of `(what's up).`
 _OUTER = regex.compile(r"^[^\w]+|[^\w]+$")
 
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The words of a language that carry no meaning; what people ask about is none of them."""
+    """The words of a language (ISO 639-1) without meaning, without those that name products."""
     return frozenset(stopwordsiso.stopwords(language)) - _NAMES
 
 
@@ -120,12 +116,12 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def content_words(text: str) -> tuple[str, ...]:
-    """The words that carry meaning: no English stop words, in order, each once."""
+    """The words that are no English stop words, in order, each once."""
     return tuple(dict.fromkeys(word for word in words(text) if word not in stop_words("en")))
 
 
 def languages_of(text: str) -> frozenset[str]:
-    """The languages that most words without meaning belong to; all, when there are none."""
+    """The languages with the most stop words in a text; all of them when it has none."""
     parts = set(words(text))
     counts = {language: len(parts & stop_words(language)) for language in LANGUAGES}
     most = max(counts.values())
@@ -133,24 +129,19 @@ def languages_of(text: str) -> frozenset[str]:
 
 
 LANGUAGES: tuple[str, ...] = tuple(sorted(stopwordsiso.langs()))
-"""ISO 639-1 codes of the languages whose stop words are known (stopwords-iso)."""
-
-
-def is_language(code: str) -> bool:
-    """Whether `languages_of` can tell a language with this code."""
-    return code in LANGUAGES
+"""ISO 639-1 codes of the languages with a list of stop words (stopwords-iso)."""
 
 
 def is_not_english(text: str) -> bool:
-    """Whether a text is in another language than English, as far as its small words tell."""
+    """Whether the stop words of a text are those of another language than English."""
     return "en" not in languages_of(text)
 
 
 LONGEST_WORD = 40
-"""Characters of a token; what is longer is an address or a code, and is cut."""
+"""Characters to which a token is cut; what is longer is an address or a code."""
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-"""Scripts without blanks, for a class of characters."""
+"""Scripts without blanks between words, for a class of characters in a pattern."""
 
 # `小米手环`, or a word of a script with blanks: `batteries`, `rtx4090`
 INDEX_TOKEN = regex.compile(
@@ -158,19 +149,21 @@ INDEX_TOKEN = regex.compile(
     regex.V1,
 )
 
-# two letters of a run without blanks, as `index_tokens` gives them: `米手`
+# a token of a script without blanks: `米手`
 LETTER_PAIR = regex.compile(rf"[{UNSPACED}][{UNSPACED}\p{{M}}ー]")
 
-# the same words where all letters are English and small, in a tenth of the time
+# as `INDEX_TOKEN` for folded ASCII text, in a tenth of the time
 _PLAIN = re.compile(r"[a-z0-9]+")
 
+# the `'s` of `Plaud's`, but not that of `it'sy`
 _POSSESSIVE = regex.compile(r"['’]s(?!\p{L})")
 
 
 def index_tokens(text: str) -> list[str]:
-    """Its words folded and in the singular, without the smallest; letters in pairs without blanks.
+    """The tokens of a text in the archive's index: folded, in the singular, no `MINOR_WORDS`.
 
-    `小米手环` is `小米`, `米手`, `手环`, so that a word of two letters is found, too.
+    Scripts without blanks give pairs of letters, so that words of two letters are found:
+    `小米手环` is `小米`, `米手`, `手环`.
     """
     written: list[str] = []
     folded = fold(text)
@@ -198,13 +191,15 @@ def diversify(
     worth: Callable[[T], float],
     ranking: RankingSettings,
 ) -> list[T]:
-    """At most `diversity_max` of a group before others not worth less by over `diversity_delta`."""
+    """Reorder entries, best first: at most `diversity_max` of a group before others.
+
+    An entry is not moved up when it is worth less than the best by over `diversity_delta`.
+    """
     left, chosen, seen = list(line), list[T](), Counter[Hashable]()
-    most = ranking.diversity_max  # of 0 nobody is below, so that the first stays the first
+    most = ranking.diversity_max  # 0 is off: no group is below it, so the best stays first
     while left:
-        at = next(
-            (at for at, entry in enumerate(left) if all(seen[g] < most for g in groups(entry))), 0
-        )
+        free = (at for at, entry in enumerate(left) if all(seen[g] < most for g in groups(entry)))
+        at = next(free, 0)
         if worth(left[0]) - worth(left[at]) > ranking.diversity_delta:
             at = 0
         entry = left.pop(at)

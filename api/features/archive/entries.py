@@ -16,7 +16,7 @@ from pydantic import Field
 
 from api.core.published import Published
 from api.core.text import clean, one_line
-from api.core.words import is_language
+from api.core.words import LANGUAGES
 from api.errors import UsageError
 from api.reports.report import Credit, ItemFacts, Share, Thread, Timestamp
 
@@ -191,7 +191,7 @@ def filters_of(
     if source and source not in sources:
         raise UsageError(f"there is no source `{one_line(clean(source))[:40]}`")
     code = one_line(clean(language)).lower()
-    if code and not is_language(code):
+    if code and code not in LANGUAGES:
         raise UsageError(f"`{code[:20]}` is no code of a language that is known, such as `de`")
     return ArchiveFilters(
         source=source or None,
