@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from api.core.domain import Question
 from api.core.text import clean, is_visible, one_line
+from api.core.words import canonical
 from api.errors import UsageError
+from api.pipeline.question.product_name import judged_words
 from api.pipeline.question.query_screen import screen_query
 
 
@@ -44,3 +49,10 @@ def origin_of(source: str, argument: str = "source") -> str:
     if not is_visible(name):
         raise UsageError(f"`{argument}` names nothing; say where the items are from")
     return name
+
+
+def question_digest(question: Question) -> str:
+    """SHA-256 of product, description and aim: the same in any spelling and word of asking."""
+    named = judged_words(question.text)
+    said = [canonical(named) or named, canonical(question.about), question.aim]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -8,6 +8,7 @@ from api.features.archive.entries import Embed
 from api.store.analysis_repository import CountsPart, PurposesPart
 from api.store.archive_index import no_vectors
 from api.store.archive_repository import ArchivePart
+from api.store.correction_repository import CorrectionsPart
 from api.store.database import Database, engine_url
 from api.store.import_repository import ImportsPart
 from api.store.migrations import migrate
@@ -36,6 +37,7 @@ class SqlStore(
     SessionsPart,
     IdempotencyPart,
     FeedbackPart,
+    CorrectionsPart,
     ImportsPart,
     WatchesPart,
     PurposesPart,

@@ -45,6 +45,7 @@ from api.features.analyses.store_ports import (
 from api.features.archive.entries import Embed
 from api.reports.report import Report
 from api.store.archive_index import ArchiveIndex, no_vectors
+from api.store.correction_repository import forget_corrected
 from api.store.database import Database, Part, unbroken
 from api.store.migrations import READER, ReportReader, Unreadable, version_of
 from api.store.record_repository import (
@@ -230,6 +231,7 @@ class AnalysesPart(RunningPart):
                 await connection.execute(delete(pages).where(_holds(pages.c.text, key)))
                 await _forget_in_sessions(connection, key, named)
             await forget_feedback(connection, named)
+            await forget_corrected(connection, named)
             await forget_watched(connection, named)
         return len(gone)
 

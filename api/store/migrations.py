@@ -22,15 +22,17 @@ from api.core.published import Published
 from api.errors import StoreUnavailable
 from api.reports.report import VERSION, Report, Summary
 from api.store.database import VARIABLE, Database
-from api.store.tables import METADATA, schema_version
+from api.store.tables import METADATA, corrections, schema_version
 
 Step = Callable[[AsyncConnection], Awaitable[object]]
 ReportStep = Callable[[dict[str, Any]], dict[str, Any]]
 P = TypeVar("P", bound=Published)
 
-LATEST = 9
+LATEST = 10
 """Version of the tables. Those before it were used during development only."""
-STEPS: Mapping[int, Step] = MappingProxyType({})
+STEPS: Mapping[int, Step] = MappingProxyType(
+    {10: lambda connection: connection.run_sync(corrections.create)}
+)
 """Version -> what makes its tables of those of the version before; never edited once released.
 
 A change of `tables.py` raises `LATEST` and adds a step.

@@ -331,6 +331,15 @@ feedback = _table(
 )  # fmt: skip
 """`target` is the number of a finding or the key of an item, empty for a whole report."""
 
+corrections = _table(
+    "corrections", "tenant question key",
+    _index("corrections_by_key", "key"),
+    tenant=Identity, question=Identity, key=Identity, item_key=Document, relevant=Boolean,
+    title=Prose, body=Prose, place=Prose, source=Identity, query=Prose, about=Prose,
+    created_at=UtcDateTime,
+)  # fmt: skip
+"""A person's verdicts; `question` is the digest of product, description and aim."""
+
 watches = _table(
     "watches", "tenant id",
     _index("watches_by_name", "tenant name", unique=True),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Literal
 
 from api.core.display_names import source_of_key
-from api.core.text import clean, one_line
+from api.core.domain import Correction, Question
+from api.core.text import clean, cut, one_line
 from api.errors import NotFound, UsageError
 from api.features.analyses.analysis_job import missing, stored_report
+from api.features.analyses.corrections import LONGEST_BODY, StoredCorrection
+from api.features.analyses.corrections import MOST as MOST_CORRECTIONS
 from api.features.analyses.store_ports import Feedback, Rating, Store
-from api.reports.report import Report
+from api.reports.report import DroppedItem, KeptItem, Report
+from api.services.caller_arguments import question_digest
 
 LONGEST_COMMENT = 2_000
 """Characters of a comment."""
@@ -172,3 +176,53 @@ def source_of(report: Report, key: str) -> str | None:
         if any(item.key == key for item in source.dropped):
             return name
     return source_of_key(key) if any(item.key == key for item in report.dropped) else None
+
+
+async def correct(
+    store: Store, tenant: str, analysis_id: str, key: str, relevant: bool
+) -> StoredCorrection:
+    """Keep what a person says of one item of a stored analysis.
+
+    Raises:
+        NotFound: the tenant keeps no such analysis, or it has no such item.
+        UsageError: the analysis is not done, or its question has too many corrections.
+        StoreUnavailable: the database cannot be used.
+    """
+    report = await stored_report(store, tenant, analysis_id)
+    item = _item(report, key)
+    if item is None:
+        raise NotFound(f"the report has no item `{one_line(clean(key))[:60]}`")
+    text = item.body if isinstance(item, KeptItem) else item.snippet
+    said = Correction(
+        item.key, relevant, item.title, cut(one_line(clean(text)), LONGEST_BODY), item.place or ""
+    )
+    entry = StoredCorrection(
+        said, question_digest(question_of_report(report)), report.query, report.about,
+        source_of(report, key) or "", datetime.now(UTC),
+    )  # fmt: skip
+    await store.put_correction(tenant, entry, MOST_CORRECTIONS)
+    return entry
+
+
+async def withdraw(store: Store, tenant: str, analysis_id: str, key: str) -> None:
+    """Remove the correction of one item of an analysis.
+
+    Raises:
+        NotFound: there is no such analysis, or no correction of that item.
+        StoreUnavailable: the database cannot be used.
+    """
+    report = await stored_report(store, tenant, analysis_id)
+    digest = question_digest(question_of_report(report))
+    if not await store.remove_correction(tenant, digest, key):
+        raise NotFound(f"the item `{one_line(clean(key))[:60]}` has no correction")
+
+
+def question_of_report(report: Report) -> Question:
+    """The question that a stored report answers, without corrections."""
+    return Question(report.query, report.about)
+
+
+def _item(report: Report, key: str) -> KeptItem | DroppedItem | None:
+    everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
+    everything += [item for source in report.sources.values() for item in source.dropped]
+    return next((item for item in everything if item.key == key), None)

@@ -20,6 +20,7 @@ from datetime import date, datetime
 from typing import Literal, Protocol
 
 from api.features.analyses.analysis_counts import Tally
+from api.features.analyses.corrections import CorrectionBook
 from api.features.archive.entries import Archive
 from api.features.archive.imports import Imports
 from api.features.watches.watch_ports import Watches
@@ -453,7 +454,7 @@ class FeedbackBook(Protocol):
 
 class Store(
     Analyses, Archive, Imports, ChargeLedger, PageCache, KeyRing, Admissions, SessionShelf,
-    Idempotency, Tallies, FeedbackBook, Processes, Watches, Purposes, Protocol,
+    Idempotency, Tallies, FeedbackBook, CorrectionBook, Processes, Watches, Purposes, Protocol,
 ):  # fmt: skip
     """Everything remembered; one object, one database."""
 

@@ -1,0 +1,92 @@
+"""Corrections: what a person says of an item's relevance; later questions learn from it.
+
+There is one for each tenant, question and item, and the last one stands. A question is recognised
+by product, description and aim, in any spelling, so that watches and later analyses find it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from api.core.domain import Correction, Question
+from api.services.caller_arguments import question_digest
+
+MOST = 500
+"""Corrections of one question that a tenant can keep."""
+LONGEST_BODY = 1_000
+"""Longest text of a corrected item that is kept, in characters: what the local judge reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCorrection:
+    """A correction with the question it belongs to."""
+
+    correction: Correction
+    question: str
+    """See `question_digest`."""
+    query: str
+    about: str
+    source: str
+    """The source of the item."""
+    created_at: datetime
+    """Aware UTC."""
+
+
+class CorrectionBook(Protocol):
+    """Corrections of every tenant; one goes when its item is deleted at its source."""
+
+    async def put_correction(self, tenant: str, entry: StoredCorrection, most: int) -> None:
+        """Store it in place of what the tenant said of the same item before.
+
+        Raises:
+            UsageError: the question has `most` of them already.
+        """
+        ...
+
+    async def corrections(
+        self, tenant: str, question: str | None = None
+    ) -> Sequence[StoredCorrection]:
+        """Of one question, or all of the tenant; oldest first."""
+        ...
+
+    async def remove_correction(self, tenant: str, question: str, key: str) -> bool:
+        """Whether there was one."""
+        ...
+
+
+async def corrections_of(
+    store: CorrectionBook, tenant: str, question: Question
+) -> tuple[Correction, ...]:
+    """What the tenant said of items of this question before, oldest first."""
+    entries = await store.corrections(tenant, question_digest(question))
+    return tuple(entry.correction for entry in entries)
+
+
+def labelled_lines(entries: Sequence[StoredCorrection]) -> list[str]:
+    """The corrections as labelled queries, a line of JSON each, which `listenpost eval` reads."""
+    groups: dict[tuple[str, str], list[StoredCorrection]] = {}
+    for entry in entries:
+        groups.setdefault((entry.question, entry.source), []).append(entry)
+    return [
+        json.dumps(
+            {
+                "query": group[0].query,
+                "about": group[0].about,
+                "source_hint": source,
+                "items": [
+                    {
+                        "title": entry.correction.title,
+                        "body": entry.correction.body,
+                        "relevant": entry.correction.relevant,
+                    }
+                    for entry in group
+                ],
+            },
+            ensure_ascii=False,
+        )
+        for (_, source), group in groups.items()
+    ]

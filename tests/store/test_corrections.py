@@ -1,0 +1,111 @@
+"""Corrections on both databases: one for each question and item, gone with the item."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from api.core.domain import Correction, Question
+from api.errors import NotFound, UsageError
+from api.features.analyses.corrections import corrections_of, labelled_lines
+from api.features.analyses.feedback import correct, withdraw
+from api.features.analyses.store_ports import Store
+from api.store import open_store
+from tests.store.made import ODD, dropped, item, report, source, typed
+
+GONE = dropped("reddit:t3_9")
+QUESTION = Question("plaud.ai")
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[Store]:
+    """A store with two tenants' reports of one id."""
+    opened = await open_store(database_url)
+    for tenant in ("a", "b"):
+        kept = item("reddit:t3_1"), item(f"reddit:{ODD}")
+        stored = report("r1", *kept, out=[GONE], sources={"reddit": source(GONE, kept=2)})
+        await opened.finish(tenant, typed(stored))
+    yield opened
+    await opened.aclose()
+
+
+async def test_the_last_correction_of_an_item_stands(store: Store) -> None:
+    """Of kept and dropped items, whatever their key, and for this tenant alone."""
+    await correct(store, "a", "r1", "reddit:t3_1", relevant=True)
+    await correct(store, "a", "r1", "reddit:t3_9", relevant=True)
+    await correct(store, "a", "r1", f"reddit:{ODD}", relevant=False)
+    await correct(store, "a", "r1", "reddit:t3_1", relevant=False)
+
+    entries = await store.corrections("a")
+
+    assert {entry.correction.key: entry.correction.relevant for entry in entries} == {
+        "reddit:t3_1": False,
+        "reddit:t3_9": True,
+        f"reddit:{ODD}": False,
+    }
+    assert {entry.source for entry in entries} == {"reddit"}
+    assert await store.corrections("b") == ()
+
+
+async def test_another_spelling_of_the_question_finds_them(store: Store) -> None:
+    """And another description or aim does not."""
+    query = typed(report("r1")).query
+    entry = await correct(store, "a", "r1", "reddit:t3_1", relevant=True)
+
+    assert await corrections_of(store, "a", Question(query.upper())) == (entry.correction,)
+    assert await corrections_of(store, "a", Question(query, "something else")) == ()
+    assert await corrections_of(store, "a", Question(query, aim="mention")) == ()
+    assert await corrections_of(store, "b", Question(query)) == ()
+
+
+async def test_a_correction_is_taken_back_once(store: Store) -> None:
+    """Then there is none; of an item that is not there neither."""
+    await correct(store, "a", "r1", "reddit:t3_1", relevant=True)
+    await withdraw(store, "a", "r1", "reddit:t3_1")
+
+    assert await store.corrections("a") == ()
+    for key in ("reddit:t3_1", "reddit:nowhere"):
+        with pytest.raises(NotFound, match="has no correction"):
+            await withdraw(store, "a", "r1", key)
+    with pytest.raises(NotFound, match="has no item `reddit:nowhere`"):
+        await correct(store, "a", "r1", "reddit:nowhere", relevant=True)
+
+
+async def test_a_question_has_a_bounded_number(store: Store) -> None:
+    """A change of one that is there is none more."""
+    entry = await correct(store, "a", "r1", "reddit:t3_1", relevant=True)
+    await store.put_correction("a", entry, 1)
+
+    with pytest.raises(UsageError, match="has 1 corrections at most"):
+        await store.put_correction("a", await correct(store, "b", "r1", "reddit:t3_9", True), 1)
+
+
+async def test_an_item_that_is_gone_takes_its_words_along(store: Store) -> None:
+    """Of every tenant."""
+    for tenant in ("a", "b"):
+        await correct(store, tenant, "r1", "reddit:t3_1", relevant=True)
+        await correct(store, tenant, "r1", "reddit:t3_9", relevant=True)
+
+    await store.forget(["reddit:t3_9"])
+
+    for tenant in ("a", "b"):
+        left = await store.corrections(tenant)
+        assert [entry.correction.key for entry in left] == ["reddit:t3_1"]
+
+
+async def test_corrections_are_labels_that_an_evaluation_reads(store: Store) -> None:
+    """A line for each question and source."""
+    from api.evaluation.labelled_items import read_labelled
+
+    await correct(store, "a", "r1", "reddit:t3_1", relevant=True)
+    await correct(store, "a", "r1", "reddit:t3_9", relevant=False)
+
+    (query,) = read_labelled(labelled_lines(await store.corrections("a")), "corrections")
+
+    assert [entry.relevant for entry in query.items] == [True, False]
+
+
+def test_a_correction_is_hashable() -> None:
+    """It is part of what makes two questions one."""
+    assert len({Question("x", corrections=(Correction("k", True, "t"),)), QUESTION}) == 2
