@@ -365,7 +365,5 @@ class Gathered:
         return None if self.unjudged else len(self.kept) / self.fit if self.fit else 1.0
 
 
-REMOVED = "title and text were removed"
-"""Its place says that it is gone."""
 DAYS_BY_DAY = 31
 """Longest span that a timeline counts by day; longer ones are counted by week or month."""

@@ -14,16 +14,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.core.domain import REMOVED, Comment, Commented, FetchPlan, Item
+from api.core.domain import Comment, Commented, FetchPlan, Item
 from api.core.http_limits import points_here, retry_at
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, web_url
 from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.features.analyses.store_ports import SourceMemory
+from api.pipeline.gate.drop_reasons import BY_BOT, REMOVED
 from api.settings import SourceSettings
 from api.settings.value_types import forums_in
 from api.sources.item_fields import (
-    AUTOMATIC,
     IMPLAUSIBLE,
     entries,
     is_said,
@@ -91,7 +91,7 @@ def items_of(answer: Mapping[str, Any], forum: str, root: str) -> tuple[Item | N
             engagement={"likes": likes, "posts": posts},
             place=forum,
             notes=() if created else (IMPLAUSIBLE,),
-            unfit=AUTOMATIC if _is_program(fields) else unfit,
+            unfit=BY_BOT if _is_program(fields) else unfit,
         )
         slots.append(item)
     return tuple(slots)

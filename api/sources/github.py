@@ -18,9 +18,9 @@ from api.core.ports import Probe
 from api.core.text import clean, clean_query, cut, web_url
 from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
+from api.pipeline.gate.drop_reasons import BY_BOT, PULL_REQUEST
 from api.settings import SourceSettings
 from api.sources.item_fields import (
-    AUTOMATIC,
     IMPLAUSIBLE,
     is_said,
     is_text,
@@ -41,7 +41,6 @@ from api.sources.web_client import Limit, Pace, Reply, pace_of
 
 BEGAN = datetime(2008, 2, 1, tzinfo=UTC)
 """The month in which it opened."""
-_PULL = "a pull request, not an issue"
 # What it asks for after too many requests at once, when an answer does not say.
 _WAIT = timedelta(seconds=60)
 # the repository in `https://api.github.com/repos/OWNER/NAME` and `.../repos/OWNER/NAME/issues/7`
@@ -87,9 +86,9 @@ def item_of(entry: object) -> Item | None:
         return None
     unfit, name, body = "", clean(title), _written(fields.get("body"))
     if any(record(fields.get("pull_request")).values()):  # once it was there, empty, in issues too
-        unfit = _PULL
+        unfit = PULL_REQUEST
     elif _is_bot(fields):
-        unfit = AUTOMATIC
+        unfit = BY_BOT
     created = plausible(moment(fields.get("created_at")), BEGAN)
     return Item(
         key=f"{GITHUB_NAME}:{repository}#{issue}",

@@ -19,8 +19,8 @@ from typing import Any
 
 import regex
 
-from api.core.domain import REMOVED
 from api.core.text import clean, is_visible, one_line
+from api.pipeline.gate.drop_reasons import INVISIBLE, REMOVED
 
 # What is larger than this counts nothing.
 _LARGEST = 1e15
@@ -134,7 +134,6 @@ def date_of(value: object) -> datetime | None:
         return None
 
 
-UNSEEN = "no title and no text that can be seen"
 # what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
 _GONE = regex.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^][]*|\s*)\]", regex.I)
 # what holds no words of its own: `![gif](giphy|x)`, `[label](https://x)`, `https://x`, `:emote:`
@@ -159,7 +158,7 @@ def why_unfit(*texts: str) -> str:
     """Why nobody can judge these texts of an item; nothing where something is left of one."""
     if any(map(left, texts)):
         return ""
-    return REMOVED if any(map(_GONE.fullmatch, texts)) else UNSEEN
+    return REMOVED if any(map(_GONE.fullmatch, texts)) else INVISIBLE
 
 
 def is_said(text: str) -> bool:
@@ -168,8 +167,6 @@ def is_said(text: str) -> bool:
     return _WORD.search(rest) is not None if removed else is_visible(text)
 
 
-AUTOMATIC = "written by a bot"
-"""Why a post of one is not judged."""
 # Well-known programs, in lower case; a name that ends in `bot` may be a person's: Talbot.
 _NAMES = frozenset(
     """

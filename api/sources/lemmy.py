@@ -20,16 +20,16 @@ from functools import cache
 from typing import Any, Literal
 
 from api.choices import Window
-from api.core.domain import REMOVED, Comment, FetchPlan, Item
+from api.core.domain import Comment, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.progress import Listener
 from api.core.text import clean, clean_query, one_line, web_url
 from api.core.work import Flights
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
+from api.pipeline.gate.drop_reasons import BY_BOT, REMOVED
 from api.settings import SourceSettings
 from api.sources.item_fields import (
-    AUTOMATIC,
     IMPLAUSIBLE,
     is_said,
     is_text,
@@ -102,7 +102,7 @@ def _item(
 ) -> Item:
     creator, community = (record(record(entry).get(name)) for name in ("creator", "community"))
     if creator.get("bot_account") is True:
-        unfit = AUTOMATIC
+        unfit = BY_BOT
     address, created = web_url(fields.get("ap_id")), plausible(_moment(fields))
     return Item(
         key=f"{LEMMY_NAME}:{address}",

@@ -17,9 +17,9 @@ from api.core.ports import Probe
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError
 from api.pipeline.gate.caller_items import DATE_FIELDS, title_and_body
+from api.pipeline.gate.drop_reasons import BY_BOT
 from api.sources import OWN_ITEMS
 from api.sources.item_fields import (
-    AUTOMATIC,
     date_of,
     entries,
     is_bot,
@@ -214,7 +214,7 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "
         engagement=_measures(fields.get("engagement")),
         place=_word(fields.get("place")) or None,
         comments=comments,
-        unfit=why_unfit(unescape(title), unescape(body)) or (AUTOMATIC if _by_bot(fields) else ""),
+        unfit=why_unfit(unescape(title), unescape(body)) or (BY_BOT if _by_bot(fields) else ""),
     )
 
 

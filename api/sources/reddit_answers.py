@@ -13,8 +13,8 @@ from api.core.domain import Comment, Item
 from api.core.http_limits import retry_at
 from api.core.text import clean, unescape, web_url
 from api.errors import Blocked, Broken, RateLimited, Refused, Unreachable
+from api.pipeline.gate.drop_reasons import BY_BOT
 from api.sources.item_fields import (
-    AUTOMATIC,
     IMPLAUSIBLE,
     entries,
     is_bot,
@@ -135,7 +135,7 @@ def post(child: object) -> Item | None:
     id_ = clean(data.get("id"))
     parent = record(next(iter(entries(data.get("crosspost_parent_list"))), None))
     title, body = left(clean(data.get("title"))), _body(data) or _body(parent)
-    unfit = AUTOMATIC if is_bot(clean(data.get("author"))) else ""
+    unfit = BY_BOT if is_bot(clean(data.get("author"))) else ""
     if not title and not body:
         unfit = why_unfit(clean(data.get("title")), unescape(data.get("selftext")))
     origin = clean(data.get("crosspost_parent")) or clean(parent.get("name"))

@@ -30,10 +30,10 @@ from api.errors import (
     Unreachable,
 )
 from api.features.analyses.store_ports import SourceMemory
+from api.pipeline.gate.drop_reasons import BY_BOT
 from api.settings import SourceSettings
 from api.settings.value_types import sites_in
 from api.sources.item_fields import (
-    AUTOMATIC,
     IMPLAUSIBLE,
     is_said,
     moment,
@@ -126,7 +126,7 @@ def item_of(entry: object, site: str) -> Item | None:
         },
         place=site,
         notes=() if created else (IMPLAUSIBLE,),
-        unfit=AUTOMATIC if automatic else why_unfit(title, body),
+        unfit=BY_BOT if automatic else why_unfit(title, body),
     )
 
 

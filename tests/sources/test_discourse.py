@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from api.core.context import request_counter
-from api.core.domain import REMOVED, FetchPlan, Item
+from api.core.domain import FetchPlan, Item
 from api.core.ports import Source
 from api.errors import Blocked, Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
+from api.pipeline.gate.drop_reasons import BY_BOT, INVISIBLE, REMOVED
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.item_fields import AUTOMATIC, UNSEEN
 from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import on
@@ -124,8 +124,8 @@ async def test_two_posts_of_a_topic_are_one_item(
 ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"blurb": "", "like_count": None}, {"body": "", "engagement": {"likes": None, "posts": 9}}),
     ({"created_at": "1970-01-01T00:00:00.000Z"}, {"created_at": None}),
-    ({"username": "discobot"}, {"unfit": AUTOMATIC}),
-    ({"username": "system"}, {"unfit": AUTOMATIC}),
+    ({"username": "discobot"}, {"unfit": BY_BOT}),
+    ({"username": "system"}, {"unfit": BY_BOT}),
     ({"username": None}, {"author": None}),
     ({"hidden": True}, {"unfit": REMOVED}),
 ]
@@ -147,7 +147,7 @@ async def test_topics_without_words_are_unfit(upstream: DiscourseEmulator, sourc
         upstream, source, [hit(1, blurb="")], [topic(1, title="\u200b", slug=None)]
     )
 
-    assert item.unfit == UNSEEN
+    assert item.unfit == INVISIBLE
     assert item.url.endswith("/t/-/301/1")
 
 

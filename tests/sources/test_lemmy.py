@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from api.core.context import request_counter
-from api.core.domain import REMOVED, FetchPlan, Item
+from api.core.domain import FetchPlan, Item
 from api.core.ports import Source
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
+from api.pipeline.gate.drop_reasons import BY_BOT, REMOVED
 from api.sources import SOURCES
-from api.sources.item_fields import AUTOMATIC
 from api.sources.lemmy import COARSE, NEWEST, UNKNOWN, version_of
 from tests.loopback import HANG, Asked, Reply
 from tests.replay import MORE, NO_MORE
@@ -259,7 +259,7 @@ async def test_a_bot_is_listed_and_never_judged(upstream: LemmyEmulator, source:
     entry = talk(1) | {"creator": {"bot_account": True}, "community": {"name": "deals"}}
     (item,) = await found(upstream, source, posts=[entry])
 
-    assert (item.unfit, item.author, item.place) == (AUTOMATIC, None, "deals")
+    assert (item.unfit, item.author, item.place) == (BY_BOT, None, "deals")
 
 
 async def test_what_lacks_our_fields_is_an_empty_slot(

@@ -21,7 +21,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from api.core.context import Caller
-from api.core.domain import REMOVED
 from api.core.progress import Event, Listener, SourceFetched
 from api.core.text import clean, one_line
 from api.core.work import Flight, ProcessStopping, StepKeeper, WorkLease
@@ -30,6 +29,7 @@ from api.features.analyses.api_keys import Tenant
 from api.features.analyses.fair_queue import Slot
 from api.features.analyses.limits import Limits, Spending
 from api.features.analyses.store_ports import Analyses, State, Store, StoredAnalysis
+from api.pipeline.gate.drop_reasons import REMOVED
 from api.reports.report import Report
 from api.services.product import Ask
 

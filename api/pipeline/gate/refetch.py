@@ -1,24 +1,24 @@
-"""gather(): THE loop, once, for every source and every judge.
+"""`gather`: fetch from one source, judge, fetch once more if that promises more, read comments.
 
-Fetch a small batch, judge it, and when a full batch held less than `min_yield` of relevant items,
-fetch once more at twice the limit and judge only what is new. Never worse than the first pass.
-Nothing is sent whose answer would come too late: upstream takes its price all the same.
+A small batch is judged; when less than `min_yield` of a full batch was relevant, a second fetch of
+twice the limit follows, and only what is new is judged. The result is never worse than the first
+pass. Nothing is sent whose answer would come too late, since the source counts it all the same.
 
-A second look at a thin page: what is said under the likeliest of the items that were dropped.
-
-One item, one request. It is kept when a comment names what was asked and the judge, shown that
-comment, says yes; else, and when anything fails, everything stays as it was.
+The second look at a thin result reads the comments of one dropped item: one request. The item is
+kept when a comment names what was asked and the judge, shown that comment, says yes.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from typing import TypeVar
 
 from api.core.context import request_counter
-from api.core.domain import FetchPlan, Gated, Gathered, Question
+from api.core.domain import FetchPlan, Gated, Gathered, Item, Outcome, Question
 from api.core.ports import Observer, Source
 from api.core.progress import (
     Listener,
@@ -35,81 +35,27 @@ from api.core.work import translated
 from api.errors import Broken, SourceError
 from api.pipeline.gate.excerpt import COMMENT_PLACE
 from api.pipeline.gate.name_matches import best, sightings
-from api.pipeline.gate.name_spellings import NEARLY, Name, name_of
-from api.pipeline.gate.source_items import SourceItems, merge_crossposts
+from api.pipeline.gate.name_spellings import NEARLY, name_of
+from api.pipeline.gate.source_items import SourceItems, failed_source, merge_crossposts
 from api.pipeline.gate.verdicts import Verdicts
 
-# Seconds that must be left: a request and a judge's answer take a few.
-_NEEDED = 5.0
-
-
-async def look_again(
-    basket: SourceItems,
-    source: Source,
-    question: Question,
-    verdicts: Verdicts,
-    until: float | None,
-    listener: Listener,
-) -> None:
-    """Keep the likeliest dropped item if its comments speak for it; `until` is the loop's clock."""
-    item = basket.likeliest
-    if item is None:
-        return
-    if until is not None and until - asyncio.get_running_loop().time() < _NEEDED:
-        basket.note("no second look: too little time was left")
-        return
-    try:
-        async with asyncio.timeout_at(until):
-            reading, defect = source.with_best_comments(item), partial(Broken, source.name)
-            commented = await translated(reading, f"comments of {source.name}", defect)
-            if commented is None:
-                return
-            name = name_of(question.text, question.about)
-            comment = next((c for c in commented.comments if _is_named(name, c.body)), None)
-            if comment is None:
-                basket.note("second look: no comment names it")
-                return
-            # an item of its own: the item itself was judged before, and is remembered
-            exhibit = replace(
-                item, key=f"{item.key}#{comment.id}", id=comment.id, crosspost_parent=None,
-                body=comment.body, place=COMMENT_PLACE, author=comment.author,
-            )  # fmt: skip
-            gated = await verdicts((exhibit,), source.name)
-    except (SourceError, TimeoutError) as error:
-        basket.second_look_failed(error)
-        return
-    others = tuple(other for other in commented.comments if other is not comment)
-    basket.reconsider(replace(commented, comments=(comment, *others)), gated)
-    listener(
-        SourceLookedAgain(
-            source=source.name, query=basket.query, relevant=gated.relevant, status=gated.status
-        )
-    )
-
-
-def _is_named(name: Name, text: str) -> bool:
-    return best(sightings(name, split_words(text), text)).strength >= NEARLY
+T = TypeVar("T")
+# seconds that a second look needs: a request and a judge's answer take a few
+_SECOND_LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class RefetchPolicy:
-    """When to fetch again, how much wider, and until when (the loop's clock; None: no deadline)."""
+    """When to fetch again, how much wider, and until when."""
 
     min_yield: float = 0.5
+    """Share of relevant items below which a second fetch follows."""
     factor: int = 2
+    """Limit of the second fetch, as a multiple of the first."""
     until: float | None = None
+    """Deadline by the clock of the loop; None: no deadline."""
     second_look: Question | None = None
-    """What was asked, when a thin page is to get a second look."""
-
-    @property
-    def left(self) -> float:
-        """Seconds until the deadline; none are left when it has passed."""
-        return inf if self.until is None else self.until - asyncio.get_running_loop().time()
-
-    @property
-    def halfway(self) -> float | None:
-        """Until when a refetch may take: half of the time left, so that comments can be read."""
-        return self.until and self.until - self.left / 2
+    """The question, when a thin result is to get a second look."""
 
 
 async def gather(
@@ -121,97 +67,146 @@ async def gather(
     observer: Observer,
     listener: Listener = ignore_event,
 ) -> Gathered:
-    """Ask one source, gate what comes, refetch once if that promises more, read kept comments.
+    """Ask one source and judge what it gives; see the module for the second fetch.
 
     Never raises `SourceError`: every failure is an outcome. Cancellation passes through, after the
     observer has seen the outcome `cancelled`.
     """
-    basket = SourceItems(source.name, plan.query)
-    with observer.gathering(source.name, plan.query) as span, request_counter() as calls:
-        listener(SourceStarted(source=source.name, query=plan.query, limit=plan.limit))
+    name, query = source.name, plan.query
+    with observer.gathering(name, query) as span, request_counter() as calls:
+        listener(SourceStarted(source=name, query=query, limit=plan.limit))
+        fetching = _Fetching(source, plan, verdicts, policy, listener, SourceItems(name, query))
         try:
-            await _fill(basket, source, plan, verdicts, policy, listener)
+            await fetching.run()
+            gathered = fetching.items.result(calls.made)
         except (SourceError, TimeoutError) as error:
-            basket.fail(error)
+            gathered = replace(failed_source(name, query, error), upstream_calls=calls.made)
         except asyncio.CancelledError:
-            span.record(basket.cancelled(calls.made))
+            span.record(Gathered(name, query, Outcome.CANCELLED, upstream_calls=calls.made))
             raise
-        gathered = basket.gathered(calls.made)
         span.record(gathered)
     listener(SourceKept.of(gathered))
     return gathered
 
 
-async def _fill(
-    basket: SourceItems,
-    source: Source,
-    plan: FetchPlan,
-    verdicts: Verdicts,
-    policy: RefetchPolicy,
-    listener: Listener,
-) -> None:
-    """First attempt, refetch if it promises more, comments of what is kept, second look."""
-    full = await _attempt(basket, source, plan, verdicts, policy.until, listener)
-    if basket.thin(policy.min_yield):
-        if not full:
-            basket.note("not refetched: the source had no more")
-        elif policy.left / 2 <= basket.pace:
-            basket.hurried("refetch", policy.left / 2)
-        else:
-            wider = plan.widened(policy.factor)
-            listener(SourceRefetching(source=source.name, query=plan.query, limit=wider.limit))
-            with request_counter() as calls:
-                try:
-                    await _attempt(basket, source, wider, verdicts, policy.halfway, listener)
-                except (SourceError, TimeoutError) as error:
-                    basket.refetch_failed(wider, calls.made, error)
-    if basket.kept and policy.left <= basket.pace:
-        basket.hurried("request for comments", policy.left)
-        return
-    if basket.kept:
-        try:
-            async with asyncio.timeout_at(policy.until):
-                reading = source.comments(basket.kept)
-                defect = partial(Broken, source.name)
-                basket.read(await translated(reading, f"comments of {source.name}", defect))
-        except (SourceError, TimeoutError) as error:
-            basket.unread(error)
+@dataclass(slots=True)
+class _Fetching:
+    source: Source
+    plan: FetchPlan
+    verdicts: Verdicts
+    policy: RefetchPolicy
+    listener: Listener
+    items: SourceItems
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline; negative when it has passed."""
+        until = self.policy.until
+        return inf if until is None else until - asyncio.get_running_loop().time()
+
+    async def run(self) -> None:
+        """First attempt, refetch if it promises more, comments of what is kept, second look."""
+        items, policy, source = self.items, self.policy, self.source
+        may_hold_more = await self.attempt(self.plan, policy.until)
+        if items.first_yield_below(policy.min_yield):
+            if may_hold_more:
+                await self.refetch()
+            else:
+                items.note("not refetched: the source had no more")
+        kept = items.kept
+        if kept and self.left <= items.slowest_answer:
+            items.note_too_late("request for comments", self.left)
             return
-    question = policy.second_look
-    if question is not None and basket.poor(policy.min_yield):
-        await look_again(basket, source, question, verdicts, policy.until, listener)
+        if kept:
+            try:
+                async with asyncio.timeout_at(policy.until):
+                    items.add_comments(await self.asked(source.comments(kept), "comments of"))
+            except (SourceError, TimeoutError) as error:
+                items.note_failure("comments could not be read", error)
+                return
+        if policy.second_look is not None and items.yield_below(policy.min_yield):
+            await self.second_look(policy.second_look)
 
+    async def asked(self, answer: Awaitable[T], what: str) -> T:
+        """What the source answers; a defect of its code is a `Broken` source."""
+        name = self.source.name
+        return await translated(answer, f"{what} {name}", partial(Broken, name))
 
-async def _attempt(
-    basket: SourceItems,
-    source: Source,
-    plan: FetchPlan,
-    verdicts: Verdicts,
-    until: float | None,
-    listener: Listener,
-) -> bool:
-    """One fetch and its verdicts, into the basket; whether the source may hold more."""
-    clock = asyncio.get_running_loop().time
-    with request_counter() as calls:
-        began = clock()
-        async with asyncio.timeout_at(until):
-            batch = await translated(
-                source.fetch(plan), f"asking {source.name}", partial(Broken, source.name)
+    async def attempt(self, plan: FetchPlan, until: float | None) -> bool:
+        """One fetch and its verdicts, added to the items; whether the source may hold more."""
+        name, query, clock = self.source.name, plan.query, asyncio.get_running_loop().time
+        with request_counter() as calls:
+            began = clock()
+            async with asyncio.timeout_at(until):
+                batch = await self.asked(self.source.fetch(plan), "asking")
+            self.items.slowest_answer = max(self.items.slowest_answer, clock() - began)
+        distinct = len(merge_crossposts(batch.items))
+        self.listener(SourceFetched(source=name, query=query, fetched=distinct))
+        new = self.items.take_new(batch.items)
+        try:
+            async with asyncio.timeout_at(until):
+                gated = await self.verdicts(new, name)
+        except TimeoutError:
+            gated = Gated.opened(new, "timeout")
+        self.items.add_attempt(batch, distinct, new, gated, calls.made)
+        relevant, status = gated.relevant, gated.status
+        self.listener(
+            SourceJudged(
+                source=name, query=query, judged=len(new), relevant=relevant, status=status
             )
-        basket.pace = max(basket.pace, clock() - began)
-    name, query = source.name, plan.query
-    distinct = len(merge_crossposts(batch.items))
-    listener(SourceFetched(source=name, query=query, fetched=distinct))
-    new = basket.unseen(batch.items)
-    try:
-        async with asyncio.timeout_at(until):
-            gated = await verdicts(new, source.name)
-    except TimeoutError:
-        gated = Gated.opened(new, "timeout")
-    basket.add(batch, distinct, new, gated, calls.made)
-    listener(
-        SourceJudged(
-            source=name, query=query, judged=len(new), relevant=gated.relevant, status=gated.status
         )
-    )
-    return batch.full
+        return batch.full
+
+    async def refetch(self) -> None:
+        # it may take half of the time that is left, so that comments can be read afterwards
+        half = self.left / 2
+        if half <= self.items.slowest_answer:
+            self.items.note_too_late("refetch", half)
+            return
+        name, wider = self.source.name, self.plan.widened(self.policy.factor)
+        self.listener(SourceRefetching(source=name, query=wider.query, limit=wider.limit))
+        with request_counter() as calls:
+            try:
+                await self.attempt(wider, self.policy.until and self.policy.until - half)
+            except (SourceError, TimeoutError) as error:
+                self.items.add_failed_refetch(wider, calls.made, error)
+
+    async def second_look(self, question: Question) -> None:
+        item = self.items.likeliest_dropped
+        if item is None:
+            return
+        if self.left < _SECOND_LOOK_SECONDS:
+            self.items.note("no second look: too little time was left")
+            return
+        try:
+            async with asyncio.timeout_at(self.policy.until):
+                discussed = await self.asked(self.source.with_best_comments(item), "comments of")
+                if discussed is not None:
+                    await self.judge_comments(question, item, discussed)
+        except (SourceError, TimeoutError) as error:
+            self.items.note_failure("second look failed", error)
+
+    async def judge_comments(self, question: Question, item: Item, discussed: Item) -> None:
+        """Judge the first comment that names what was asked, in the place of the item."""
+        name = name_of(question.text, question.about)
+        for comment in discussed.comments:
+            words = split_words(comment.body)
+            if best(sightings(name, words, comment.body)).strength >= NEARLY:
+                break
+        else:
+            self.items.note("second look: no comment names it")
+            return
+        # an item of its own: the verdict on the item itself is remembered for this run
+        as_item = replace(
+            item, key=f"{item.key}#{comment.id}", id=comment.id, crosspost_parent=None,
+            body=comment.body, place=COMMENT_PLACE, author=comment.author,
+        )  # fmt: skip
+        gated = await self.verdicts((as_item,), self.source.name)
+        others = (other for other in discussed.comments if other is not comment)
+        self.items.add_second_look(replace(discussed, comments=(comment, *others)), gated)
+        self.listener(
+            SourceLookedAgain(
+                source=self.source.name, query=self.plan.query,
+                relevant=gated.relevant, status=gated.status,
+            )
+        )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What one source gave, filled attempt by attempt; a failed refetch never takes anything out."""
+"""What one source gave, attempt by attempt; a failed refetch never takes anything out."""
 
 from __future__ import annotations
 
@@ -26,39 +26,35 @@ from api.pipeline.gate.drop_reasons import drop_reason
 
 Failure = SourceError | TimeoutError
 NO_TIME = "no_time"
-"""In the note on a request that was not sent, since its answer would have come too late."""
+"""Part of the note on a request that was not sent, since its answer would have come too late."""
 UNJUDGED_REFETCH = "refetch could not be judged"
-"""Begins the note on a refetch whose items are withheld."""
+"""Beginning of the note on a refetch whose items are withheld."""
 
 
 @dataclass(slots=True)
 class SourceItems:
-    """Distinct items by original, in order of first sight, each with its verdict."""
+    """Distinct items with their verdicts, in order of first sight; a crosspost is its original."""
 
     source: str
     query: str
-    pace: float = 0.0
-    """The longest that this source took for an answer, in seconds."""
+    slowest_answer: float = 0.0
+    """Seconds of the slowest answer of this source so far."""
     _items: dict[str, Item] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _unfit: dict[str, Item] = field(default_factory=dict)
+    # keys, or originals, of items that only the second fetch brought
     _wider: set[str] = field(default_factory=set)
-    """Keys, or originals, of what no first search brought."""
     _attempts: list[Attempt] = field(default_factory=list)
     _notes: dict[str, None] = field(default_factory=dict)
+    # of the first attempt: a failed second one only leaves a note
     _gate: Gated = field(default_factory=lambda: Gated((), "skipped"))
-    """Of the first attempt: a failed second one only leaves a note."""
     _usage: Usage = Usage()
+    # the source may hold more than the widest fetch of which items are here
     _capped: bool = False
-    """Whether the source may hold more than the widest fetch of which items are here."""
-    _failed: Gathered | None = None
     _retry_at: datetime | None = None
 
-    def unseen(self, items: Sequence[Item]) -> tuple[Item, ...]:
-        """What nobody judged yet; copies of what is here only add their places to it.
-
-        What is unfit to be judged is listed as dropped, and is none of it.
-        """
+    def take_new(self, items: Sequence[Item]) -> tuple[Item, ...]:
+        """The items to judge: neither judged before nor unfit; crossposts only add their places."""
         unfit = {item.key: item for item in items if item.unfit}
         self._wider |= unfit.keys() - self._unfit.keys() if self._attempts else set()
         self._unfit |= unfit
@@ -67,12 +63,12 @@ class SourceItems:
         self._items = {item.original: item for item in merged if item.original in known}
         return tuple(item for item in merged if item.original not in known)
 
-    def add(
+    def add_attempt(
         self, batch: Batch, distinct: int, new: Sequence[Item], gated: Gated, requests: int
     ) -> None:
-        """One attempt; of a second one that could not be judged the new items are withheld.
+        """Add an attempt; new items of a second one that could not be judged are withheld.
 
-        `distinct` is how many posts the batch holds, each once.
+        `distinct` counts the posts of the batch, crossposts once.
         """
         first, relevant = not self._attempts, gated.relevant
         if first:
@@ -92,52 +88,28 @@ class SourceItems:
                 f"{UNJUDGED_REFETCH} ({reason_in_words(gated.reason)}): "
                 f"{len(new)} new items withheld, the first pass stands"
             )
+        limit, status = batch.plan.limit, gated.status
         self._attempts.append(
-            Attempt(
-                batch.plan.limit, distinct, len(new), relevant, requests, gated.status,
-                gated.reason,
-            )
-        )  # fmt: skip
+            Attempt(limit, distinct, len(new), relevant, requests, status, gated.reason)
+        )
 
-    def refetch_failed(self, plan: FetchPlan, requests: int, error: Failure) -> None:
-        """The first pass stands."""
-        self._attempts.append(Attempt(plan.limit, 0, 0, 0, requests, "degraded", _outcome(error)))
+    def add_failed_refetch(self, plan: FetchPlan, requests: int, error: Failure) -> None:
+        """Add a second attempt that gave nothing."""
+        outcome = _outcome(error)
+        self._attempts.append(Attempt(plan.limit, 0, 0, 0, requests, "degraded", outcome))
         self._retry_at = getattr(error, "retry_at", None)
-        self.note(f"refetch failed ({OUTCOME_REASONS[_outcome(error)]}); the first pass stands")
+        self.note(f"refetch failed ({OUTCOME_REASONS[outcome]}); the first pass stands")
 
-    def note(self, *notes: str) -> None:
-        """Each once."""
-        self._notes |= dict.fromkeys(notes)
+    def add_comments(self, commented: Commented) -> None:
+        """Replace kept items by those with comments; one that did not come back stays as it was."""
+        for item in commented.items:
+            held = self._items.get(item.original)
+            if held is not None and held.key == item.key:
+                self._items[item.original] = replace(item, places=held.places)
+        self.note(*commented.notes)
 
-    def thin(self, min_yield: float) -> bool:
-        """Judged for sure, and too little of it relevant."""
-        judged = len(self._gate.verdicts)
-        return self._gate.status == "ok" and judged > 0 and self._gate.relevant / judged < min_yield
-
-    @property
-    def kept(self) -> list[Item]:
-        """What the gate let through."""
-        return [item for key, item in self._items.items() if self._verdicts[key].relevant]
-
-    def poor(self, min_yield: float) -> bool:
-        """All of it judged for sure, and too little of it relevant even now."""
-        sound = all(attempt.status != "degraded" for attempt in self._attempts)
-        return sound and bool(self._items) and len(self.kept) / len(self._items) < min_yield
-
-    @property
-    def likeliest(self) -> Item | None:
-        """The dropped item that the judge was least sure of; of equals the most discussed."""
-        dropped = [
-            (verdict.probability or 0.0, discussed or 0, item)
-            for key, verdict in self._verdicts.items()
-            for item in [self._items[key]]
-            for discussed in [item.engagement.get("comments")]
-            if not verdict.relevant and discussed != 0
-        ]
-        return max(dropped, key=itemgetter(0, 1))[2] if dropped else None
-
-    def reconsider(self, item: Item, gated: Gated) -> None:
-        """A dropped item after the second look; what could not be judged stays dropped."""
+    def add_second_look(self, item: Item, gated: Gated) -> None:
+        """Keep the dropped item if the second look found it relevant."""
         self._usage += gated.usage
         verdict = gated.verdicts[0]
         if gated.status == "degraded":
@@ -150,62 +122,66 @@ class SourceItems:
         else:
             self.note("second look: its comment does not speak for it")
 
-    def second_look_failed(self, error: Failure) -> None:
-        """Everything stands as it was."""
-        self.note(f"second look failed ({OUTCOME_REASONS[_outcome(error)]})")
+    def note(self, *notes: str) -> None:
+        """Add notes, each once."""
+        self._notes |= dict.fromkeys(notes)
 
-    def read(self, commented: Commented) -> None:
-        """Kept items with their comments; one that did not come back stays as it was."""
-        for item in commented.items:
-            held = self._items.get(item.original)
-            if held is not None and held.key == item.key:
-                self._items[item.original] = replace(item, places=held.places)
-        self.note(*commented.notes)
+    def note_failure(self, failed_step: str, error: Failure) -> None:
+        """Note a step that failed, with its outcome; the items stay as they are."""
+        self.note(f"{failed_step} ({OUTCOME_REASONS[_outcome(error)]})")
 
-    def hurried(self, request: str, left: float) -> None:
-        """A request was not sent in the `left` seconds that there were."""
+    def note_too_late(self, request: str, left: float) -> None:
+        """Note a request that was not sent, since only `left` seconds were left."""
         self.note(
             f"{request} not sent ({NO_TIME}): {max(left, 0):.1f} s were left, "
-            f"an answer took {self.pace:.1f} s"
+            f"an answer took {self.slowest_answer:.1f} s"
         )
 
-    def unread(self, error: Failure) -> None:
-        """Comments are missing."""
-        self.note(f"comments could not be read ({OUTCOME_REASONS[_outcome(error)]})")
+    @property
+    def kept(self) -> list[Item]:
+        """The relevant items, and those that passed unjudged."""
+        return [item for key, item in self._items.items() if self._verdicts[key].relevant]
 
-    def fail(self, error: Failure) -> None:
-        """Nothing could be had."""
-        self._failed = failed_source(self.source, self.query, error)
+    @property
+    def likeliest_dropped(self) -> Item | None:
+        """The likeliest of the dropped items with comments; of equals the most discussed."""
+        dropped = [
+            (verdict.probability or 0.0, discussed or 0, item)
+            for key, verdict in self._verdicts.items()
+            for item in [self._items[key]]
+            for discussed in [item.engagement.get("comments")]
+            if not verdict.relevant and discussed != 0
+        ]
+        return max(dropped, key=itemgetter(0, 1))[2] if dropped else None
 
-    def cancelled(self, calls: int) -> Gathered:
-        """As far as it went."""
-        return Gathered(self.source, self.query, Outcome.CANCELLED, upstream_calls=calls)
+    def first_yield_below(self, share: float) -> bool:
+        """Whether a smaller share of the first attempt was relevant; False if it was unjudged."""
+        judged = len(self._gate.verdicts)
+        return self._gate.status == "ok" and judged > 0 and self._gate.relevant / judged < share
 
-    def gathered(self, calls: int) -> Gathered:
-        """All of it; `calls` is how many requests were sent upstream."""
-        if self._failed is not None:
-            return replace(self._failed, upstream_calls=calls)
+    def yield_below(self, share: float) -> bool:
+        """Whether a smaller share of all items is kept; False if any attempt was unjudged."""
+        sound = all(attempt.status != "degraded" for attempt in self._attempts)
+        return sound and bool(self._items) and len(self.kept) / len(self._items) < share
+
+    def result(self, calls: int) -> Gathered:
+        """Everything so far; `calls` counts the requests that were sent."""
         assessed = [
             Assessed(item, self._verdicts[key], wider=key in self._wider)
             for key, item in self._items.items()
         ]
         kept = tuple(entry for entry in assessed if entry.verdict.relevant)
-        stopped = (
+        dropped = tuple(
             replace(entry, dropped_by="gate", reason=drop_reason(entry.verdict))
             for entry in assessed
             if not entry.verdict.relevant
-        )
-        unfit = (
+        ) + tuple(
             Assessed(
-                item,
-                Verdict(False),
-                dropped_by="unfit",
-                reason=item.unfit,
+                item, Verdict(False), dropped_by="unfit", reason=item.unfit,
                 wider=key in self._wider,
             )
             for key, item in self._unfit.items()
-        )
-        dropped = (*stopped, *unfit)
+        )  # fmt: skip
         return Gathered(
             self.source,
             self.query,
@@ -227,15 +203,14 @@ class SourceItems:
 
 
 def failed_source(source: str, query: str, error: Failure) -> Gathered:
-    """The outcome of a source that could not be asked."""
+    """The result of a source that could not be asked."""
     if isinstance(error, TimeoutError):
         return Gathered(source, query, Outcome.TIMED_OUT, reason="the crawl's deadline passed")
-    outcome = Outcome.of(error.code)
-    return Gathered(source, query, outcome, reason=error.reason, retry_at=error.retry_at)
+    return Gathered(source, query, _outcome(error), reason=error.reason, retry_at=error.retry_at)
 
 
 def merge_crossposts(items: Sequence[Item]) -> tuple[Item, ...]:
-    """One item per original post, in order of first sight; the places of its crossposts listed."""
+    """One item per original post, in order of first sight, with the places of its crossposts."""
     merged: dict[str, Item] = {}
     for item in items:
         first = merged.setdefault(item.original, item)

@@ -76,10 +76,12 @@ def test_the_edge_is_exact_at_every_share(share: float) -> None:
     relevant = round(share * 100)
 
     def thin(many: int) -> bool:
-        basket, posts = SourceItems("reddit", "x"), items(100)
+        gathered_items, posts = SourceItems("reddit", "x"), items(100)
         gated = Gated(tuple(Verdict(n < many) for n in range(100)), "ok")
-        basket.add(Batch(FetchPlan("x", 100), tuple(posts), full=True), len(posts), posts, gated, 1)
-        return basket.thin(share)
+        gathered_items.add_attempt(
+            Batch(FetchPlan("x", 100), tuple(posts), full=True), len(posts), posts, gated, 1
+        )
+        return gathered_items.first_yield_below(share)
 
     assert not thin(relevant)
     assert thin(relevant - 1)
@@ -97,11 +99,13 @@ def test_a_dropped_item_says_what_decided(verdict: Verdict, reason: str) -> None
     """
     The judge's own words and its probability, where it has them.
     """
-    basket = SourceItems("reddit", "plaud")
+    gathered_items = SourceItems("reddit", "plaud")
     plan = FetchPlan("plaud", 1)
-    basket.add(Batch(plan, tuple(items(1)), full=False), 1, items(1), Gated((verdict,), "ok"), 1)
+    gathered_items.add_attempt(
+        Batch(plan, tuple(items(1)), full=False), 1, items(1), Gated((verdict,), "ok"), 1
+    )
 
-    assert [entry.reason for entry in basket.gathered(1).dropped] == [reason]
+    assert [entry.reason for entry in gathered_items.result(1).dropped] == [reason]
 
 
 async def test_comments_of_what_was_not_asked_for_are_left_out() -> None:
