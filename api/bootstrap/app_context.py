@@ -29,7 +29,7 @@ from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.fair_queue import FairQueue
 from api.features.analyses.limits import Limits, fetch_within
 from api.features.analyses.runner import KIND, Runner
-from api.features.analyses.store_ports import SourceMemory, Store
+from api.features.analyses.store_ports import Store
 from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
 from api.features.archive.search import ArchiveSearch
 from api.features.chat.chat_sessions import Chats
@@ -65,7 +65,7 @@ async def loaded_product(
         needed.append("api.langfuse.tracing.langfuse_prompts")
     await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
     await asyncio.to_thread(vectors)
-    return build(settings, limiter=limiter, memory=SourceMemory(store, store))
+    return build(settings, limiter=limiter, memory=store)
 
 
 # More probes than a day has room for.

@@ -84,9 +84,8 @@ class AmazonSource:
         self._most = settings.comments_per_item
         self._silence = f"no reviews given by `{provider.name}`" if provider.paid else SIGN_IN
         seconds = settings.provider_timeout if provider.paid else settings.source_timeout
-        pages = memory.pages if memory else None
         upstream = f"{AMAZON_NAME} {provider.name} {root}"
-        self._shelf = PagedSearch(self._search, settings.page_ttl, pages, upstream)
+        self._shelf = PagedSearch(self._search, settings.page_ttl, memory, upstream)
         self._web = WebClient(
             AMAZON_NAME, root, seconds,
             address="AMAZON_URL", headers=provider.headers(root, key), wall=block_path,

@@ -130,7 +130,7 @@ class KeylessSource(ABC):
         `within` are the parts of them that are searched, where settings say so.
         """
         headers = {"User-Agent": settings.user_agent, **(headers or {})}
-        self._most, pages = settings.comments_per_item, memory.pages if memory else None
+        self._most = settings.comments_per_item
         self._servers = {
             root: WebClient(
                 self.name, root, settings.source_timeout, address=self.address, headers=headers
@@ -139,7 +139,7 @@ class KeylessSource(ABC):
         }
         self._roots = tuple(self._servers)
         upstream = " ".join((self.name, *self._roots, *within))
-        self._shelf = PagedSearch(self._search, settings.page_ttl, pages, upstream)
+        self._shelf = PagedSearch(self._search, settings.page_ttl, memory, upstream)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """Search, best match first; the product's name is a phrase where there are phrases.

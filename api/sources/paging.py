@@ -2,7 +2,7 @@
 
 A `PagedSearch` keeps, per query and window, what the source's pages held so far and the cursor of
 the next. A wider plan is served from the surplus first, then from the next page; page one is never
-asked twice. Between runs a `PageCache` keeps the pages as JSON.
+asked twice. Between runs a `SourceMemory` keeps the pages as JSON.
 Concurrent callers of the same query wait for the one flight under way, and share its failure.
 Failures are not kept, nor pages of which a part failed.
 """
@@ -23,7 +23,7 @@ from api.core.domain import Batch, Comment, FetchPlan, Item
 from api.core.progress import Listener
 from api.core.work import Flights
 from api.errors import StoreUnavailable
-from api.features.analyses.store_ports import PageCache
+from api.features.analyses.store_ports import SourceMemory
 
 LOST = "pages are not remembered, since the database cannot be used"
 # Characters that a shelf holds; the query that was not asked for longest goes first.
@@ -115,17 +115,17 @@ class PagedSearch:
         self,
         read: Read,
         ttl: float,
-        kept: PageCache | None = None,
+        memory: SourceMemory | None = None,
         upstream: str = "",
         size: int = 0,
     ) -> None:
         """`read(plan, cursor)` asks for one page, good for `ttl` seconds.
 
-        `kept` holds pages between runs, under the name and root of the `upstream`. `size` is what a
-        full page holds, where pages are too dear to ask one more for what a short one lacks.
+        `memory` holds pages between runs, under the name and root of the `upstream`. `size` is what
+        a full page holds, where pages are too dear to ask one more for what a short one lacks.
         """
         self._read, self._ttl, self._size = read, ttl, size
-        self._kept, self._upstream = kept, upstream
+        self._memory, self._upstream = memory, upstream
         self._streams: OrderedDict[tuple[str, Window], _Stream] = OrderedDict()
         self._turning: Flights[_Stream, None] = Flights()
 
@@ -159,11 +159,11 @@ class PagedSearch:
         Only whole pages are kept, never a failure. A database that cannot be used costs the memory,
         not the answer.
         """
-        if self._kept is None:
+        if self._memory is None:
             return await self._read(plan, cursor)
         key, lost = json.dumps([self._upstream, plan.query, plan.window, cursor]), False
         try:
-            text = await self._kept.page(key, self._ttl)
+            text = await self._memory.page(key, self._ttl)
         except StoreUnavailable:
             text, lost = None, True
         page = None if text is None else page_of(text)
@@ -172,7 +172,7 @@ class PagedSearch:
         page = await self._read(plan, cursor)
         if not lost and not page.partial:
             try:
-                await self._kept.keep_page(key, text_of(page, datetime.now(UTC)))
+                await self._memory.keep_page(key, text_of(page, datetime.now(UTC)))
             except StoreUnavailable:
                 lost = True
         return replace(page, notes=(*page.notes, LOST)) if lost else page

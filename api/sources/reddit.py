@@ -175,9 +175,8 @@ class RedditSource:
         self._seconds, self._most = settings.source_timeout, settings.comments_per_item
         make = partial(_client, settings, Allowance())
         self._workers = Workers(REDDIT_NAME, make, _PAIRS, lambda reddit: _core(reddit).close())
-        pages = memory.pages if memory else None
         upstream = f"{REDDIT_NAME} {settings.reddit_url or ''}"
-        self._shelf = PagedSearch(self._search, settings.page_ttl, pages, upstream)
+        self._shelf = PagedSearch(self._search, settings.page_ttl, memory, upstream)
         self._grant: _Grant | None = None
         self._granting = asyncio.Lock()
 

@@ -29,7 +29,7 @@ from api.errors import NotConfigured
 
 if TYPE_CHECKING:
     from api.core.ports import Source
-    from api.features.analyses.store_ports import Ledger, SourceMemory
+    from api.features.analyses.store_ports import SourceMemory
     from api.settings import SourceSettings
 
 
@@ -98,11 +98,11 @@ class SourceSpec(SourceLabel):
         """Whether it can be built."""
         return not self.missing(settings)
 
-    async def left(self, settings: SourceSettings, ledger: Ledger) -> int | None:
-        """Searches left today by the ledger, None where nobody counts; the place is not asked."""
+    async def left(self, settings: SourceSettings, memory: SourceMemory) -> int | None:
+        """Searches left today, None where nobody counts; the place is not asked."""
         if not self.counter:
             return None
-        left: int | None = await import_module(self.counter).searches_of(settings, ledger).left()
+        left: int | None = await import_module(self.counter).searches_of(settings, memory).left()
         return left
 
     def build(self, settings: SourceSettings, memory: SourceMemory | None = None) -> Source:

@@ -82,7 +82,7 @@ class YouTubeSource:
         """Use `build`; `pause` is in seconds, before the one retry after a burst."""
         self._seconds, self._most = settings.source_timeout, settings.comments_per_item
         self._pause = pause
-        memory, root = memory or SourceMemory(), settings.youtube_url.rstrip("/")
+        root = settings.youtube_url.rstrip("/")
         key = setting_value(settings, "YOUTUBE_API_KEY")
         # read here, since a malformed one must not stop at the first question
         scheme = "https" if root.startswith("https:") else "http"
@@ -91,8 +91,8 @@ class YouTubeSource:
         self._root = root
         self._workers = Workers(YOUTUBE_NAME, make, _PAIRS, lambda service: service.close())
         upstream = f"{YOUTUBE_NAME} {root}"
-        self._shelf = PagedSearch(self._page, settings.page_ttl, memory.pages, upstream, PAGE)
-        self._searches = searches_of(settings, memory.ledger)
+        self._shelf = PagedSearch(self._page, settings.page_ttl, memory, upstream, PAGE)
+        self._searches = searches_of(settings, memory)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """Search videos, best match first; one of the day's searches per 50 of them.

@@ -33,7 +33,7 @@ from api.errors import (
     StoreUnavailable,
     Unreachable,
 )
-from api.features.analyses.store_ports import Ledger
+from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources.item_fields import (
     IMPLAUSIBLE,
@@ -53,11 +53,11 @@ from api.sources.source_specs import YOUTUBE_NAME, setting_value
 
 
 class Searches:
-    """The searches one key has left today; without a ledger nothing is counted."""
+    """The searches one key has left today; without a memory nothing is counted."""
 
-    def __init__(self, ledger: Ledger | None, key: str, limit: int) -> None:
+    def __init__(self, memory: SourceMemory | None, key: str, limit: int) -> None:
         """`limit` is per day; another key is another project, so it has a scope of its own."""
-        self._ledger, self._limit = ledger, limit
+        self._memory, self._limit = memory, limit
         self.scope = f"{YOUTUBE_NAME}.search:{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
     async def take(self) -> date | None:
@@ -65,13 +65,13 @@ class Searches:
 
         Raises:
             QuotaExhausted: the day's searches are gone.
-            Unreachable: the ledger cannot be read, so nobody knows whether one is left.
+            Unreachable: the database cannot be read, so nobody knows whether one is left.
         """
-        if self._ledger is None:
+        if self._memory is None:
             return None
         day = pacific_day()
         try:
-            taken = await self._ledger.take(self.scope, day, 1, self._limit)
+            taken = await self._memory.take(self.scope, day, 1, self._limit)
         except StoreUnavailable:
             raise Unreachable(
                 YOUTUBE_NAME, "searches cannot be counted: the database is away"
@@ -82,29 +82,29 @@ class Searches:
         return day
 
     async def give_back(self, day: date | None) -> None:
-        """Return one that Google never saw; a ledger that cannot be used keeps it."""
-        if self._ledger is None or day is None:
+        """Return one that Google never saw; a database that cannot be used keeps it."""
+        if self._memory is None or day is None:
             return
         try:
-            await self._ledger.give_back(self.scope, day, 1)
+            await self._memory.give_back(self.scope, day, 1)
         except StoreUnavailable:
             return
 
     async def left(self) -> int | None:
         """How many are left today; None when nobody counts."""
-        if self._ledger is None:
+        if self._memory is None:
             return None
         try:
-            spent = await self._ledger.spent(self.scope, pacific_day())
+            spent = await self._memory.spent(self.scope, pacific_day())
         except StoreUnavailable:
             return None
         return max(self._limit - spent, 0)
 
 
-def searches_of(settings: SourceSettings, ledger: Ledger | None) -> Searches:
+def searches_of(settings: SourceSettings, memory: SourceMemory | None) -> Searches:
     """Those of the key in the settings."""
     key = setting_value(settings, "YOUTUBE_API_KEY")
-    return Searches(ledger, key, settings.youtube_searches_per_day)
+    return Searches(memory, key, settings.youtube_searches_per_day)
 
 
 def pacific_day(now: datetime | None = None) -> date:

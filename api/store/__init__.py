@@ -1,51 +1,30 @@
-"""What is remembered between runs: one implementation, SQLite by default, PostgreSQL by URL."""
+"""The database of everything remembered: SQLite by default, PostgreSQL by URL."""
 
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
 from api.features.archive.entries import Embed
-from api.store.analysis_repository import CountsPart, PurposesPart
 from api.store.archive_index import no_vectors
-from api.store.archive_repository import ArchivePart
-from api.store.correction_repository import CorrectionsPart
+from api.store.archive_repository import ArchiveRepository
+from api.store.correction_repository import CorrectionRepository
 from api.store.database import Database, engine_url
-from api.store.import_repository import ImportsPart
+from api.store.import_repository import ImportRepository
 from api.store.migrations import migrate
-from api.store.record_repository import (
-    AdmissionsPart,
-    FeedbackPart,
-    IdempotencyPart,
-    KeysPart,
-    LedgerPart,
-    PagesPart,
-    SessionsPart,
-)
+from api.store.record_repository import RecordRepository
 from api.store.vectors import vectors_of
-from api.store.watch_repository import WatchesPart
+from api.store.watch_repository import WatchRepository
 
 __all__ = ["SqlStore", "open_store"]
 
 
 class SqlStore(
-    ArchivePart,
-    CountsPart,
-    LedgerPart,
-    PagesPart,
-    KeysPart,
-    AdmissionsPart,
-    SessionsPart,
-    IdempotencyPart,
-    FeedbackPart,
-    CorrectionsPart,
-    ImportsPart,
-    WatchesPart,
-    PurposesPart,
+    ArchiveRepository, ImportRepository, CorrectionRepository, RecordRepository, WatchRepository
 ):
-    """Everything remembered, in one database; belongs to one event loop. See `open_store`."""
+    """Implements `Store`; belongs to one event loop. See `open_store`."""
 
     async def aclose(self) -> None:
-        """End the heartbeat and close the connections; analyses still running here have failed."""
+        """End the heartbeat and close the connections; what still runs here is marked failed."""
         await self._stop()
         if self._vectors is not None:
             await self._vectors.aclose()
@@ -53,12 +32,12 @@ class SqlStore(
 
 
 async def open_store(url: str | None, embed: Embed = no_vectors) -> SqlStore:
-    """Connect, migrate, and be ready; None is the SQLite file in the user's data directory.
+    """Connect and make or upgrade the tables; None is the SQLite file in the user's data folder.
 
-    `embed` makes the vectors by which the archive is searched; without it that is by words alone.
+    `embed` makes the vectors by which the archive is searched; without it, words alone are used.
 
     Raises:
-        ConfigurationError: the URL is none of SQLite or PostgreSQL.
+        ConfigurationError: it is not a URL of SQLite or PostgreSQL.
         StoreUnavailable: no connection within five seconds, no right to it, or a newer schema.
     """
     database = Database(engine_url(url))

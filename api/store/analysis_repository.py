@@ -1,9 +1,4 @@
-"""Finished analyses: each stored, read and deleted in one transaction.
-
-Analyses read as numbers, in one pass over what was counted of them when they ended.
-
-What analyses were begun for, from the keys that claimed them and from the runs of watches.
-"""
+"""Analyses that have ended: each stored, read and deleted in one transaction."""
 
 from __future__ import annotations
 
@@ -46,7 +41,7 @@ from api.features.archive.entries import Embed
 from api.reports.report import Report
 from api.store.archive_index import ArchiveIndex, no_vectors
 from api.store.correction_repository import forget_corrected
-from api.store.database import Database, Part, unbroken
+from api.store.database import Database, unbroken
 from api.store.migrations import READER, ReportReader, Unreadable, version_of
 from api.store.record_repository import (
     below,
@@ -58,7 +53,6 @@ from api.store.record_repository import (
 )
 from api.store.report_rows import (
     Divided,
-    Entry,
     clear,
     divided,
     forgotten,
@@ -68,7 +62,7 @@ from api.store.report_rows import (
     without,
     write,
 )
-from api.store.running_repository import BEAT, RunningPart
+from api.store.running_repository import BEAT, RunningRepository
 from api.store.tables import (
     analyses,
     analysis_sources,
@@ -85,19 +79,24 @@ from api.store.tables import (
 from api.store.vectors import StoredVectors
 from api.store.watch_repository import forget_watched
 
+AnyRow = Row[*tuple[Any, ...]]
 _log = logging.getLogger(__name__)
 UNREADABLE = "the stored report cannot be read by this version of listenpost"
 DAMAGED = "its stored row is damaged"
-AnyRow = Row[*tuple[Any, ...]]
 NEWEST_FIRST = analyses.c.created_at.desc(), analyses.c.id.desc()
+_REPORT_COLUMNS = ("decision", "report_version", "summary", "body")
 _LISTED = (
     analyses.c.tenant, analyses.c.id, analyses.c.state, analyses.c.created_at, analyses.c.query,
     analyses.c.reason, analyses.c.report_version, analyses.c.summary,
 )  # fmt: skip
+# Rows of statistics that are read between two chances for other tasks to run.
+_ROWS_AT_ONCE = 100
+# A watch's run is stored under the time when it began; its analysis may have waited in the queue.
+_LONGEST_QUEUED = timedelta(days=1)
 
 
-class AnalysesPart(RunningPart):
-    """See `Analyses` for the contract."""
+class AnalysisRepository(RunningRepository):
+    """Implements the part of `Store` that concerns analyses."""
 
     def __init__(
         self,
@@ -107,14 +106,14 @@ class AnalysesPart(RunningPart):
         embed: Embed = no_vectors,
         vectors: StoredVectors | None = None,
     ) -> None:
-        """How reports are read and items indexed.
+        """Set how reports are read and items indexed.
 
         Args:
             database: with its tables.
-            reader: reads reports, of older versions too.
-            beat: the heart's, in seconds.
+            reader: reads stored reports.
+            beat: seconds between two heartbeats.
             embed: makes the vectors of what is stored.
-            vectors: looks for the nearest of them.
+            vectors: finds the nearest vectors; None: the archive is searched by words alone.
         """
         super().__init__(database, beat)
         self._index, self._vectors = ArchiveIndex(database, embed, vectors is not None), vectors
@@ -122,7 +121,6 @@ class AnalysesPart(RunningPart):
 
     @unbroken
     async def finish(self, tenant: str, report: Report) -> None:
-        """Store a report under its id, in one transaction; begun or not."""
         now, document = datetime.now(UTC), report.model_dump(mode="json")
         parts = divided(document)
         row = self._database.insert(analyses).values(
@@ -137,7 +135,7 @@ class AnalysesPart(RunningPart):
             index_elements=[analyses.c.tenant, analyses.c.id],
             set_={
                 name: row.excluded[name]
-                for name in ("state", "run_id", "reason", "query", "tally", *_REPORTED)
+                for name in ("state", "run_id", "reason", "query", "tally", *_REPORT_COLUMNS)
             },
         )
         async with self._database.writing(alone=True) as connection:
@@ -146,8 +144,7 @@ class AnalysesPart(RunningPart):
 
     @unbroken
     async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
-        """One analysis of this tenant, its report as it was saved."""
-        wanted = select(*_LISTED, analyses.c.body).where(*_is(tenant, analysis_id))
+        wanted = select(*_LISTED).where(*_is(tenant, analysis_id))
         async with self._database.reading() as connection:
             row = (await connection.execute(wanted)).one_or_none()
             if row is None:
@@ -158,7 +155,7 @@ class AnalysesPart(RunningPart):
             )
             if state != "done":
                 return kept
-            document = _document(row.body, await read(connection, tenant, analysis_id))
+            document = await _document(connection, tenant, analysis_id)
         try:
             return replace(kept, report=self._reader.report(document))
         except Unreadable as error:
@@ -169,11 +166,6 @@ class AnalysesPart(RunningPart):
     async def listing(
         self, tenant: str, filters: Filters, limit: int, cursor: str | None = None
     ) -> Listing:
-        """Newest first, with summaries in the place of reports; a damaged one hides no other.
-
-        Raises:
-            UsageError: the cursor is none of ours.
-        """
         where: list[ColumnElement[bool]] = [analyses.c.tenant == tenant]
         if filters.decision is not None:
             where.append(analyses.c.decision == filters.decision)
@@ -204,7 +196,6 @@ class AnalysesPart(RunningPart):
 
     @unbroken
     async def delete(self, tenant: str, analysis_id: str) -> bool:
-        """Delete it, every item that only it held, and the idempotency keys that stand for it."""
         claims = idempotency.c.tenant == tenant, idempotency.c.analysis_id == analysis_id
         async with self._database.writing(alone=True) as connection:
             await clear(connection, tenant, analysis_id)
@@ -214,11 +205,6 @@ class AnalysesPart(RunningPart):
 
     @unbroken
     async def forget(self, keys: Iterable[str]) -> int:
-        """Remove items from everything stored, of every tenant; how many there were.
-
-        A cached page that holds one goes; a chat session loses its entries, or goes when its text
-        names one.
-        """
         named = frozenset(keys)
         gone: set[str] = set()
         async with self._database.writing(alone=True) as connection:
@@ -242,7 +228,7 @@ class AnalysesPart(RunningPart):
         touched = select(verdicts.c.tenant, verdicts.c.analysis_id)
         touched = touched.where(verdicts.c.key.in_(some)).distinct()
         for tenant, analysis_id in (await connection.execute(touched)).all():
-            document = await self._document(connection, tenant, analysis_id)
+            document = await _document(connection, tenant, analysis_id)
             with suppress(Unreadable):  # then it loses the items in the version it has
                 document = self._reader.upgraded(document)
             left = forgotten(document, named)
@@ -254,15 +240,8 @@ class AnalysesPart(RunningPart):
             now = datetime.now(UTC)
             await write(self._index, connection, tenant, analysis_id, parts, now)
 
-    async def _document(
-        self, connection: AsyncConnection, tenant: str, analysis_id: str
-    ) -> dict[str, Any]:
-        """See the function of this name."""
-        body = await connection.scalar(select(analyses.c.body).where(*_is(tenant, analysis_id)))
-        return _document(body, await read(connection, tenant, analysis_id))
-
     async def _dated(self, connection: AsyncConnection, tenant: str) -> ColumnElement[bool]:
-        """What leaves out the rows whose time SQLite cannot read; those are named in the log."""
+        """Leaves out rows whose time SQLite cannot read; the log names them."""
         readable = dated(analyses.c.created_at)
         lost = select(analyses.c.id).where(analyses.c.tenant == tenant, ~readable)
         for analysis_id in await connection.scalars(lost):
@@ -270,15 +249,13 @@ class AnalysesPart(RunningPart):
         return readable
 
     async def _listed(self, connection: AsyncConnection, row: AnyRow) -> AnalysisSummary:
-        """With what was kept for listings; of an older version, made from the report."""
+        """With the stored summary; of an older version, made from the report."""
         summary = None
         state, reason = state_of(row)
         if state == "done":
             version = row.report_version
             older = isinstance(version, int) and version < self._reader.version
-            document = (
-                await self._document(connection, row.tenant, row.id) if older else row.summary
-            )
+            document = await _document(connection, row.tenant, row.id) if older else row.summary
             try:
                 summary = self._reader.summary(document if isinstance(document, Mapping) else {})
             except Unreadable as error:
@@ -303,58 +280,10 @@ class AnalysesPart(RunningPart):
             "body": parts.body,
         }
 
-
-_REPORTED = ("decision", "report_version", "summary", "body")
-
-
-def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return analyses.c.tenant == tenant, analyses.c.id == analysis_id
-
-
-def _document(body: object, entries: Iterable[Entry]) -> dict[str, Any]:
-    """A report's JSON in the version it was stored in; empty when that is damaged."""
-    return united(body, entries) if isinstance(body, Mapping) else {}
-
-
-def state_of(row: AnyRow) -> tuple[State, str | None]:
-    """How an analysis stands, and why; a state that nobody wrote is a damaged row."""
-    return (row.state, row.reason) if row.state in get_args(State) else ("failed", DAMAGED)
-
-
-def _holds(column: Any, key: str) -> ColumnElement[bool]:
-    """Whether a stored text names a key: it is JSON within JSON, or plain text."""
-    once = dumps(key)[1:-1]
-    twice = dumps(once)[1:-1]
-    text = type_coerce(column, Text)
-    return or_(*(text.contains(form, autoescape=True) for form in {once, twice}))
-
-
-async def _forget_in_sessions(connection: AsyncConnection, key: str, named: frozenset[str]) -> None:
-    """A session loses the items' entries; it goes when words in it still name one."""
-    naming = select(sessions).where(_holds(sessions.c.text, key))
-    for row in (await connection.execute(naming)).all():
-        same = sessions.c.tenant == row.tenant, sessions.c.id == row.id
-        left = None
-        with suppress(ValueError, RecursionError):
-            left = dumps(without(json.loads(text_of(row.text) or ""), named))
-        if left is None or mentioned(left, named):
-            await connection.execute(delete(sessions).where(*same))
-        else:
-            await connection.execute(updating(sessions).where(*same).values(text=left))
-
-
-# Rows that are read between two chances for others to go on.
-_AT_ONCE = 100
-
-
-class CountsPart(AnalysesPart):
-    """See `Tallies` for the contract."""
-
     @unbroken
     async def each_counted(
         self, tenant: str, since: datetime | None, most: int, take: Callable[[Counted], None]
     ) -> bool:
-        """One snapshot, in pages; a damaged row hides no other."""
         where: list[ColumnElement[bool]] = [analyses.c.tenant == tenant]
         if since is not None:
             where.append(analyses.c.created_at >= since)
@@ -368,34 +297,14 @@ class CountsPart(AnalysesPart):
             wanted = wanted.where(*where).order_by(*NEWEST_FIRST).limit(most + 1)
             left = most
             async with connection.stream(wanted) as rows:
-                async for page in rows.partitions(_AT_ONCE):
+                async for page in rows.partitions(_ROWS_AT_ONCE):
                     for row in page[:left]:
-                        take(self._counted(row))
+                        take(_counted(row))
                     left -= len(page)
         return left < 0
 
-    def _counted(self, row: AnyRow) -> Counted:
-        state, _ = state_of(row)
-        tally = None
-        if state == "done":
-            try:
-                tally = Tally.model_validate(row.tally)
-            except ValidationError:
-                _log.warning("the report %s cannot be read and is not counted", row.id)
-                state = "failed"
-        return Counted(row.id, state, row.created_at, tally)
-
-
-# A run is kept under the time when it began; what it asked may have waited for its turn.
-_AROUND = timedelta(days=1)
-
-
-class PurposesPart(Part):
-    """See `Purposes` for the contract."""
-
     @unbroken
     async def purposes(self, tenant: str, begun: Mapping[str, datetime]) -> Mapping[str, Purpose]:
-        """Two looks; a run that has ended knows its watch."""
         known: dict[str, Purpose] = {}
         if not begun:
             return known
@@ -410,19 +319,66 @@ class PurposesPart(Part):
                         known[analysis_id] = Purpose("comparison")
                     elif key.startswith(WATCH):
                         known[analysis_id] = Purpose("watch")
-            same = (watches.c.tenant == watch_runs.c.tenant) & (
-                watches.c.id == watch_runs.c.watch_id
+            # a run that has ended knows its watch
+            same = and_(
+                watches.c.tenant == watch_runs.c.tenant, watches.c.id == watch_runs.c.watch_id
             )
-            runs = (
-                select(watches.c.id, watches.c.name, watch_runs.c.body)
-                .join_from(watch_runs, watches, same)
-                .where(
-                    watch_runs.c.tenant == tenant,
-                    watch_runs.c.created_at.between(first - _AROUND, last + _AROUND),
-                )
-            )
+            span = first - _LONGEST_QUEUED, last + _LONGEST_QUEUED
+            runs = select(watches.c.id, watches.c.name, watch_runs.c.body)
+            runs = runs.join_from(watch_runs, watches, same)
+            runs = runs.where(watch_runs.c.tenant == tenant, watch_runs.c.created_at.between(*span))
             for watch_id, name, body in await connection.execute(runs):
                 report_id = body.get("report_id") if isinstance(body, Mapping) else None
                 if isinstance(report_id, str) and report_id in begun:
                     known[report_id] = Purpose("watch", watch_id, name)
         return known
+
+
+def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return analyses.c.tenant == tenant, analyses.c.id == analysis_id
+
+
+async def _document(connection: AsyncConnection, tenant: str, analysis_id: str) -> dict[str, Any]:
+    """A report's JSON in the version it was stored in; empty when that is damaged."""
+    body = await connection.scalar(select(analyses.c.body).where(*_is(tenant, analysis_id)))
+    entries = await read(connection, tenant, analysis_id)
+    return united(body, entries) if isinstance(body, Mapping) else {}
+
+
+def state_of(row: AnyRow) -> tuple[State, str | None]:
+    """The state of an analysis and its reason; any unknown state is a damaged row."""
+    return (row.state, row.reason) if row.state in get_args(State) else ("failed", DAMAGED)
+
+
+def _counted(row: AnyRow) -> Counted:
+    state, _ = state_of(row)
+    tally = None
+    if state == "done":
+        try:
+            tally = Tally.model_validate(row.tally)
+        except ValidationError:
+            _log.warning("the report %s cannot be read and is not counted", row.id)
+            state = "failed"
+    return Counted(row.id, state, row.created_at, tally)
+
+
+def _holds(column: Any, key: str) -> ColumnElement[bool]:
+    """Whether a stored text names a key: it is JSON within JSON, or plain text."""
+    once = dumps(key)[1:-1]
+    twice = dumps(once)[1:-1]
+    text = type_coerce(column, Text)
+    return or_(*(text.contains(form, autoescape=True) for form in {once, twice}))
+
+
+async def _forget_in_sessions(connection: AsyncConnection, key: str, named: frozenset[str]) -> None:
+    """Take the items' entries out of sessions; delete those whose words still name one."""
+    naming = select(sessions).where(_holds(sessions.c.text, key))
+    for row in (await connection.execute(naming)).all():
+        same = sessions.c.tenant == row.tenant, sessions.c.id == row.id
+        left = None
+        with suppress(ValueError, RecursionError):
+            left = dumps(without(json.loads(text_of(row.text) or ""), named))
+        if left is None or mentioned(left, named):
+            await connection.execute(delete(sessions).where(*same))
+        else:
+            await connection.execute(updating(sessions).where(*same).values(text=left))

@@ -34,7 +34,7 @@ from api.core.words import canonical
 from api.features.archive.entries import MOST_COUNTED, ArchiveFilters, Match, Matches
 from api.features.archive.index_words import bm25, rarity
 from api.reports.report import ItemFacts
-from api.store.analysis_repository import NEWEST_FIRST, AnalysesPart
+from api.store.analysis_repository import NEWEST_FIRST, AnalysisRepository
 from api.store.archive_index import facts_of, mark, own_key
 from api.store.database import unbroken
 from api.store.tables import (
@@ -67,15 +67,14 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class ArchivePart(AnalysesPart):
-    """See `Archive` for the contract."""
+class ArchiveRepository(AnalysisRepository):
+    """Implements `Archive`."""
 
     @unbroken
     async def matches(
         self, tenant: str, words: Sequence[str], vector: bytes | None, filters: ArchiveFilters,
         most: int,
     ) -> Matches:  # fmt: skip
-        """Both searches over one snapshot."""
         await self._add_vectors(tenant)
         mine = _UNINDEXED if self._database.sqlite else chunks.c.tenant
         own = mark(tenant, sample=filters.sample)
@@ -89,7 +88,7 @@ class ArchivePart(AnalysesPart):
                 word: await self._count(connection, own, word) for word in dict.fromkeys(words)
             }
             pool = await self._by_words(connection, own, frequencies, where, most * _POOL)
-            rows = {row.number: row for row in await self._rows(connection, pool, where)}
+            rows = {row.number: row for row in await self._entries(connection, pool, where)}
             scores = {
                 number: score
                 for number, row in rows.items()
@@ -103,7 +102,7 @@ class ArchivePart(AnalysesPart):
                 )
             nearest = set(near or ())
             further = [number for number in near or () if number not in rows]
-            rows |= {row.number: row for row in await self._rows(connection, further, where)}
+            rows |= {row.number: row for row in await self._entries(connection, further, where)}
         matches = [
             Match(
                 id=(row.key, row.comment, row.part),
@@ -121,7 +120,6 @@ class ArchivePart(AnalysesPart):
 
     @unbroken
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
-        """Items as they are stored, by the keys that they were asked for by."""
         named = {identity(key): key for key in keys}
         facts: dict[str, ItemFacts] = {}
         async with self._database.reading() as connection:
@@ -133,13 +131,10 @@ class ArchivePart(AnalysesPart):
                         facts[named[key]] = item
         return facts
 
-    @unbroken
     async def queries(self, tenant: str, most: int) -> Sequence[str]:
-        """Queries of this tenant, the newest first."""
         wanted = select(analyses.c.query).where(analyses.c.tenant == tenant)
-        async with self._database.reading() as connection:
-            queries = await connection.scalars(wanted.order_by(*NEWEST_FIRST).limit(most))
-            return tuple(dict.fromkeys(query for query in queries if query))
+        rows = await self._rows(wanted.order_by(*NEWEST_FIRST).limit(most))
+        return tuple(dict.fromkeys(row.query for row in rows if row.query))
 
     async def _add_vectors(self, tenant: str) -> None:
         """Index again what was stored while there were no vectors, if there are some now."""
@@ -249,7 +244,7 @@ class ArchivePart(AnalysesPart):
             return _INDEX.c.chunk_words.op("MATCH")(f'"{own}" AND ({query})')
         return _WORDS.op("@@")(cast(_tsquery(own, words, joined), TSQUERY))
 
-    async def _rows(
+    async def _entries(
         self, connection: AsyncConnection, numbers: Sequence[int], where: Conditions
     ) -> list[Any]:
         rows: list[Any] = []

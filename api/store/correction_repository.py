@@ -12,22 +12,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.core.domain import Correction
 from api.errors import UsageError
 from api.features.analyses.corrections import StoredCorrection
-from api.store.database import Part, unbroken
+from api.store.database import Repository, unbroken
 from api.store.tables import batches, corrections
 
 _KEY = corrections.c.tenant, corrections.c.question, corrections.c.key
 
 
-class CorrectionsPart(Part):
-    """See `CorrectionBook` for the contract."""
+class CorrectionRepository(Repository):
+    """Implements `CorrectionBook`."""
 
     @unbroken
     async def put_correction(self, tenant: str, entry: StoredCorrection, most: int) -> None:
-        """One row for each tenant, question and item; the last one stands.
-
-        Raises:
-            UsageError: the question has `most` of them already.
-        """
         said = entry.correction
         row = self._database.insert(corrections).values(
             tenant=tenant, question=entry.question, key=said.key, item_key=said.key,
@@ -45,28 +40,22 @@ class CorrectionsPart(Part):
             upsert = row.on_conflict_do_update(index_elements=_KEY, set_=changed)
             await connection.execute(upsert)
 
-    @unbroken
     async def corrections(
         self, tenant: str, question: str | None = None
     ) -> Sequence[StoredCorrection]:
-        """Of one question, or all of the tenant; oldest first."""
         wanted = select(corrections).where(corrections.c.tenant == tenant)
         if question is not None:
             wanted = wanted.where(corrections.c.question == question)
         wanted = wanted.order_by(corrections.c.created_at, corrections.c.key)
-        async with self._database.reading() as connection:
-            return tuple(map(_correction, await connection.execute(wanted)))
+        return tuple(map(_correction, await self._rows(wanted)))
 
-    @unbroken
     async def remove_correction(self, tenant: str, question: str, key: str) -> bool:
-        """Whether there was one."""
         one = (
             corrections.c.tenant == tenant,
             corrections.c.question == question,
             corrections.c.key == key,
         )
-        async with self._database.writing() as connection:
-            return (await connection.execute(delete(corrections).where(*one))).rowcount > 0
+        return await self._write(delete(corrections).where(*one)) > 0
 
 
 async def forget_corrected(connection: AsyncConnection, keys: Set[str]) -> None:

@@ -27,7 +27,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import URL, Connection, Table, event, select
+from sqlalchemy import URL, Connection, Executable, Row, Table, event, select
 from sqlalchemy import func as sql
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
@@ -79,7 +79,7 @@ _COMPLAINTS = {
 }
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S", bound="Part")
+S = TypeVar("S", bound="Repository")
 
 
 def default_path() -> Path:
@@ -315,14 +315,6 @@ def _write_ahead(file: Path, seconds: float) -> None:
             time.sleep(_PAUSE)
 
 
-class Part:
-    """One part of the store; the store is all of them over one database."""
-
-    def __init__(self, database: Database) -> None:
-        """The tables are there already; see `open_store`."""
-        self._database = database
-
-
 def unbroken(
     method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
@@ -333,6 +325,29 @@ def unbroken(
         return await self._database.unbroken(method(self, *args, **kwargs))
 
     return call
+
+
+class Repository:
+    """Base of the store's parts, which are all one object over one database."""
+
+    def __init__(self, database: Database) -> None:
+        """`database` has its tables already; see `open_store`."""
+        self._database = database
+
+    @unbroken
+    async def _write(self, statement: Executable) -> int:
+        async with self._database.writing() as connection:
+            return (await connection.execute(statement)).rowcount
+
+    @unbroken
+    async def _scalar(self, statement: Executable) -> Any:
+        async with self._database.reading() as connection:
+            return await connection.scalar(statement)
+
+    @unbroken
+    async def _rows(self, statement: Executable) -> Sequence[Row[*tuple[Any, ...]]]:
+        async with self._database.reading() as connection:
+            return (await connection.execute(statement)).all()
 
 
 def work_url(text: str | None) -> str:

@@ -1,10 +1,10 @@
-"""Files that were brought in: what each holds, how far it is stored, and taking it back."""
+"""Imports of files: what each holds, how far it is stored, and how it is removed."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,7 @@ from api.features.archive.imports import (
     Refusal,
 )
 from api.reports.report import ItemFacts
-from api.store.analysis_repository import AnalysesPart
+from api.store.analysis_repository import AnalysisRepository
 from api.store.database import unbroken
 from api.store.report_rows import drop_unheld, put_items
 from api.store.tables import (
@@ -37,20 +37,22 @@ from api.store.tables import (
     verdicts,
 )
 
-# Items that are looked at together: one may have hundreds of comments.
+# Items that are read together: one may have hundreds of comments.
 _STEP = 100
+# Items that are looked through in one transaction.
 _PAGE = 1_000
+# The digest of an import that is being removed, so that no process continues it; no file has it.
+_REMOVING = "removing"
 _UNDER_WAY = (
     "another process goes on with this import, or has removed it; look: `listenpost import list`"
 )
 
 
-class ImportsPart(AnalysesPart):
-    """See `Imports` for the contract."""
+class ImportRepository(AnalysisRepository):
+    """Implements `Imports`."""
 
     @unbroken
     async def begin_import(self, tenant: str, card: ImportCard) -> Import:
-        """The import of this card, or a new one; of a pipe always a new one."""
         now = datetime.now(UTC)
         new = Import(
             f"imp_{secrets.token_hex(6)}", card, ImportPosition(), ImportProgress(), now, None
@@ -70,11 +72,6 @@ class ImportsPart(AnalysesPart):
 
     @unbroken
     async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
-        """Items, what became of them, refusals and the mark: all of it or nothing.
-
-        Raises:
-            Conflict: the mark is not where this process left it.
-        """
         now = datetime.now(UTC)
         async with self._database.writing(alone=True) as connection:
             intake = await self._keep(connection, tenant, begun.id, batch.items, now)
@@ -99,36 +96,25 @@ class ImportsPart(AnalysesPart):
                 raise Conflict(_UNDER_WAY)
         if self._vectors is not None:
             self._vectors.follow(tenant)
-        return Import(begun.id, begun.card, batch.mark, intake, begun.created_at, None)
+        return replace(begun, mark=batch.mark, intake=intake, finished_at=None)
 
-    @unbroken
     async def finish_import(self, tenant: str, begun: Import) -> Import:
-        """Note that all of it is stored."""
         now = datetime.now(UTC)
-        done = update(imports).where(*_is(tenant, begun.id)).values(finished_at=now)
-        async with self._database.writing() as connection:
-            await connection.execute(done)
-        return Import(begun.id, begun.card, begun.mark, begun.intake, begun.created_at, now)
+        await self._write(update(imports).where(*_is(tenant, begun.id)).values(finished_at=now))
+        return replace(begun, finished_at=now)
 
-    @unbroken
     async def imports(self, tenant: str) -> Sequence[Import]:
-        """The newest first."""
         newest = imports.c.created_at.desc(), imports.c.id
         wanted = select(imports).where(imports.c.tenant == tenant).order_by(*newest)
-        async with self._database.reading() as connection:
-            return [_import(row) for row in await connection.execute(wanted)]
+        return [_import(row) for row in await self._rows(wanted)]
 
-    @unbroken
     async def refusals(self, tenant: str, import_id: str) -> Sequence[Refusal]:
-        """The lines kept aside, in their order."""
         mine = refusals.c.tenant == tenant, refusals.c.import_id == import_id
         wanted = select(refusals).where(*mine).order_by(refusals.c.number)
-        async with self._database.reading() as connection:
-            rows = await connection.execute(wanted)
-            return [Refusal(row.line, row.reason, row.start) for row in rows]
+        return [Refusal(row.line, row.reason, row.start) for row in await self._rows(wanted)]
 
     async def remove_import(self, tenant: str, import_id: str) -> int | None:
-        """Marked first, so that nobody goes on with it; then some items at a time."""
+        # marked first, so that no process continues it; then some items at a time
         if not await self._mark_removing(tenant, import_id):
             return None
         gone, rest = 0, True
@@ -137,11 +123,9 @@ class ImportsPart(AnalysesPart):
             gone += removed
         return gone
 
-    @unbroken
-    async def _mark_removing(self, tenant: str, import_id: str) -> bool:
+    async def _mark_removing(self, tenant: str, import_id: str) -> int:
         mark = update(imports).where(*_is(tenant, import_id)).values(digest=_REMOVING)
-        async with self._database.writing() as connection:
-            return (await connection.execute(mark)).rowcount > 0
+        return await self._write(mark)
 
     @unbroken
     async def _remove_some(self, tenant: str, import_id: str) -> tuple[int, bool]:
@@ -173,7 +157,6 @@ class ImportsPart(AnalysesPart):
         await put_items(self._index, connection, tenant, left, datetime.now(UTC))
 
     async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
-        """Every item is looked at once, however many ids there are."""
         wanted = frozenset(ids)
         keys: list[str] = []
         after = ""
@@ -186,7 +169,6 @@ class ImportsPart(AnalysesPart):
         return keys
 
     async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
-        """Every item is looked at once; those that have one are written again, a few at a time."""
         wanted = frozenset(id_.removeprefix("t1_") for id_ in ids)
         gone, after = 0, ""
         while page := await self._page(tenant, after):
@@ -213,16 +195,14 @@ class ImportsPart(AnalysesPart):
                     await connection.execute(_same(row).values(own=own))
         return sum(len(ids.intersection(comment_ids(facts))) for facts in stored.values())
 
-    @unbroken
     async def _page(self, tenant: str, after: str) -> list[tuple[str, Mapping[str, Any]]]:
         wanted = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
         wanted = wanted.where(as_stored(items.c.key) > after)
         wanted = wanted.order_by(items.c.key).limit(_PAGE)
-        async with self._database.reading() as connection:
-            return [
-                (row.key, row.facts if isinstance(row.facts, dict) else {})
-                for row in await connection.execute(wanted)
-            ]
+        return [
+            (row.key, row.facts if isinstance(row.facts, dict) else {})
+            for row in await self._rows(wanted)
+        ]
 
     async def _keep(
         self,
@@ -292,10 +272,6 @@ class ImportsPart(AnalysesPart):
                 index_elements=keys, set_={"comments": row.excluded.comments}
             )
             await connection.execute(upsert, rows)
-
-
-# In the place of the digest: no file has it.
-_REMOVING = "removing"
 
 
 def _is(tenant: str, import_id: str) -> tuple[Any, Any]:

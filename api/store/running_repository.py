@@ -1,4 +1,4 @@
-"""Analyses under way: which process runs them, and what becomes of them when it is gone.
+"""Analyses under way: which process runs them, and what becomes of them when it has ended.
 
 A process on the same machine is looked up by its id and start time; of any other only its heartbeat
 is known, a row that it renews every ten seconds.
@@ -16,20 +16,20 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import delete, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, Insert, Row, Update, delete, select, update
 
 from api.errors import StoreUnavailable
 from api.features.analyses.store_ports import DurableWork
-from api.store.database import Database, Part, unbroken
+from api.store.database import Database, Repository, unbroken
 from api.store.record_repository import PAGE_LIFE
 from api.store.tables import analyses, charges, idempotency, ledger, logins, pages, runs, sessions
 
 BEAT = 10.0
 """Seconds between two heartbeats."""
 SILENCE = timedelta(seconds=60)
-"""Without a heartbeat for this long a process counts as gone."""
+"""Time without a heartbeat after which a process counts as ended: five beats may be lost."""
 STOPPED = "the process that ran it stopped"
 LEDGER_DAYS = timedelta(days=90)
 SESSION_DAYS = timedelta(days=30)
@@ -41,7 +41,7 @@ class Owner:
     """One open store of one process."""
 
     place: str
-    """Host, boot and process namespace: where a process id means something."""
+    """Host, boot and process namespace, within which a process id is unique."""
     pid: int
     started: str
     """Start of the process in ticks since boot; empty where the system does not say."""
@@ -60,9 +60,9 @@ def this_process() -> Owner:
 
 
 def gone(owner: Owner, seen_at: datetime, here: Owner, now: datetime) -> bool:
-    """Whether the process is known to have ended, or has been silent for too long.
+    """Whether a process has ended, or has sent no heartbeat for `SILENCE`.
 
-    On this machine that is this very process, not another that got its id.
+    On this machine another process that got the same id does not count.
     """
     if owner.place == here.place and sys.platform != "win32":
         if owner.started and _started(owner.pid) != owner.started:
@@ -72,13 +72,13 @@ def gone(owner: Owner, seen_at: datetime, here: Owner, now: datetime) -> bool:
                 os.kill(owner.pid, 0)
             except ProcessLookupError:
                 return True
-            except PermissionError:  # it is there, and somebody else's
+            except PermissionError:  # it runs, as another user
                 pass
     return now - seen_at > SILENCE
 
 
 def _started(pid: int) -> str | None:
-    """When a process began; None when there is none, or it is a zombie, or nobody says."""
+    """When a process began; None when it has ended, is a zombie, or the system does not say."""
     # `4711 (a (b) c) S 1 4711 ...`: the name may hold anything, so the fields follow the last `)`;
     # the first is the state, the start is the nineteenth after it
     state, *fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split() or ("",)
@@ -92,11 +92,11 @@ def _read(path: str) -> str:
         return ""
 
 
-class RunningPart(Part):
-    """Begin, fail and sweep; see `Analyses` for the contract."""
+class RunningRepository(Repository):
+    """Implements the part of `Store` that concerns analyses under way and processes."""
 
     def __init__(self, database: Database, beat: float = BEAT) -> None:
-        """No heart beats before the first analysis begins; `beat` is in seconds."""
+        """`beat` is in seconds; the heartbeat starts with the first analysis or `appear`."""
         super().__init__(database)
         self._pause = beat
         self._owner = this_process()
@@ -106,7 +106,6 @@ class RunningPart(Part):
     async def begin(
         self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = ""
     ) -> datetime:
-        """Note that an analysis is under way here, and say since when; a done one stays done."""
         now = datetime.now(UTC)
         here = {"state": "running", "run_id": self._owner.id, "work_id": work_id or None,
                 "digest": digest}  # fmt: skip
@@ -120,35 +119,29 @@ class RunningPart(Part):
         )
         mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
         async with self._database.writing() as connection:
-            await self._beat(connection, now)
+            await connection.execute(self._heartbeat())
             await connection.execute(upsert)
             created_at = await connection.execute(select(analyses.c.created_at).where(*mine))
             began: datetime = created_at.scalar_one() or now
-        self._live()
+        self._start_beating()
         return began
 
-    @unbroken
     async def appear(self) -> str:
-        """Let other processes know that this one lives, until it is closed; its name."""
-        async with self._database.writing() as connection:
-            await self._beat(connection, datetime.now(UTC))
-        self._live()
+        await self._write(self._heartbeat())
+        self._start_beating()
         return self._owner.id
 
-    def _live(self) -> None:
+    def _start_beating(self) -> None:
         if self._heart is None:
             self._heart = asyncio.create_task(self._keep_beating(), name="store heartbeat")
 
-    @unbroken
     async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
-        """Note that a running one ended without a report; any other stays as it is."""
-        mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
-        async with self._database.writing() as connection:
-            await _mark_failed(connection, reason, *mine)
+        await self._write(
+            _failed(reason, analyses.c.tenant == tenant, analyses.c.id == analysis_id)
+        )
 
     @unbroken
     async def sweep(self) -> int:
-        """Mark analyses failed whose process is gone, and drop what nobody needs any more."""
         now = datetime.now(UTC)
         running = (
             select(analyses.c.run_id, runs)
@@ -165,7 +158,7 @@ class RunningPart(Part):
             for run_id, _, place, pid, started, seen_at in await connection.execute(running):
                 owner = seen_at and Owner(place, pid, started, run_id)
                 if owner is None or gone(owner, seen_at, self._owner, now):
-                    swept += await _mark_stopped(connection, run_id)
+                    swept += (await connection.execute(_stopped(run_id))).rowcount
             for past in (
                 delete(charges).where(charges.c.day < (now - LEDGER_DAYS).date()),
                 delete(pages).where(pages.c.stored_at < now - PAGE_LIFE),
@@ -178,37 +171,26 @@ class RunningPart(Part):
                 await connection.execute(past)
         return swept
 
-    @unbroken
     async def running(self, tenant: str, digest: str) -> str | None:
-        """The id of durable work under way for a question of this digest."""
         wanted = select(analyses.c.id).where(
             analyses.c.tenant == tenant, analyses.c.digest == digest,
             analyses.c.state == "running", analyses.c.work_id.is_not(None),
         )  # fmt: skip
-        async with self._database.reading() as connection:
-            analysis_id: str | None = await connection.scalar(wanted.limit(1))
-            return analysis_id
+        analysis_id: str | None = await self._scalar(wanted.limit(1))
+        return analysis_id
 
-    @unbroken
     async def durable(self) -> Sequence[DurableWork]:
-        """Analyses under way that do not end with their process."""
         wanted = select(analyses.c.tenant, analyses.c.id, analyses.c.work_id)
         wanted = wanted.where(analyses.c.state == "running", analyses.c.work_id.is_not(None))
-        async with self._database.reading() as connection:
-            return [DurableWork(*row) for row in await connection.execute(wanted)]
+        return [DurableWork(*row) for row in await self._rows(wanted)]
 
-    @unbroken
     async def gone(self, processes: Collection[str]) -> Collection[str]:
-        """Of these names of processes, those that have ended or are silent for a minute."""
         now = datetime.now(UTC)
-        wanted = select(runs).where(runs.c.id.in_(processes))
-        async with self._database.reading() as connection:
-            living = {
-                row.id
-                for row in await connection.execute(wanted)
-                if not gone(Owner(row.place, row.pid, row.started, row.id), row.seen_at,
-                            self._owner, now)
-            }  # fmt: skip
+        living = {
+            owner.id
+            for row in await self._rows(select(runs).where(runs.c.id.in_(processes)))
+            if not gone(owner := _owner(row), row.seen_at, self._owner, now)
+        }
         return set(processes) - living
 
     async def _stop(self) -> None:
@@ -221,33 +203,29 @@ class RunningPart(Part):
         self._heart = None
         with suppress(StoreUnavailable):
             async with self._database.writing() as connection:
-                await _mark_stopped(connection, self._owner.id)
+                await connection.execute(_stopped(self._owner.id))
                 await connection.execute(delete(runs).where(runs.c.id == self._owner.id))
 
     async def _keep_beating(self) -> None:
-        async def beat() -> None:
-            async with self._database.writing() as connection:
-                await self._beat(connection, datetime.now(UTC))
-
         while True:
             await asyncio.sleep(self._pause)
             with suppress(StoreUnavailable):  # the next beat tries again
-                await self._database.unbroken(beat())
+                await self._write(self._heartbeat())
 
-    async def _beat(self, connection: AsyncConnection, now: datetime) -> None:
-        owner = self._owner
-        row = self._database.upsert(runs, ("id",), **asdict(owner), seen_at=now)
-        await connection.execute(row)
-
-
-async def _mark_stopped(connection: AsyncConnection, run_id: str) -> int:
-    """Mark what ended with its process failed; how many."""
-    ends = analyses.c.run_id == run_id, analyses.c.work_id.is_(None)
-    return await _mark_failed(connection, STOPPED, *ends)
+    def _heartbeat(self) -> Insert:
+        now = datetime.now(UTC)
+        return self._database.upsert(runs, ("id",), **asdict(self._owner), seen_at=now)
 
 
-async def _mark_failed(connection: AsyncConnection, reason: str, *which: object) -> int:
-    """Mark running analyses failed; how many."""
-    failed = update(analyses).where(analyses.c.state == "running", *which)  # type: ignore[arg-type]
-    result = await connection.execute(failed.values(state="failed", reason=reason))
-    return result.rowcount
+def _owner(row: Row[*tuple[Any, ...]]) -> Owner:
+    return Owner(row.place, row.pid, row.started, row.id)
+
+
+def _stopped(run_id: str) -> Update:
+    """Marks the analyses as failed that end with this process."""
+    return _failed(STOPPED, analyses.c.run_id == run_id, analyses.c.work_id.is_(None))
+
+
+def _failed(reason: str, *which: ColumnElement[bool]) -> Update:
+    running = update(analyses).where(analyses.c.state == "running", *which)
+    return running.values(state="failed", reason=reason)

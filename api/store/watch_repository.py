@@ -17,27 +17,23 @@ from api.errors import UsageError
 from api.features.watches.watch import Watch
 from api.features.watches.watch_ports import KeptCounts, RunClaim, SeenPost
 from api.features.watches.watch_run import Delivery, RunCounts, WatchRun
-from api.store.database import Part, unbroken
+from api.store.database import Repository, unbroken
 from api.store.tables import batches, watch_items, watch_runs, watches
 
 P = TypeVar("P", bound=Published)
 _WATCH, _ITEM = TypeAdapter(Watch), TypeAdapter(Item)
 # Fields of a watch that have columns of their own.
 _KEPT = ("paused", "due_at", "began_at", "feed")
-# Those of them that `change_watch` leaves alone.
+# Those of them that `change_watch` leaves alone: the first run and `set_feed` write them.
 _UNCHANGED = ("began_at", "feed")
 
 
-class WatchesPart(Part):
-    """See `Watches` for the contract."""
+class WatchRepository(Repository):
+    """Implements `Watches`."""
 
     @unbroken
     async def add_watch(self, watch: Watch, most: int) -> None:
-        """Alone, so that no two of one name come in at once.
-
-        Raises:
-            UsageError: the name is taken, or there are `most` of them.
-        """
+        # alone, so that no two of one name come in at once
         async with self._database.writing(alone=True) as connection:
             count = select(sql.count()).where(watches.c.tenant == watch.tenant)
             if (await connection.scalar(count) or 0) >= most:
@@ -48,38 +44,25 @@ class WatchesPart(Part):
             )
             await connection.execute(row)
 
-    @unbroken
     async def watches(self, tenant: str) -> Sequence[Watch]:
-        """All of a tenant, oldest first; one that is damaged is left out."""
         wanted = select(watches).where(watches.c.tenant == tenant)
         wanted = wanted.order_by(watches.c.created_at, watches.c.id)
-        async with self._database.reading() as connection:
-            rows = await connection.execute(wanted)
-            return [watch for row in rows if (watch := _watch(row)) is not None]
+        rows = await self._rows(wanted)
+        return [watch for row in rows if (watch := _watch(row)) is not None]
 
     @unbroken
     async def change_watch(self, watch: Watch) -> bool:
-        """All but when it began, which its first run says, and its feed, see `set_feed`.
-
-        Raises:
-            UsageError: the name is taken.
-        """
         columns = {name: value for name, value in _columns(watch).items() if name not in _UNCHANGED}
         async with self._database.writing(alone=True) as connection:
             await _check_name(connection, watch)
             changed = update(watches).where(*_is(watch.tenant, watch.id)).values(**columns)
             return (await connection.execute(changed)).rowcount > 0
 
-    @unbroken
     async def drop_watch(self, tenant: str, watch_id: str) -> bool:
-        """With it go its runs and what it has seen."""
-        async with self._database.writing() as connection:
-            dropped = delete(watches).where(*_is(tenant, watch_id))
-            return (await connection.execute(dropped)).rowcount > 0
+        return await self._write(delete(watches).where(*_is(tenant, watch_id))) > 0
 
     @unbroken
     async def claim_due(self, now: datetime, until: datetime, run_id: str) -> RunClaim | None:
-        """The longest due one that no other process claims in the meantime."""
         due = _due(now).limit(1)
         async with self._database.writing() as connection:
             while (row := (await connection.execute(due)).one_or_none()) is not None:
@@ -88,12 +71,9 @@ class WatchesPart(Part):
                     return claim
         return None
 
-    @unbroken
     async def due_watches(self, now: datetime, most: int) -> Sequence[Watch]:
-        """The longest due first; one that is damaged is left out."""
-        async with self._database.reading() as connection:
-            rows = await connection.execute(_due(now).limit(most))
-            return [watch for row in rows if (watch := _watch(row)) is not None]
+        rows = await self._rows(_due(now).limit(most))
+        return [watch for row in rows if (watch := _watch(row)) is not None]
 
     @unbroken
     async def claim_watch(
@@ -105,7 +85,6 @@ class WatchesPart(Part):
         run_id: str,
         due_at: datetime | None = None,
     ) -> RunClaim | None:
-        """This one, due or not, or as it was due."""
         free = or_(_free(now), watches.c.claim == run_id)
         wanted = select(watches).where(*_is(tenant, watch_id), free)
         if due_at is not None:
@@ -118,7 +97,6 @@ class WatchesPart(Part):
     async def finish_run(
         self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime
     ) -> bool:
-        """Only while the claim is this one's."""
         watch = claim.watch
         began = None if run.counts is None else run.counts.until
         moved = update(watches).where(*_is(watch.tenant, watch.id), watches.c.claim == claim.run_id)
@@ -146,37 +124,31 @@ class WatchesPart(Part):
                 await connection.execute(seen)
         return True
 
-    @unbroken
     async def let_go(self, claim: RunClaim) -> None:
-        """Its id stays for the next claim."""
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
-        async with self._database.writing() as connection:
-            await connection.execute(update(watches).where(*mine).values(claimed_until=None))
+        await self._write(update(watches).where(*mine).values(claimed_until=None))
 
-    @unbroken
     async def watch_runs(
         self, tenant: str, watch_id: str, limit: int, *, news: bool = False
     ) -> Sequence[WatchRun]:
-        """The newest first; one that is damaged is left out."""
         wanted = select(watch_runs.c.body).where(
             watch_runs.c.tenant == tenant, watch_runs.c.watch_id == watch_id
         )
         if news:
             wanted = wanted.where(watch_runs.c.news)
         wanted = wanted.order_by(watch_runs.c.created_at.desc(), watch_runs.c.id).limit(limit)
-        async with self._database.reading() as connection:
-            bodies = (await connection.scalars(wanted)).all()
-        return [run for body in bodies if (run := _read(WatchRun, body)) is not None]
+        rows = await self._rows(wanted)
+        return [run for row in rows if (run := _read(WatchRun, row.body)) is not None]
 
     @unbroken
     async def keep_deliveries(
         self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]
     ) -> None:
-        """Alone, so that two who tell at once do not undo each other."""
         mine = (
             watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,
             watch_runs.c.id == run_id,
         )  # fmt: skip
+        # alone, so that two processes that deliver at once do not undo each other
         async with self._database.writing(alone=True) as connection:
             body = await connection.scalar(select(watch_runs.c.body).where(*mine))
             run = _read(WatchRun, body)
@@ -188,56 +160,42 @@ class WatchesPart(Part):
                 kept = run.model_copy(update={"deliveries": merged}).model_dump(mode="json")
                 await connection.execute(update(watch_runs).where(*mine).values(body=kept))
 
-    @unbroken
     async def set_feed(self, watch: Watch, digest: str | None) -> bool:
-        """One token at a time."""
-        async with self._database.writing() as connection:
-            changed = update(watches).where(*_is(watch.tenant, watch.id)).values(feed=digest)
-            return (await connection.execute(changed)).rowcount > 0
+        mine = _is(watch.tenant, watch.id)
+        return await self._write(update(watches).where(*mine).values(feed=digest)) > 0
 
-    @unbroken
     async def watch_of_feed(self, watch_id: str, digest: str) -> Watch | None:
-        """By the digest, which has an index; how long that takes tells nothing of a token."""
         wanted = select(watches).where(watches.c.feed == digest, watches.c.id == watch_id)
-        async with self._database.reading() as connection:
-            row = (await connection.execute(wanted)).one_or_none()
-        return None if row is None else _watch(row)
+        rows = await self._rows(wanted)
+        return _watch(rows[0]) if rows else None
 
-    @unbroken
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
-        """The newest first."""
         wanted = select(watch_runs.c.counts).where(
             watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,
             watch_runs.c.rule == watch.rule, watch_runs.c.created_at >= since,
             watch_runs.c.counts.is_not(None),
         )  # fmt: skip
         wanted = wanted.order_by(watch_runs.c.created_at.desc()).limit(most)
-        async with self._database.reading() as connection:
-            counted = (await connection.scalars(wanted)).all()
-        return [counts for body in counted if (counts := _read(RunCounts, body)) is not None]
+        rows = await self._rows(wanted)
+        return [counts for row in rows if (counts := _read(RunCounts, row.counts)) is not None]
 
-    @unbroken
     async def kept_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[KeptCounts]:
-        """The newest first; counts that are damaged are none."""
         wanted = select(watch_runs.c.rule, watch_runs.c.created_at, watch_runs.c.counts).where(
             watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,
             watch_runs.c.created_at >= since,
         )  # fmt: skip
         wanted = wanted.order_by(watch_runs.c.created_at.desc()).limit(most)
-        async with self._database.reading() as connection:
-            rows = (await connection.execute(wanted)).all()
-        return [KeptCounts(row.rule, row.created_at, _read(RunCounts, row.counts)) for row in rows]
+        return [
+            KeptCounts(row.rule, row.created_at, _read(RunCounts, row.counts))
+            for row in await self._rows(wanted)
+        ]
 
-    @unbroken
     async def is_held(self, claim: RunClaim) -> bool:
-        """By the row alone."""
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
-        async with self._database.reading() as connection:
-            return (await connection.execute(select(watches.c.id).where(*mine))).first() is not None
+        return await self._scalar(select(watches.c.id).where(*mine)) is not None
 
     @unbroken
     async def known(self, watch: Watch, most: int) -> Sequence[SeenPost]:
-        """All keys; the last ones with words."""
         mine = watch_items.c.tenant == watch.tenant, watch_items.c.watch_id == watch.id
         keys = select(watch_items.c.key, watch_items.c.dropped_by).where(*mine)
         worded = select(watch_items.c.key, watch_items.c.facts)

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from api.core.domain import Comment, FetchPlan, Item
 from api.errors import SourceError, StoreUnavailable
-from api.features.analyses.store_ports import PageCache, SourceMemory, Store
+from api.features.analyses.store_ports import SourceMemory, Store
 from api.sources import SOURCES
 from api.sources.paging import LOST, Page, PagedSearch, page_of, text_of
 from api.store import open_store
@@ -88,7 +89,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 
 async def test_pages_survive_a_restart(upstream: Emulator, store: Store) -> None:
     """A new process asks nothing for what was read, gives the same, and goes on from there."""
-    memory = SourceMemory(pages=store)
+    memory = store
     first = SOURCES[upstream.name].build(upstream.settings(), memory)
     before = await first.fetch(PLAN)
     await first.aclose()
@@ -107,7 +108,7 @@ async def test_pages_survive_a_restart(upstream: Emulator, store: Store) -> None
 
 async def test_window_and_query_are_part_of_the_plan(upstream: Emulator, store: Store) -> None:
     """Another question, and the same one about a week, are asked for themselves."""
-    source = SOURCES[upstream.name].build(upstream.settings(), SourceMemory(pages=store))
+    source = SOURCES[upstream.name].build(upstream.settings(), store)
     for plan in (PLAN, replace(PLAN, query="cup"), replace(PLAN, window="week")):
         await source.fetch(plan)
     await source.aclose()
@@ -117,7 +118,7 @@ async def test_window_and_query_are_part_of_the_plan(upstream: Emulator, store: 
 
 async def test_failure_is_never_remembered(upstream: Emulator, store: Store) -> None:
     """After a blocked, failed or strange page, a new process reaches the source (case B91)."""
-    memory = SourceMemory(pages=store)
+    memory = store
     strange, _ = upstream.strange()
     for reply in (Reply(503, "busy"), Reply(403, "<title>Robot check</title>"), strange):
         upstream.fault = on(upstream.search_path, reply)
@@ -164,14 +165,14 @@ async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
 
     old = datetime.now(UTC) - timedelta(seconds=50)
     cache = Cache(text_of(Page((THING,) * 9, None), old))
-    shelf = PagedSearch(read, 40, cache, "r")
+    shelf = PagedSearch(read, 40, cast(SourceMemory, cache), "r")
     await shelf.take(PLAN)
     await shelf.take(PLAN)
     assert cache.asked == 2
 
 
 @pytest.mark.parametrize("cache", [Cache(None), Forgetful("")], ids=["away", "read-only"])
-async def test_database_that_is_away_costs_the_memory_only(cache: PageCache) -> None:
+async def test_database_that_is_away_costs_the_memory_only(cache: SourceMemory) -> None:
     """The source is asked, and a note says what was lost."""
     batch = await PagedSearch(Reader(), 60, cache, "r").take(TWO)
 

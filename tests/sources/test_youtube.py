@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 
@@ -102,13 +102,16 @@ class Shelved:
     async def keep_page(self, key: str, text: str) -> None:
         """Keep nothing more."""
 
+    async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
+        return True
+
 
 @pytest.mark.parametrize("stale", [0, 1], ids=["token known", "token forgotten"])
 async def test_the_window_of_the_first_page_holds_for_the_next(
     youtube_server: YouTubeEmulator, stale: int
 ) -> None:
     """`publishedAfter` is the first page's however late the next is asked, restarted or not."""
-    source = YOUTUBE.build(youtube_server.settings(), SourceMemory(pages=Shelved()))
+    source = YOUTUBE.build(youtube_server.settings(), cast(SourceMemory, Shelved()))
     youtube_server.fault = on("pageToken", refusal(400, "invalidPageToken"), times=stale)
 
     await source.fetch(FetchPlan("mug", 100, "month"))

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -33,10 +34,13 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 class Away:
-    """A ledger whose database is away."""
+    """A database that is away."""
 
     def __init__(self) -> None:
         self.given_back: list[int] = []
+
+    async def page(self, key: str, ttl: float) -> str | None:
+        raise StoreUnavailable("away")
 
     async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
         raise StoreUnavailable("away")
@@ -52,7 +56,7 @@ class Away:
 def asking(server: YouTubeEmulator, store: Store, limit: int = 100, **more: object) -> Source:
     """A source that counts its searches in the store."""
     settings = server.settings(youtube_searches_per_day=limit, **more)
-    return YOUTUBE.build(settings, SourceMemory(ledger=store))
+    return YOUTUBE.build(settings, store)
 
 
 async def left(store: Store, limit: int = 100, key: str = SECRET) -> int | None:
@@ -156,7 +160,7 @@ async def test_every_try_is_a_search(youtube_server: YouTubeEmulator, store: Sto
     """A burst limit and a restarted paging cost as many as were sent."""
     youtube_server.fault = on("/search", refusal(429, "rateLimitExceeded"), times=1)
     settings = youtube_server.settings()
-    source = YouTubeSource(settings, SourceMemory(ledger=store), pause=0)
+    source = YouTubeSource(settings, store, pause=0)
 
     await source.fetch(FetchPlan("mug", 60))
     await source.aclose()
@@ -195,7 +199,7 @@ async def test_other_key_has_its_own_count(store: Store) -> None:
 
 async def test_lost_database_does_not_waive_the_limit(youtube_server: YouTubeEmulator) -> None:
     """When nobody can count, nothing is sent; the probe does not know what is left."""
-    source = YOUTUBE.build(youtube_server.settings(), SourceMemory(ledger=Away()))
+    source = YOUTUBE.build(youtube_server.settings(), cast(SourceMemory, Away()))
 
     with pytest.raises(Unreachable, match="searches cannot be counted"):
         await source.fetch(PLAN)
@@ -209,7 +213,7 @@ async def test_giving_back_to_a_lost_database_is_no_error() -> None:
     """The search stays taken; the error that a caller sees is its own."""
     ledger = Away()
 
-    await Searches(ledger, SECRET, 1).give_back(date(2026, 11, 27))
+    await Searches(cast(SourceMemory, ledger), SECRET, 1).give_back(date(2026, 11, 27))
 
     assert ledger.given_back == [1]
 

@@ -28,7 +28,7 @@ from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable, Us
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.fair_queue import Slot
 from api.features.analyses.limits import Limits, Spending
-from api.features.analyses.store_ports import Analyses, State, Store, StoredAnalysis
+from api.features.analyses.store_ports import State, Store, StoredAnalysis
 from api.pipeline.gate.drop_reasons import REMOVED
 from api.reports.report import Report
 from api.services.product import Ask
@@ -263,7 +263,7 @@ def _single(error: BaseException | None) -> BaseException | None:
     return error
 
 
-async def stored_report(analyses: Analyses, tenant: str, report_id: str) -> Report:
+async def stored_report(store: Store, tenant: str, report_id: str) -> Report:
     """A report that the tenant keeps.
 
     Raises:
@@ -272,7 +272,7 @@ async def stored_report(analyses: Analyses, tenant: str, report_id: str) -> Repo
         StoreUnavailable: the database cannot be used.
     """
     possible = report_id.isascii() and report_id.isalnum()  # some databases refuse other signs
-    kept = await analyses.get(tenant, report_id) if possible else None
+    kept = await store.get(tenant, report_id) if possible else None
     if kept is None:
         raise missing(report_id)
     if kept.report is None:

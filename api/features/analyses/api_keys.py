@@ -11,7 +11,7 @@ from typing import Literal
 
 from api.core.text import clean, one_line
 from api.errors import AccessDenied, NotFound, UsageError
-from api.features.analyses.store_ports import ApiKey, KeyRing
+from api.features.analyses.store_ports import ApiKey, Store
 
 VARIABLE = "LISTENPOST_API_KEYS"
 REVOKED = "the API key that it belongs to is no longer valid"
@@ -39,7 +39,7 @@ def digest(key: str) -> str:
 class Keys:
     """The keys that are valid now."""
 
-    def __init__(self, environment: Iterable[str], ring: KeyRing) -> None:
+    def __init__(self, environment: Iterable[str], store: Store) -> None:
         """`environment`: keys from the variable; they cannot be revoked here."""
         keys = dict.fromkeys(key.strip() for key in environment)
         # a tenant's name is the same at every start, and not the digest of its key
@@ -51,7 +51,7 @@ class Keys:
             for key in keys
             if key
         )
-        self._ring = ring
+        self._store = store
         self._required = bool(self._environment)
 
     @property
@@ -66,7 +66,7 @@ class Keys:
             StoreUnavailable: the database cannot be used.
         """
         if not self._required:
-            self._required = any(not key.revoked for key in await self._ring.keys())
+            self._required = any(not key.revoked for key in await self._store.keys())
         return self._required
 
     async def authenticate(self, token: str | None) -> Tenant:
@@ -84,7 +84,7 @@ class Keys:
         for known, owner in self._environment:  # all of them, so that time tells nothing
             if hmac.compare_digest(known, given):
                 tenant = owner
-        if tenant is None and (kept := await self._ring.key_of(given)) is not None:
+        if tenant is None and (kept := await self._store.key_of(given)) is not None:
             tenant, self._required = Tenant(kept.id, "store"), True
         if tenant is None:
             raise AccessDenied("the API key is not valid; `listenpost keys list` shows which are")
@@ -101,7 +101,7 @@ class Keys:
         for _, owner in self._environment:
             if owner.id == tenant_id:
                 return owner
-        valid = (key for key in await self._ring.keys() if not key.revoked)
+        valid = (key for key in await self._store.keys() if not key.revoked)
         return next((Tenant(key.id, "store") for key in valid if key.id == tenant_id), None)
 
     async def add(self, name: str) -> tuple[ApiKey, str]:
@@ -115,7 +115,7 @@ class Keys:
         if not name or len(name) > LONGEST_NAME:
             raise UsageError(f"a key needs a name of 1 to {LONGEST_NAME} characters")
         text = f"lp_{secrets.token_urlsafe(32)}"
-        return await self._ring.add_key(name, digest(text)), text
+        return await self._store.add_key(name, digest(text)), text
 
     async def listed(self) -> Sequence[ApiKey]:
         """Every key with its origin, revoked ones too.
@@ -127,7 +127,7 @@ class Keys:
             ApiKey(tenant.id, f"{VARIABLE} {number}", "environment", None)
             for number, (_, tenant) in enumerate(self._environment, 1)
         )
-        return (*own, *await self._ring.keys())
+        return (*own, *await self._store.keys())
 
     async def revoke(self, key: str) -> None:
         """Make a key invalid, by id or name.
@@ -139,5 +139,5 @@ class Keys:
         """
         if any(tenant.id == key for _, tenant in self._environment):
             raise UsageError(f"`{key}` comes from `{VARIABLE}`; remove it there")
-        if not await self._ring.revoke_key(key):
+        if not await self._store.revoke_key(key):
             raise NotFound(f"there is no key `{key[:60]}`; `listenpost keys list` shows them")

@@ -18,7 +18,7 @@ from api.core.progress import Listener, ignore_event
 from api.errors import LimitReached, StoreUnavailable
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.fair_queue import FairQueue
-from api.features.analyses.store_ports import UNBOUNDED, ChargeLedger
+from api.features.analyses.store_ports import UNBOUNDED, Store
 from api.reports.exhibits import Dossier
 from api.services import product as product_service
 from api.services.product import Ask, Product, SourceAnswer
@@ -50,7 +50,7 @@ class Spending:
 class Limits:
     """The limits of every key, over one ledger; 0 is no limit. `LOCAL` has none."""
 
-    ledger: ChargeLedger
+    store: Store
     requests_per_minute: int = 0
     analyses_per_day: int = 0
     usd_per_day: float = 0.0
@@ -69,7 +69,7 @@ class Limits:
             return
         words = "looks" if looks else "requests"
         scope = f"key:{tenant.id}:{words}:{now:%H%M}"
-        if not await self.ledger.take(scope, now.date(), 1, most):
+        if not await self.store.take(scope, now.date(), 1, most):
             raise LimitReached(f"{most} {words} per minute are used up", 60 - now.second)
 
     @asynccontextmanager
@@ -133,7 +133,7 @@ class Limits:
         """All of it or, with `LimitReached`, nothing."""
         taken: list[_Reservation] = []
         for part in wanted:
-            day, units, ledger = now.date(), part.units, self.ledger
+            day, units, ledger = now.date(), part.units, self.store
             if work_id:
                 fits = await ledger.charge(work_id, part.scope, day, units, part.most)
             else:
@@ -158,11 +158,11 @@ class Limits:
                 elif part.scope.endswith(":usd") and spent.usd is not None:
                     real = _micro(spent.usd)
                 if work_id:
-                    await self.ledger.settle(work_id, part.scope, real)
+                    await self.store.settle(work_id, part.scope, real)
                 elif real < part.units:
-                    await self.ledger.give_back(part.scope, day, part.units - real)
+                    await self.store.give_back(part.scope, day, part.units - real)
                 elif real > part.units:
-                    await self.ledger.take(part.scope, day, real - part.units, UNBOUNDED)
+                    await self.store.take(part.scope, day, real - part.units, UNBOUNDED)
         except StoreUnavailable as error:
             _log.warning("a reservation could not be settled and stands: %s", error)
 

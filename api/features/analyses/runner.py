@@ -41,7 +41,7 @@ from api.features.analyses.analysis_job import (
 )
 from api.features.analyses.api_keys import REVOKED, Tenant
 from api.features.analyses.limits import Limits
-from api.features.analyses.store_ports import COMPARISON, Idempotency, Store, StoredAnalysis
+from api.features.analyses.store_ports import COMPARISON, Store, StoredAnalysis
 from api.features.comparisons.compare import analyze_each, ask_of, comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.reports.report import Report
@@ -362,7 +362,7 @@ class Comparisons:
 
     runner: Runner
     limits: Limits
-    claims: Idempotency
+    store: Store
 
     @asynccontextmanager
     async def begun(
@@ -387,7 +387,7 @@ class Comparisons:
             digest = hashlib.sha256(request.encode()).hexdigest()
             mark = uuid.uuid4().hex  # of this attempt; the first one owns the key
             try:
-                _, fresh = await self.claims.claim(tenant.id, f"{COMPARISON}{key}", digest, mark)
+                _, fresh = await self.store.claim(tenant.id, f"{COMPARISON}{key}", digest, mark)
             except UsageError as error:
                 raise Conflict(str(error)) from None
             keys = [f"{COMPARISON}{number}:{key}" for number in range(len(asks))]

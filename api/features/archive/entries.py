@@ -95,15 +95,12 @@ class Archive(Protocol):
         most: int,
     ) -> Matches:  # fmt: skip
         """The best `most` entries by words and the nearest `most` by vector."""
-        ...
 
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
         """Items as they are stored; without those that are gone or damaged."""
-        ...
 
     async def queries(self, tenant: str, most: int) -> Sequence[str]:
         """Queries of this tenant's analyses, the newest first, each once."""
-        ...
 
 
 class ArchiveHit(Published):

@@ -124,7 +124,6 @@ class Imports(Protocol):
 
     async def begin_import(self, tenant: str, card: ImportCard) -> Import:
         """The import of this card: the finished one, the one to go on with, or a new one."""
-        ...
 
     async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
         """Store a batch and how far the file is read, in one transaction.
@@ -132,31 +131,24 @@ class Imports(Protocol):
         Raises:
             Conflict: another process goes on with this import, or has removed it.
         """
-        ...
 
     async def finish_import(self, tenant: str, begun: Import) -> Import:
         """Note that all of it is stored."""
-        ...
 
     async def imports(self, tenant: str) -> Sequence[Import]:
         """The newest first."""
-        ...
 
     async def refusals(self, tenant: str, import_id: str) -> Sequence[Refusal]:
         """The lines kept aside, at most `MOST_REFUSALS`, in their order."""
-        ...
 
     async def remove_import(self, tenant: str, import_id: str) -> int | None:
         """Remove it with what no report and no other import holds; how many items that were.
 
         None when there is none. In small steps: one that is stopped is gone on with.
         """
-        ...
 
     async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
         """Remove comments with these ids from stored items, and from reports' lists of them."""
-        ...
 
     async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
         """Keys of the stored items that one of these stands for: a key, or a place's own id."""
-        ...

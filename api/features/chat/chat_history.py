@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from api.core.text import clean, one_line
 from api.errors import NotFound, UsageError
 from api.features.analyses.feedback import GivenOnTurn, RatedTurn, Send, inform, worded
-from api.features.analyses.store_ports import KeptSession, Rating, Sessions, SessionShelf
+from api.features.analyses.store_ports import KeptSession, Rating, Sessions, Store
 from api.features.chat.chat_citations import cited
 from api.features.chat.chat_turn import Citation
 from api.features.chat.session import Exchange, Thumb, saved_in, written
@@ -80,7 +80,7 @@ _OUTLINE = TypeAdapter(_Outline)
 
 
 async def list_chats(
-    shelf: SessionShelf, tenant: str, limit: int, cursor: str | None = None
+    store: Store, tenant: str, limit: int, cursor: str | None = None
 ) -> ChatListing:
     """A tenant's conversations.
 
@@ -88,7 +88,7 @@ async def list_chats(
         UsageError: the cursor is none of ours.
         StoreUnavailable: the database cannot be used.
     """
-    page = await shelf.sessions(tenant, limit, cursor)
+    page = await store.sessions(tenant, limit, cursor)
     chats = await asyncio.to_thread(lambda: list(map(_listed, page.sessions)))  # 400 kB each
     return ChatListing(chats, page.cursor)
 
@@ -102,14 +102,14 @@ def _listed(kept: KeptSession) -> ListedChat:
     return ListedChat(kept.id, title, kept.saved_at, outline.sample)
 
 
-async def read_chat(sessions: Sessions, tenant: str, session_id: str) -> Transcript:
+async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript:
     """What is kept of a conversation; of one whose text cannot be read, nothing.
 
     Raises:
         NotFound: no conversation of that id is the tenant's.
         StoreUnavailable: the database cannot be used.
     """
-    text = await sessions.session(tenant, session_id)
+    text = await store.session(tenant, session_id)
     if text is None:
         raise no_chat(session_id)
     saved = saved_in(text)
@@ -142,7 +142,7 @@ MOST = 10
 
 
 async def rate_turn(
-    sessions: Sessions,
+    store: Sessions,
     tenant: str,
     author: str,
     session_id: str,
@@ -162,7 +162,7 @@ async def rate_turn(
         StoreUnavailable: the database cannot be used, so nothing was kept or told.
     """
     comment = worded(comment)
-    text = await sessions.session(tenant, session_id)
+    text = await store.session(tenant, session_id)
     if text is None:
         raise no_chat(session_id)
     saved = saved_in(text)
@@ -177,7 +177,7 @@ async def rate_turn(
     opinion = Thumb(author, rating, comment, given_at)
     rated = replace(exchange, opinions=(*others, opinion))
     exchanges: list[Exchange] = [rated if e.number == number else e for e in saved.exchanges]
-    await sessions.keep_session(tenant, session_id, written(replace(saved, exchanges=exchanges)))
+    await store.keep_session(tenant, session_id, written(replace(saved, exchanges=exchanges)))
     trace_id = None if exchange.sample else exchange.trace_id
     turn = RatedTurn(number, trace_id, author, rating, comment, given_at)
     return GivenOnTurn(session_id, turn, *await inform(send, turn, trace_id))

@@ -52,11 +52,9 @@ class Watches(Protocol):
         Raises:
             UsageError: its tenant has one of this name, or `most` of them.
         """
-        ...
 
     async def watches(self, tenant: str) -> Sequence[Watch]:
         """All of a tenant, oldest first."""
-        ...
 
     async def change_watch(self, watch: Watch) -> bool:
         """Keep it as it is now; False when it is gone. A run under way ends by what it was.
@@ -64,19 +62,15 @@ class Watches(Protocol):
         Raises:
             UsageError: its tenant has another one of this name.
         """
-        ...
 
     async def drop_watch(self, tenant: str, watch_id: str) -> bool:
         """Delete it, its runs and what it has seen; its reports stay. False when there is none."""
-        ...
 
     async def claim_due(self, now: datetime, until: datetime, run_id: str) -> RunClaim | None:
         """Of what is due, not paused and nobody's, the longest due one, for this process alone."""
-        ...
 
     async def due_watches(self, now: datetime, most: int) -> Sequence[Watch]:
         """What is due, not paused and nobody's, the longest due first."""
-        ...
 
     async def claim_watch(
         self,
@@ -92,7 +86,6 @@ class Watches(Protocol):
         A run by the same id goes on. With `due_at` also None when it was run since then, or has
         been paused.
         """
-        ...
 
     async def finish_run(
         self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime
@@ -101,44 +94,34 @@ class Watches(Protocol):
 
         False when the claim is another's by now, or the watch is gone: then nothing is kept.
         """
-        ...
 
     async def let_go(self, claim: RunClaim) -> None:
         """A run that was broken off is anybody's again, by the same id."""
-        ...
 
     async def watch_runs(
         self, tenant: str, watch_id: str, limit: int, *, news: bool = False
     ) -> Sequence[WatchRun]:
         """The newest first; with `news` only those that were worth telling."""
-        ...
 
     async def keep_deliveries(
         self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]
     ) -> None:
         """What became of telling this run once more; what was delivered meanwhile stays so."""
-        ...
 
     async def set_feed(self, watch: Watch, digest: str | None) -> bool:
         """The token that reads its feed from now on, and no other; False when it is gone."""
-        ...
 
     async def watch_of_feed(self, watch_id: str, digest: str) -> Watch | None:
         """The watch of this id, whoever's it is, whose feed the token reads."""
-        ...
 
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
         """Those of its runs by its rule that ended since then, the newest first."""
-        ...
 
     async def kept_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[KeptCounts]:
         """Its runs by any rule that ended since then, failed ones too, the newest first."""
-        ...
 
     async def is_held(self, claim: RunClaim) -> bool:
         """Whether the claim is still this one's; not when the watch is gone."""
-        ...
 
     async def known(self, watch: Watch, most: int) -> Sequence[SeenPost]:
         """All it has seen; the `most` last of what was kept with words."""
-        ...

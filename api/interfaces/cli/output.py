@@ -284,7 +284,7 @@ async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
         yield None
         return
     async with closing(store):
-        yield SourceMemory(store, store)
+        yield store
 
 
 def run(command: Callable[[], Awaitable[int]]) -> int:

@@ -84,7 +84,7 @@ class Desk:
             return next((each for each in known if each.id == tenant), None)
 
         turns = turns or FairQueue()
-        limits = Limits(self.shelf, 0, day, 10.0 if day else 0.0, lambda: NOW, turns)
+        limits = Limits(self.shelf.store, 0, day, 10.0 if day else 0.0, lambda: NOW, turns)
         return Runner(self.shelf.store, limits, self.analyze, self.most, grace, 0, engine, tenants)
 
     @property

@@ -24,7 +24,7 @@ MUG, CUP, JAR = Ask("mug"), Ask("cup"), Ask("jar")
 
 def comparisons(desk: Desk, day: int = 0, minute: int = 0) -> Comparisons:
     """Over a desk's runner, with so many analyses a day and requests a minute."""
-    limits = Limits(desk.shelf, minute, day, clock=lambda: NOW)
+    limits = Limits(desk.shelf.store, minute, day, clock=lambda: NOW)
     return Comparisons(desk.runner(day), limits, desk.shelf.store)
 
 

@@ -25,7 +25,7 @@ def at(moment: datetime) -> Callable[[], datetime]:
 
 def limits(shelf: Shelf, minute: int = 0, day: int = 0, usd: float = 0.0) -> Limits:
     """Limits at twelve o'clock and twenty seconds."""
-    return Limits(shelf, minute, day, usd, at(NOW))
+    return Limits(shelf.store, minute, day, usd, at(NOW))
 
 
 async def test_requests_of_a_minute_are_counted_per_key() -> None:
@@ -57,7 +57,7 @@ async def test_the_next_minute_starts_afresh() -> None:
     """Of every hour and every day."""
     shelf = Shelf()
     for moment in (NOW, NOW.replace(minute=1), NOW.replace(hour=13), NOW.replace(day=28)):
-        await Limits(shelf, 1, clock=at(moment)).admit(ANN)
+        await Limits(shelf.store, 1, clock=at(moment)).admit(ANN)
 
     with pytest.raises(LimitReached):
         await limits(shelf, minute=1).admit(ANN)
@@ -98,7 +98,7 @@ async def test_of_ten_in_parallel_one_gets_the_last_analysis() -> None:
 
 async def test_the_wait_ends_at_midnight() -> None:
     """In UTC, where the days of the ledger are."""
-    limited = Limits(Shelf(), 0, 1, 0, at(datetime(2026, 11, 27, 23, 59, 30, tzinfo=UTC)))
+    limited = Limits(Shelf().store, 0, 1, 0, at(datetime(2026, 11, 27, 23, 59, 30, tzinfo=UTC)))
     async with limited.spending(ANN, usd=0, analyses=1) as spent:
         spent.counts = True
 

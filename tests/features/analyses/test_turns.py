@@ -191,7 +191,7 @@ async def test_bs_quick_question_begins_before_as_sixty_are_done() -> None:
     A's are all accepted, stored as running, and wait; B's begins at once and is answered first.
     """
     desk, shelf = Desk(), Shelf()
-    limits = Limits(shelf, clock=lambda: NOW, turns=FairQueue(8, 64))
+    limits = Limits(shelf.store, clock=lambda: NOW, turns=FairQueue(8, 64))
     runner = Runner(shelf.store, limits, desk.analyze, desk.most)
     flights = [await runner.join(A, Ask(f"a{n}", "deep")) for n in range(60)]
     quick = asyncio.create_task(runner.run(B, Ask("b", "quick")))
@@ -211,7 +211,7 @@ async def test_an_analysis_too_many_is_refused_before_it_is_kept() -> None:
     Nothing is stored, nothing reserved, nothing asked.
     """
     desk, shelf = Desk(), Shelf()
-    limits = Limits(shelf, analyses_per_day=9, clock=lambda: NOW, turns=FairQueue(2, 1))
+    limits = Limits(shelf.store, analyses_per_day=9, clock=lambda: NOW, turns=FairQueue(2, 1))
     runner = Runner(shelf.store, limits, desk.analyze, desk.most)
     await runner.join(A, Ask("one"))
     await runner.join(A, Ask("two"))
@@ -229,7 +229,9 @@ async def test_what_waits_for_its_turn_can_be_cancelled() -> None:
     It is failed and was never asked.
     """
     desk, shelf = Desk(), Shelf()
-    runner = Runner(shelf.store, Limits(shelf, turns=FairQueue(1, 9)), desk.analyze, desk.most)
+    runner = Runner(
+        shelf.store, Limits(shelf.store, turns=FairQueue(1, 9)), desk.analyze, desk.most
+    )
     await runner.join(A, Ask("one"))
     waiting = await runner.join(A, Ask("two"))
 

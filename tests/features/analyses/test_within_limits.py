@@ -21,7 +21,7 @@ SPENT = ("key:ann:usd", NOW.date())
 
 def limits(shelf: Shelf) -> Limits:
     """One USD a day."""
-    return Limits(shelf, 0, 0, 1.0, lambda: NOW)
+    return Limits(shelf.store, 0, 0, 1.0, lambda: NOW)
 
 
 async def test_a_fetch_costs_what_its_models_cost() -> None:

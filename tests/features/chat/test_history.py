@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
 from api.errors import NotFound
-from api.features.analyses.store_ports import KeptSession, SessionListing
+from api.features.analyses.store_ports import KeptSession, SessionListing, Store
 from api.features.chat.chat_history import Transcript, list_chats, read_chat
 from api.features.chat.chat_sessions import Forgetful
 from api.features.chat.session import Exchange
@@ -41,7 +42,7 @@ async def test_a_conversation_is_listed_by_its_first_question() -> None:
     texts = {"s1": talk.save(), "s2": empty, "s3": "damaged"}
     kept = tuple(KeptSession(name, text, NOON) for name, text in texts.items())
 
-    listing = await list_chats(Shelf(page=SessionListing(kept, "more")), "ada", 3)
+    listing = await list_chats(cast(Store, Shelf(page=SessionListing(kept, "more"))), "ada", 3)
 
     shown = [(chat.id, chat.title, chat.updated_at, chat.sample) for chat in listing.chats]
     assert shown == [("s1", "mug?", NOON, True), ("s2", "", NOON, False), ("s3", "", NOON, False)]
