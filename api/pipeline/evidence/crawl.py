@@ -238,12 +238,12 @@ class Run:
             fresh.append(replace(gathered, title=title_in(self.places, source)))
             return {key: fresh[0]}
 
-        known = await self._gathered.recall({key: plain}, find)
+        known = await self._gathered.values_of({key: plain}, find)
         if not fresh:
             return replace(known[key], usage=Usage(), upstream_calls=0)
         self.searches.append(fresh[0])
         if not fresh[0].outcome.answered:
-            self._gathered.forget(key)
+            self._gathered.remove(key)
         return fresh[0]
 
     async def _gather(self, question: Question, name: str, plan: FetchPlan) -> Gathered:
@@ -316,7 +316,7 @@ class Run:
 
         keys: dict[str, _Key] = {entry.item.key: (*identified, entry.item.key) for entry in kept}
         wanted = {keys[entry.item.key]: entry.item for entry in kept}
-        grades = await self._graded.recall(wanted, find)
+        grades = await self._graded.values_of(wanted, find)
         graded = (replace(entry, grade=grades[keys[entry.item.key]]) for entry in kept)
         return tuple(graded), sum(spent, Usage())
 
@@ -336,7 +336,7 @@ class _CommentsOnce(WrappedSource):
             notes.extend(commented.notes)
             return {item.key: item for item in commented.items if item.key in mine}
 
-        known = await self.read.recall({item.key: item for item in items}, find)
+        known = await self.read.values_of({item.key: item for item in items}, find)
         return Commented(tuple(known.get(item.key, item) for item in items), tuple(notes))
 
     async def with_best_comments(self, item: Item) -> Item | None:
@@ -347,4 +347,4 @@ class _CommentsOnce(WrappedSource):
             return dict.fromkeys(mine, commented) if commented else {}
 
         key = f"remarks under {item.key}"
-        return (await self.read.recall({key: item}, find)).get(key)
+        return (await self.read.values_of({key: item}, find)).get(key)

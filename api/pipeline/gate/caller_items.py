@@ -1,7 +1,7 @@
-"""An object that a person handed in: which fields are known, and where its texts stand in it.
+"""Items of callers: the known fields of an object, and which of them hold title and body.
 
-Every door reads it by these rules. What nobody could read is refused by name, since it would be
-lost without a word.
+All interfaces use these rules. A value that cannot be used is refused with the field's name, since
+it would be lost otherwise.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ BODY_FIELDS = (
     "body", "content", "description", "text", "selftext", "reviewText", "review", "body_text",
     "comment", "message", "summary",
 )  # fmt: skip
-"""Names of the two texts; the first that says anything wins, and a `summary` beside another body
-is the title, as in lists of reviews."""
+"""Fields of the body; the first with a text counts, and a `summary` beside another body is the
+title, as in lists of reviews."""
 TEXT_FIELDS = ("title", *BODY_FIELDS)
 TEXT_FIELD_NAMES = ", ".join(f"`{name}`" for name in TEXT_FIELDS)
-"""All of them, for a message."""
+"""All fields for texts, for messages and schemas."""
 DATE_FIELDS = (
     "created_at", "created_utc", "published_at", "publishedAt", "date", "timestamp",
     "unixReviewTime", "reviewTime",
 )  # fmt: skip
-"""Names of the time something was said; the first that says anything wins."""
+"""Fields of the time of writing; the first with a value counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallerItemFields:
-    """What a field may hold beside null; true and false are none of it."""
+    """What a field may hold beside null; booleans are never allowed."""
 
     words: str
+    """The allowed values, for a message."""
     types: tuple[type, ...]
     each: tuple[type, ...] = ()
-    """What a list or an object in it may hold."""
+    """Types within a list or an object."""
 
     def fault(self, value: object) -> str:
-        """Why the field cannot hold this; empty when it can."""
+        """Why the field cannot hold this value; empty when it can."""
         if not _is_of(value, (*self.types, NoneType)):
             return f"must be {self.words}, not {_kind(value)}"
         parts: Iterable[object] = ()
@@ -57,15 +58,11 @@ class CallerItemFields:
         return f"must be {self.words}, and holds {wrong}" if wrong else ""
 
 
+_TEXTS = CallerItemFields("text, a number or a list of texts", (str, Number, list, tuple), (str,))
 _WORD = CallerItemFields("text or a number", (str, Number))
 FIELDS: Mapping[str, CallerItemFields] = MappingProxyType(
     {
-        **dict.fromkeys(
-            TEXT_FIELDS,
-            CallerItemFields(
-                "text, a number or a list of texts", (str, Number, list, tuple), (str,)
-            ),
-        ),
+        **dict.fromkeys(TEXT_FIELDS, _TEXTS),
         **dict.fromkeys(("id", "key", "source", "place", "author"), _WORD),
         "url": CallerItemFields("text", (str,)),
         **dict.fromkeys(DATE_FIELDS, CallerItemFields("text or a number", (str, Number, date))),
@@ -75,11 +72,10 @@ FIELDS: Mapping[str, CallerItemFields] = MappingProxyType(
         ),
     }
 )
-"""Every field that is known, and what it may hold; others may hold anything, since nobody reads
-them."""
-# Fields of a refused object that are named, and characters of each.
-_NAMED, _NAME = 12, 40
-# Fields in which answers hold the items, and how they come out.
+"""Every known field and what it may hold; all others are ignored."""
+# how many fields of a refused object a message names, and how many characters of each
+_NAMED, _MAX_NAME = 12, 40
+# fields in which whole answers of APIs hold their items, and how to unpack them
 _PACKED = {
     "data": "unpack an answer of Reddit with `jq -c '.data.children[].data'`",
     "items": "unpack an answer of YouTube with `jq -c '.items[].snippet'`",
@@ -91,14 +87,19 @@ def title_and_body(fields: Mapping[str, Any]) -> tuple[str, str]:
     """Title and body; each may be missing, empty, null, a number or a list of paragraphs.
 
     Raises:
-        UsageError: the object has no field for a text, or one that is known holds what it cannot.
+        UsageError: the object has no field for a text, or a known field with a wrong value.
     """
     if fields.keys().isdisjoint(TEXT_FIELDS):
-        raise UsageError(_refusal(fields))
+        names = [cut(one_line(clean(str(name))), _MAX_NAME) for name in fields]
+        seen = ", ".join(f"`{name}`" for name in names[:_NAMED]) or "none"
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        known = f"its fields are {seen}{more}, known are {TEXT_FIELD_NAMES}"
+        hint = next((f"; {hint}" for name, hint in _PACKED.items() if name in fields), "")
+        raise UsageError(f"no text in a field that is known; {known}{hint}")
     for name, holding in FIELDS.items():
         if fault := holding.fault(fields.get(name)):
             raise UsageError(f"`{name}` {fault}")
-    texts = {name: clean(_whole(fields.get(name))) for name in TEXT_FIELDS}
+    texts = {name: clean(_one_text(fields.get(name))) for name in TEXT_FIELDS}
     body = next((name for name in BODY_FIELDS if texts[name]), "")
     title = next((name for name in TITLE_FIELDS if texts[name] and name != body), "")
     return texts.get(title, ""), texts.get(body, "")
@@ -109,7 +110,7 @@ def _is_of(value: object, types: tuple[type, ...]) -> bool:
 
 
 def _kind(value: object) -> str:
-    """What a value is, in the words of JSON where it has one."""
+    """The kind of a value, as JSON calls it."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     match value:
@@ -124,17 +125,8 @@ def _kind(value: object) -> str:
     return type(value).__name__
 
 
-def _whole(value: Any) -> Any:
-    """A list of paragraphs as one text, and no number as nothing; anything else as it is."""
-    if isinstance(value, float) and math.isnan(value):  # a table's empty cell
+def _one_text(value: Any) -> Any:
+    """A list of paragraphs as one text; anything else as it is."""
+    if isinstance(value, float) and math.isnan(value):  # an empty cell of a table
         return None
     return "\n\n".join(value) if isinstance(value, (list, tuple)) else value
-
-
-def _refusal(fields: Mapping[str, Any]) -> str:
-    names = [cut(one_line(clean(str(name))), _NAME) for name in fields]
-    seen = ", ".join(f"`{name}`" for name in names[:_NAMED]) or "none"
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    hint = next((f"; {hint}" for name, hint in _PACKED.items() if name in fields), "")
-    known = f"its fields are {seen}{more}, known are {TEXT_FIELD_NAMES}"
-    return f"no text in a field that is known; {known}{hint}"

@@ -1,6 +1,6 @@
 """What a judge sees of an item: its title and 200 characters that name what was asked, if any do.
 
-The judge without a key and the paid one see the same, for the same budget.
+The local judge and the model see the same.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from api.pipeline.gate.name_matches import best, sightings
 from api.pipeline.gate.name_spellings import PART, WHOLE, Name, name_of
 
 TITLE_LENGTH, PASSAGE_LENGTH = 300, 200
-"""Characters of title and body that a judge sees, marks of a cut included."""
+"""Characters of title and body that a judge sees, the marks of a cut included."""
 COMMENT_PLACE = "comment"
-"""`Item.place` of a comment: its title is that of what it answers."""
+"""`Item.place` of a comment, whose title is that of what it answers."""
 _CUT = "…"
 _BETWEEN, _PLACE, _AUTHOR = " | ", "place: ", "author: "
-# Characters of a place or an author.
-_LABEL = 80
-# Characters before a mention that the window shows.
+# longest place or author, in characters
+_MAX_LABEL = 80
+# characters that the window shows before a mention, for context
 _BEFORE = 60
-# Characters of a body that are searched.
-_FAR = 20_000
-# Texts that are not taken apart again: two judges see an item, and a page has one place.
-_REMEMBERED = 256
+# characters of a body that are searched: longer ones are rare, and cost time
+_SEARCHED = 20_000
+# texts are analysed once: two judges see an item, and the items of a page often share a place
+_CACHED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,41 +40,37 @@ class Excerpt:
     passage: str = ""
     place: str = ""
     author: str = ""
-    """Only when it is the brand's own name."""
+    """Empty unless it is the name of the brand."""
     comment: bool = False
-    """The title is another's: that of the post or video it stands under."""
+    """Whether the title is that of the commented post or video."""
 
     @property
     def line(self) -> str:
         """All of it in one line, for a prompt; `parse_excerpt` reads it back."""
-        tail = [f"{label}{text}" for label, text in ((_PLACE, self.place), (_AUTHOR, self.author))]
-        parts = (
-            self.title,
-            self.passage,
-            *(part for part in tail if part not in (_PLACE, _AUTHOR)),
-        )
-        return _BETWEEN.join(part for part in parts if part)
+        place = _PLACE + self.place if self.place else ""
+        author = _AUTHOR + self.author if self.author else ""
+        return _BETWEEN.join(filter(None, (self.title, self.passage, place, author)))
 
 
 def excerpt_of(question: Question, item: Item) -> Excerpt:
     """The parts of an item that a judge sees, up to `TITLE_LENGTH` and `PASSAGE_LENGTH` characters.
 
-    The passage is the beginning of the body when title or beginning name what was asked as well as
-    any later words do; else it is a window around the best mention, marked `…` where it is cut.
+    The passage is the beginning of the body, unless later words name what was asked better than
+    title and beginning do: then it is a window around them, marked `…` where it is cut.
     """
     name = name_of(question.text, question.about)
     title, body = cut(clean(item.title), TITLE_LENGTH), clean(item.body)
-    place = cut(one_line(clean(item.place)), _LABEL)
-    author = cut(one_line(clean(item.author)), _LABEL)
+    place = cut(one_line(clean(item.place)), _MAX_LABEL)
+    author = cut(one_line(clean(item.author)), _MAX_LABEL)
     comment = place.casefold() == COMMENT_PLACE
     passage = cut(body, PASSAGE_LENGTH)
     if len(passage) < len(body):
-        passage = _passage(name, "" if comment else title, body[:_FAR])
+        passage = _passage(name, "" if comment else title, body[:_SEARCHED])
     return Excerpt(title, passage, place, author if contains_name(name, author) else "", comment)
 
 
 def parse_excerpt(line: str, source: str) -> Item:
-    """The item behind a line of a prompt (`Excerpt.line`), as far as the line tells."""
+    """The item of an `Excerpt.line`, with the fields that the line holds."""
     title, *rest = regex.split(r" \| |\n", line)
     labels = {_PLACE: "", _AUTHOR: ""}
     while rest and (label := next((label for label in labels if rest[-1].startswith(label)), "")):
@@ -85,9 +81,9 @@ def parse_excerpt(line: str, source: str) -> Item:
     )  # fmt: skip
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED)
 def contains_name(name: Name, text: str) -> bool:
-    """Whether a short text, such as a place, names the thing or begins with its whole name."""
+    """Whether a short text, such as a place, holds the name or begins with all of it."""
     strong = best(sightings(name, split_words(text), text)).strength >= PART
     running = joined_pieces(text.removeprefix("r/"))
     return strong or any(
@@ -95,7 +91,7 @@ def contains_name(name: Name, text: str) -> bool:
     )
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED)
 def _passage(name: Name, title: str, body: str) -> str:
     mentions = sightings(name, split_words(body), body)
     begun = [sighting for sighting in mentions if sighting.start < PASSAGE_LENGTH - _BEFORE // 2]

@@ -1,6 +1,6 @@
-"""The gate: one verdict per item, failing open and saying so.
+"""The gate: one verdict per item; a judge that fails lets all items pass, and the result says so.
 
-What one run found out, or is finding out: asked for once, whoever needs it.
+`RunCache` and `RunGate` make sure that within one run nothing is asked twice.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class RunCache(Generic[K, V]):
-    """Values by key; what is not found, or forgotten, is free for the next caller."""
+    """Values by key; a value that was not found, or was removed, is asked for again."""
 
     _known: dict[K, V] = field(default_factory=dict)
     _finding: dict[K, Flight[Mapping[K, V]]] = field(default_factory=dict)
 
-    async def recall(
+    async def values_of(
         self,
         wanted: Mapping[K, T],
         find: Callable[[dict[K, T]], Coroutine[Any, Any, Mapping[K, V]]],
     ) -> dict[K, V]:
-        """What is known of `wanted`; `find` is asked for what nobody knows or is finding out.
+        """The values of `wanted`; `find` gets what is neither known nor being found.
 
-        `find` may find less: then that is missing here too, and for all who wait for it, as its
-        error is everybody's. It goes on as long as somebody waits, whoever asked first.
+        What `find` leaves out is missing for all who wait for it, and its error is raised for all
+        of them. It runs as long as any caller waits, not only the first.
         """
         known = {key: self._known[key] for key in wanted if key in self._known}
         under_way = {
@@ -47,14 +47,25 @@ class RunCache(Generic[K, V]):
             if key in wanted and key not in known and not flight.cancelled
         }
         flights = list(dict.fromkeys(under_way.values()))
-        mine = {
+        missing = {
             key: thing for key, thing in wanted.items() if key not in known and key not in under_way
         }
-        if mine:
+        if missing:
             flight: Flight[Mapping[K, V]] = Flight()
-            flight.begin(self._find(mine, find))
-            self._finding |= dict.fromkeys(mine, flight)
-            flight.when_over(partial(self._free, mine, flight))
+
+            async def find_missing() -> Mapping[K, V]:
+                values = await find(missing)
+                self._known |= {key: values[key] for key in missing if key in values}
+                return values
+
+            def remove_flight() -> None:
+                for key in missing:
+                    if self._finding.get(key) is flight:
+                        del self._finding[key]
+
+            flight.begin(find_missing())
+            self._finding |= dict.fromkeys(missing, flight)
+            flight.when_over(remove_flight)
             flights.append(flight)
         for flight in flights:
             flight.waiting += 1
@@ -69,48 +80,34 @@ class RunCache(Generic[K, V]):
                     await flight.over()
         return {key: known[key] for key in wanted if key in known}
 
-    def forget(self, key: K) -> None:
-        """Let the next caller look again; those already waiting keep what was found."""
+    def remove(self, key: K) -> None:
+        """Let the next caller ask again; those already waiting keep what was found."""
         self._known.pop(key, None)
-
-    async def _find(
-        self,
-        mine: dict[K, T],
-        find: Callable[[dict[K, T]], Coroutine[Any, Any, Mapping[K, V]]],
-    ) -> Mapping[K, V]:
-        values = await find(mine)
-        self._known |= {key: values[key] for key in mine if key in values}
-        return values
-
-    def _free(self, keys: Mapping[K, T], flight: Flight[Mapping[K, V]]) -> None:
-        for key in keys:
-            if self._finding.get(key) is flight:
-                del self._finding[key]
 
 
 Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
 """`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""
 SURE_NO, SURE_YES = 0.2, 0.8
-"""Probabilities beyond which a second judge's opposite opinion marks an item `disputed`."""
+"""Below and above these probabilities a second judge's opposite opinion marks an item disputed."""
 CORRECTED = "correction"
 """The judge of a verdict that a person gave."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A judge, what stands in when it fails, and who looks over its shoulder."""
+    """A judge, its replacement when it fails, and a second judge beside it."""
 
     primary: Judge
     fallback: Judge | None = None
-    """Answers when the judge fails (`LISTENPOST_FAIL_OPEN=local`); None: all items pass."""
+    """Judges when `primary` fails (`LISTENPOST_FAIL_OPEN=local`); None: all items pass."""
     checker: Judge | None = None
-    """A cheap second judge; it can only mark an item `disputed`, never change a verdict."""
+    """A cheap second judge, asked at the same time; it only marks items `disputed`."""
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
         """Judge a batch: one call per `PER_CALL`, concurrently.
 
-        No items: `skipped`, no call. Any failure of any call: all items pass, status `degraded`
-        with the reason. Raises only for programming errors and cancellation.
+        Without items the status is `skipped`. When any call fails all items pass, the status is
+        `degraded` and has the reason.
         """
         if not items:
             return Gated((), "skipped")
@@ -122,7 +119,7 @@ class Gate:
     async def _judge_the_rest(
         self, question: Question, items: Sequence[Item], source: str, corrected: Mapping[str, bool]
     ) -> Gated:
-        """A person's verdict where there is one; the judge is asked about the others alone."""
+        """A person's verdict where there is one; only the other items are sent to the judge."""
         others = [item for item in items if item.key not in corrected]
         gated = await self._ask(question, others, source) if others else Gated((), "ok")
         judged = iter(gated.verdicts)
@@ -135,13 +132,20 @@ class Gate:
         return replace(gated, verdicts=verdicts, model=gated.model or CORRECTED)
 
     async def _ask(self, question: Question, items: Sequence[Item], source: str) -> Gated:
-        """The judge's verdicts, or what stands in when it fails."""
         opinion = asyncio.ensure_future(self._second(question, items, source))
         try:
             judged = await _judge(self.primary, question, items, source)
             second = await opinion
         except ModelError as error:
-            return await self._open(question, items, source, error)
+            everything = Gated.opened(items, error.reason, usage_of_error(error))
+            if self.fallback is None:
+                return everything
+            try:
+                judged = await _judge(self.fallback, question, items, source)
+            except ModelError:
+                return everything
+            usage = everything.usage + judged.usage
+            return replace(everything, verdicts=judged.verdicts, model=judged.model, usage=usage)
         finally:
             opinion.cancel()
         verdicts = judged.verdicts
@@ -152,24 +156,9 @@ class Gate:
             )
         return Gated(verdicts, "ok", None, judged.model, judged.usage)
 
-    async def _open(
-        self, question: Question, items: Sequence[Item], source: str, error: ModelError
-    ) -> Gated:
-        """All items pass, unless somebody stands in for the judge that failed."""
-        everything = Gated.opened(items, error.reason, usage_of_error(error))
-        if self.fallback is None:
-            return everything
-        try:
-            judged = await _judge(self.fallback, question, items, source)
-        except ModelError:
-            return everything
-        usage = everything.usage + judged.usage
-        return replace(everything, verdicts=judged.verdicts, model=judged.model, usage=usage)
-
     async def _second(
         self, question: Question, items: Sequence[Item], source: str
     ) -> tuple[Verdict, ...]:
-        """What the second judge says, while the first one is asked; nothing without one."""
         if self.checker is None:
             return ()
         try:
@@ -179,7 +168,7 @@ class Gate:
 
 
 def question_key(question: Question) -> tuple[Hashable, ...]:
-    """What makes two questions one: the name in any spelling, its sense, aim and corrections."""
+    """Equal for equal questions: the name in any spelling, its sense, aim and corrections."""
     name = canonical(question.text) or question.text
     return name, question.about, question.not_about, question.aim, question.corrections
 
@@ -187,65 +176,62 @@ def question_key(question: Question) -> tuple[Hashable, ...]:
 _Key = tuple[Hashable, ...]
 
 
-class _Answer(NamedTuple):
-    """A verdict, and why it is none: what passed unjudged."""
-
+class _KnownVerdict(NamedTuple):
     verdict: Verdict
-    reason: str | None
+    unjudged: str | None
+    """Why the item passed without a judge's verdict; None for a sound one."""
 
 
 @dataclass(slots=True)
 class RunGate:
-    """The gate of one run: an item is judged once per question, whatever query or tool found it."""
+    """The gate of one run: an item is judged once per question, also when found several times."""
 
     gate: Gate
-    _known: RunCache[_Key, _Answer] = field(default_factory=RunCache)
+    _known: RunCache[_Key, _KnownVerdict] = field(default_factory=RunCache)
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
         """Verdicts in order; what was judged in this run, or is being judged, is not sent again.
 
-        Only sound verdicts are remembered: what passed unjudged may be judged later, though not by
-        those who waited for it. A crosspost shares the verdict of its original.
+        Only sound verdicts are kept: what passed unjudged is sent again by a later call. A
+        crosspost shares the verdict of its original.
         """
-        identified = question_key(question)
-        wanted: dict[_Key, Item] = {}
-        for item in items:
-            wanted.setdefault((*identified, item.original), item)
         if not items:
             return Gated((), "skipped")
+        asked_key = question_key(question)
+        wanted: dict[_Key, Item] = {}
+        for item in items:
+            wanted.setdefault((*asked_key, item.original), item)
         calls: list[Gated] = []
 
-        async def find(mine: dict[_Key, Item]) -> dict[_Key, _Answer]:
-            gated = await self.gate.judge(question, tuple(mine.values()), source)
+        async def find(missing: dict[_Key, Item]) -> dict[_Key, _KnownVerdict]:
+            gated = await self.gate.judge(question, tuple(missing.values()), source)
             calls.append(gated)
             reason = None if gated.status == "ok" else gated.reason or gated.status
             return {
-                key: _Answer(verdict, reason)
-                for key, verdict in zip(mine, gated.verdicts, strict=True)
+                key: _KnownVerdict(verdict, reason)
+                for key, verdict in zip(missing, gated.verdicts, strict=True)
             }
 
-        known = await self._known.recall(wanted, find)
-        reasons = []
-        for key, answer in known.items():
-            if answer.reason is not None:
-                reasons.append(answer.reason)
-                self._known.forget(key)
-        verdicts = tuple(known[*identified, item.original].verdict for item in items)
+        known = await self._known.values_of(wanted, find)
+        unjudged = {key: entry.unjudged for key, entry in known.items() if entry.unjudged}
+        for key in unjudged:
+            self._known.remove(key)
+        verdicts = tuple(known[*asked_key, item.original].verdict for item in items)
         model = calls[-1].model if calls else verdicts[0].judge or None
         usage = sum((call.usage for call in calls), Usage())
-        if reasons:
-            stood_in = all(verdict.judge for verdict in verdicts)
-            return Gated(verdicts, "degraded", reasons[0], model if stood_in else None, usage)
+        if unjudged:
+            reason, replaced = next(iter(unjudged.values())), all(v.judge for v in verdicts)
+            return Gated(verdicts, "degraded", reason, model if replaced else None, usage)
         return Gated(verdicts, "ok", None, model, usage)
 
 
 async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:
-    """All items; a call that fails stops the others and fails the whole."""
+    """Judge all items in batches; a call that fails stops the others and fails the whole."""
 
     async def answer(chunk: Sequence[Item]) -> Judgement:
         try:
             return await judge.judge(question, chunk, source)
-        except OSError as error:  # a judge of the caller's may let its client's errors through
+        except OSError as error:  # a caller's own judge may let its client's errors through
             reason = "timeout" if isinstance(error, TimeoutError) else "unreachable"
             raise ModelError(reason, type(error).__name__) from None
 

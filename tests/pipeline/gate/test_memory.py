@@ -20,11 +20,11 @@ async def test_finds_once_and_remembers() -> None:
         looked.append(list(mine))
         return {key: 2 * value for key, value in mine.items()}
 
-    assert await memory.recall({"a": 1}, find) == {"a": 2}
-    assert await memory.recall({"a": 1, "b": 2}, find) == {"a": 2, "b": 4}
-    memory.forget("a")
-    memory.forget("nobody")
-    assert await memory.recall({"a": 5}, find) == {"a": 10}
+    assert await memory.values_of({"a": 1}, find) == {"a": 2}
+    assert await memory.values_of({"a": 1, "b": 2}, find) == {"a": 2, "b": 4}
+    memory.remove("a")
+    memory.remove("nobody")
+    assert await memory.values_of({"a": 5}, find) == {"a": 10}
     assert looked == [["a"], ["b"], ["a"]]
 
 
@@ -39,8 +39,8 @@ async def test_what_was_not_found_is_missing_and_free() -> None:
         looked.append(list(mine))
         return {"a": 1} if "a" in mine else {}
 
-    assert await memory.recall({"a": 0, "b": 0}, find) == {"a": 1}
-    assert await memory.recall({"b": 0}, find) == {}
+    assert await memory.values_of({"a": 0, "b": 0}, find) == {"a": 1}
+    assert await memory.values_of({"b": 0}, find) == {}
     assert looked == [["a", "b"], ["b"]]
 
 
@@ -57,9 +57,9 @@ async def test_an_error_frees_the_claim() -> None:
         return mine
 
     with pytest.raises(LookupError):
-        await memory.recall({"a": 1}, fail)
+        await memory.values_of({"a": 1}, fail)
     async with asyncio.timeout(5):
-        assert await memory.recall({"a": 1}, find) == {"a": 1}
+        assert await memory.values_of({"a": 1}, find) == {"a": 1}
 
 
 async def test_what_is_given_up_is_found_anew_though_it_has_not_ended() -> None:
@@ -83,15 +83,15 @@ async def test_what_is_given_up_is_found_anew_though_it_has_not_ended() -> None:
         await go.wait()
         return mine
 
-    gone = asyncio.create_task(memory.recall({"a": 1}, slow))
+    gone = asyncio.create_task(memory.values_of({"a": 1}, slow))
     await entered.wait()
     gone.cancel()
-    late = [asyncio.create_task(memory.recall({"a": 2}, find)) for _ in range(2)]
+    late = [asyncio.create_task(memory.values_of({"a": 2}, find)) for _ in range(2)]
     while not looked:
         await asyncio.wait(late, timeout=0)
     cleaned.set()
     await asyncio.wait([gone])
-    later = asyncio.create_task(memory.recall({"a": 3}, find))
+    later = asyncio.create_task(memory.values_of({"a": 3}, find))
     await asyncio.wait([later], timeout=0)
     go.set()
 
