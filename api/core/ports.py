@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from api.core.domain import (
     Batch,
@@ -120,6 +120,8 @@ class Judgement:
     usage: Usage = Usage()
 
 
+# an argument of the public tools is checked against it
+@runtime_checkable
 class Judge(Protocol):
     """Decides which items are about the question."""
 
