@@ -1,4 +1,4 @@
-"""What a person asks: where and how far to look, the query gate, the guard of queries."""
+"""The question: its product, its scope, and which queries may be sent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from api.settings import Depth
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One question with everything that bounds its answer, but the time window."""
+    """One question with the limits of its answer, except the time window."""
 
     question: Question
     depth_name: DepthName
     depth: Depth
     sources: tuple[str, ...]
     limit: int
-    """Items per source at first."""
+    """Items that are asked of each source at first."""

@@ -1,10 +1,8 @@
-"""The one guard before a query that a model wants to send: on the subject, carrying nothing out.
+"""The guard of queries that a model wants to send, and the products that a question compares.
 
-What strangers wrote may tell a model to search for its instructions, a key or an address, and a
-query leaves this machine. So a query must mention what the person asked about, and what it adds to
-the person's own words must be few words of a shop or a forum, none of them an address or a code.
-
-The products that a question sets against each other, and whether it points at an earlier one.
+Text of strangers may tell a model to search for its instructions, a key or an address, and a query
+leaves this machine. So a query must mention what the person asked about, and may add only a few
+words to the person's own, none of them an address or a code.
 """
 
 from __future__ import annotations
@@ -19,50 +17,47 @@ from api.core.words import content_words, stop_words
 from api.pipeline.question.query_screen import screen_query
 
 MAX_QUERY_LENGTH = 100
-"""Characters of a query; what is longer is cut."""
+"""Characters to which a query is cut."""
 MAX_ADDED_WORDS = 5
-"""Words a query may add, those without meaning (`how`, `the`) not counted."""
+"""Words that a query may add, beside those without meaning (`how`, `the`)."""
 MAX_CODE_LENGTH, MAX_WORD_LENGTH = 11, 24
-"""Signs of an added word with digits in it (`rtx4090`, `b0chx1w1xy`), or without."""
+"""Characters of an added word with digits (`rtx4090`, `b0chx1w1xy`), and of one without."""
 MAX_NUMBERS, MAX_DIGITS = 3, 6
-"""Added words with digits in them, and digits of those that are nothing else."""
+"""Added words with digits, and all digits of added numbers."""
 
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
-# Letters that count as a word where no blanks do.
+# letters that count as one word in scripts without blanks between words
 _PER_WORD = 3
-# `小米`, `手环15` as `手环` and `15`, `r&d`, `c++`, `1000xm5`
+# a word, or a run of a script without blanks: `r&d`, `c++`, `1000xm5`, `小米`, `手环` of `手环15`
 _WORD = regex.compile(
     rf"(?P<unspaced>{_UNSPACED}[{_UNSPACED[1:-1]}\p{{M}}ー]*+)"
     rf"|[[\p{{L}}\p{{M}}\p{{N}}]--{_UNSPACED}]++(?:&[[\p{{L}}\p{{M}}\p{{N}}]--{_UNSPACED}]++)*+[+#]*+",
     regex.V1,
 )
-# `https://a`, `www.a`, `a.example/b`, `name@host`, `name at host dot com`
+# an address: `https://a`, `www.a`, `a.example/b`, `name@host`, `name at host dot com`
 _ADDRESS = regex.compile(
     r"(?i)(?<![a-z0-9])[a-z][a-z0-9+.-]{1,30}+:/\S*+|(?<![\w.])www\.\S*+"
     r"|(?<![\w.-])(?:[\w-]++\.)++[a-z]{2,}+/\S*+|(?<![\w.+-])[\w.+-]++@[\w.-]++"
     r"|(?<!\w)(?:at|\(at\)|\[at\])\s++[\w-]++\s++(?:dot|\(dot\)|\[dot\])\s"
 )
-# Words that ask about anything and name nothing.
+# words that ask about anything and name nothing
 _ASKING = frozenset(
     "app apps best better buy buyers compare complain complaints dislike good hate like love"
     " opinion opinions owners people problem problems product products question questions review"
     " reviews said say says search think thoughts tell users versus vs want worth".split()
 )
-
 _DIGIT = regex.compile(r"\d")
-
 Rule = Callable[[str, str], bool]
-"""Whether a query may leave, given what the person wrote."""
+"""`rule(written, query)`: whether the query may be sent, by what the person wrote."""
 
 
 def guarded_query(written: str, query: str, names: Sequence[str] = ()) -> str | None:
-    """The query as it may leave, or None when it may not.
+    """The query as it may be sent, or None when it must not be.
 
     Args:
         written: everything the person wrote about the subject.
         query: what a model wants to look up.
-        names: parts of what the person wrote that are enough by themselves; so `X` may be looked
-            up after `compare it with X`, though it is short beside what was asked before.
+        names: parts of it that may be looked up by themselves: `X` of `compare it with X`.
     """
     screened = screen_query(cut(one_line(clean(query)), MAX_QUERY_LENGTH))
     allowed = screened.ok and any(is_allowed(text, screened.query) for text in (written, *names))
@@ -70,10 +65,7 @@ def guarded_query(written: str, query: str, names: Sequence[str] = ()) -> str | 
 
 
 def naming_words(text: str) -> list[str]:
-    """The words that name something or say what is asked about it, in one form, in order.
-
-    None that carry no meaning (`the`) or only ask (`people`, `review`).
-    """
+    """The folded words that name something, in order: no stop words and none that only ask."""
     words = [word for word in _words(text) if content_words(word) and word not in _ASKING]
     return words + _runs(text)
 
@@ -86,25 +78,29 @@ def joined_spellings(text: str) -> set[str]:
 def names_subject(written: str, query: str) -> bool:
     """Whether a query names something the person wrote about, in whole words of any spelling.
 
-    `Plaud.ai` is named by `plaud note`, `iPhone 15` by `iphone15`; `Arc` is not by `search`, nor
-    `HP` by `php`. Where words are not set apart, two letters in a row are enough (`小米手环怎么样`
-    is named by `小米`).
+    `plaud note` names `Plaud.ai`, `iphone15` names `iPhone 15`; `search` does not name `Arc`. In
+    scripts without blanks two letters in a row are enough: `小米` names `小米手环怎么样`.
     """
+    words = _words(written)
+    naming = {word for word in words if content_words(word) and word not in _ASKING}
+    # single letters and numbers are in many queries: they only count where nothing else names it
+    long = {word for word in naming if len(word) > 1 and not word.isdigit()}
+    names = _joined(words, long or naming) or {"".join(map(singular, words))} - {""}
     pairs = letter_pairs(written)
-    return not _names(written).isdisjoint(_joined(_words(query))) or any(
+    return not names.isdisjoint(_joined(_words(query))) or any(
         pair in run for run in _runs(query) for pair in pairs
     )
 
 
 def few_added_words(written: str, query: str) -> bool:
-    """Whether the query adds only a few words to the person's: no sentence of somebody else's."""
+    """Whether the query adds only a few words to the person's, so no sentence of a stranger."""
     pairs = letter_pairs(written)
-    count = sum(1 for word in _foreign(written, query) if content_words(word))
+    count = sum(1 for word in _added_words(written, query) if content_words(word))
     for run in _runs(query):
         known = {
             at + letter
             for at in range(len(run))
-            for size in (1, 2)
+            for size in (1, 2)  # a run of one letter is its own pair
             if run[at : at + size] in pairs
             for letter in range(size)
         }
@@ -114,7 +110,7 @@ def few_added_words(written: str, query: str) -> bool:
 
 
 def no_address(written: str, query: str) -> bool:
-    """Whether the query adds no address of a page, a host or a mailbox."""
+    """Whether the query adds no address of a page, host or mailbox."""
     known = fold(written)
     return all(match[0] in known for match in _ADDRESS.finditer(fold(query)))
 
@@ -133,8 +129,8 @@ def no_code(written: str, query: str) -> bool:
 
 
 def few_numbers(written: str, query: str) -> bool:
-    """Whether added numbers are too few and short for a card, an account or a telephone."""
-    added = [word for word in _foreign(written, query) if _DIGIT.search(word)]
+    """Whether added numbers are too few and short for a card, an account or a telephone number."""
+    added = [word for word in _added_words(written, query) if _DIGIT.search(word)]
     return (
         len(added) <= MAX_NUMBERS
         and sum(len(word) for word in added if word.isdigit()) <= MAX_DIGITS
@@ -145,59 +141,48 @@ RULES: tuple[Rule, ...] = (names_subject, few_added_words, no_address, no_code, 
 
 
 def is_allowed(written: str, query: str, rules: Sequence[Rule] = RULES) -> bool:
-    """Whether every rule lets the query leave."""
+    """Whether every rule lets the query be sent."""
     return all(rule(written, query) for rule in rules)
 
 
 def singular(word: str) -> str:
-    """A plural as its singular: `mugs` as `mug`."""
+    """The word without a plural `s`: `mugs` is `mug`."""
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
 def letter_pairs(written: str) -> set[str]:
-    """Two letters in a row of each run without blanks; lone letters where there is nothing else."""
+    """All two letters in a row of runs without blanks; the runs where all are single letters."""
     runs = _runs(written)
     return {run[at : at + 2] for run in runs for at in range(len(run) - 1)} or set(runs)
 
 
 def _words(text: str) -> list[str]:
-    """Words in one form, those of scripts without blanks left out."""
+    """The folded words of scripts with blanks."""
     return [match[0] for match in _WORD.finditer(fold(text)) if not match["unspaced"]]
 
 
 def _runs(text: str) -> list[str]:
-    """What stands in scripts without blanks, without words that carry no meaning."""
+    """The runs of scripts without blanks, without words that carry no meaning."""
     runs = [match[0] for match in _WORD.finditer(fold(text)) if match["unspaced"]]
     return [part for run in runs for part in _meaningless().sub(" ", run).split()] or runs
 
 
-def _joined(words: Sequence[str], telling: Set[str] | None = None) -> set[str]:
-    """Each word, and up to three in a row written together; only what holds a telling word."""
+def _joined(words: Sequence[str], naming: Set[str] | None = None) -> set[str]:
+    """Each word, and up to three in a row written together; only those with a naming word."""
     rows = (words[at : at + size] for at in range(len(words)) for size in (1, 2, 3))
-    return {
-        "".join(map(singular, row))
-        for row in rows
-        if telling is None or not telling.isdisjoint(row)
-    }
+    rows = (row for row in rows if naming is None or not naming.isdisjoint(row))
+    return {"".join(map(singular, row)) for row in rows}
 
 
-def _names(written: str) -> set[str]:
-    """What a query can name: the person's telling words; short ones where there is nothing else."""
-    words = _words(written)
-    telling = {word for word in words if content_words(word) and word not in _ASKING}
-    long = {word for word in telling if len(word) > 1 and not word.isdigit()}
-    return _joined(words, long or telling) or {"".join(map(singular, words))} - {""}
-
-
-def _foreign(written: str, query: str) -> list[str]:
-    """The query's words that the person did not write, again for each time."""
+def _added_words(written: str, query: str) -> list[str]:
+    """The query's words that the person did not write, with repetitions."""
     known = _joined(_words(written))
     return [word for word in _words(query) if singular(word) not in known]
 
 
 @cache
 def _meaningless() -> regex.Pattern[str]:
-    """Words of Chinese, Japanese, Korean and Thai that carry no meaning, the longest first."""
+    """Stop words of Chinese, Japanese, Korean and Thai, the longest first: the first match wins."""
     words = {word for code in ("zh", "ja", "ko", "th") for word in stop_words(code)}
     unspaced = {fold(word) for word in words if regex.fullmatch(f"{_UNSPACED}{{2,}}", word)}
     return regex.compile("|".join(sorted(unspaced, key=lambda word: (-len(word), word))))
@@ -215,33 +200,29 @@ _BETWEEN_LISTED = regex.compile(
 _BETWEEN = regex.compile(
     r"(?i)(?<!\s)\s++(?:vs\.?|versus|(?:better|worse)\s+than|compared\s+(?:to|with))\s+"
 )
-# `it`, `its price`, `those`: what was asked about before
+# what was asked about before: `it`, `its price`, `those`
 _POINTING = regex.compile(
     r"(?i)(?<!\w)(?:it|its|it['’]s|they|their|them|this|that|these|those)(?!\w)"
 )
-# `X`, `Best Buy`: names that are made of words of asking, or of a letter alone
+# names of one letter, or made of words of asking: `X`, `Best Buy`
 _BARE_NAME = regex.compile(r"\p{Lu}|^\S$")
 
 
 def compared_names(question: str) -> tuple[str, ...]:
-    """The names as they are written, without the words of asking; none when nothing is compared.
+    """The compared names as written, without words of asking; none when nothing is compared.
 
-    What the question only points at is left out: `compare it with Otter` gives `Otter`.
+    `compare it with Otter` gives `Otter` alone.
     """
     listing = _LISTING.search(question)
     sides = _BETWEEN_LISTED.split(listing["names"]) if listing else _BETWEEN.split(question)
-    names = [_name(side.strip(_EDGE)) for side in sides]
+    names = []
+    for side in (side.strip(_EDGE) for side in sides):
+        words = (word.strip(_EDGE) for word in side.split())
+        bare = side if _BARE_NAME.search(side) and not refers_back(side) else ""
+        names.append(" ".join(word for word in words if naming_words(word)) or bare)
     return tuple(dict.fromkeys(filter(None, names))) if len(names) > 1 and names[-1] else ()
 
 
 def refers_back(question: str) -> bool:
-    """Whether a question points at what was spoken of before: `it`, `their`, `those`."""
+    """Whether a question refers to an earlier one: `it`, `their`, `those`."""
     return _POINTING.search(question) is not None
-
-
-def _name(side: str) -> str:
-    """The telling words of one side of a comparison; nothing when it only points back."""
-    words = [word.strip(_EDGE) for word in side.split()]
-    name = " ".join(word for word in words if naming_words(word))
-    bare = side if _BARE_NAME.search(side) and not refers_back(side) else ""
-    return name or bare

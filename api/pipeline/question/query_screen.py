@@ -1,7 +1,4 @@
-"""The query gate: small talk told from names, search operators disarmed, one form for a name.
-
-What a door hands in, refused in words before anybody is asked.
-"""
+"""The screening of queries: small talk is refused with guidance, search operators are removed."""
 
 from __future__ import annotations
 
@@ -11,16 +8,12 @@ from dataclasses import dataclass
 import regex
 
 from api.core.text import clean_query, fold, one_line
-from api.core.words import (
-    LANGUAGES,
-    stop_words,
-    words,
-)
+from api.core.words import LANGUAGES, stop_words, words
 
 MAX_QUESTION_LENGTH = 500
-"""Characters a question may have."""
+"""Longest question, in characters."""
 STOP_WORDS_ALONE = 3
-"""A text of stop words alone is small talk from this many; fewer may be a name (X, The Who)."""
+"""So many stop words alone are small talk; fewer may be a name (X, The Who)."""
 
 EXAMPLE = "for example `standing desk wobble` or `plaud.ai`"
 _HELP = {
@@ -37,47 +30,41 @@ _HELP = {
 
 @dataclass(frozen=True, slots=True)
 class ScreenedQuery:
-    """What the query gate says; `guidance` is empty when the query may be asked."""
+    """The result of screening; `guidance` is empty when the query may be asked."""
 
     ok: bool
     query: str
-    """The question on one line, without control characters."""
+    """The query on one line, without control characters."""
     guidance: str = ""
 
 
 def screen_query(
     text: str, *, longest: int = MAX_QUESTION_LENGTH, stop_words_alone: int = STOP_WORDS_ALONE
 ) -> ScreenedQuery:
-    """Let names pass, however short, and answer what cannot be searched with guidance.
+    """Refuse with guidance what cannot be searched for; names pass, however short.
 
     Refused: nothing, no letter or digit, one character over and over, operators only, small talk in
     any of 58 languages, and more than `longest` characters.
     """
-    query = clean_query(text)
-    fault = _fault(query, longest, stop_words_alone)
-    if fault is None:
-        return ScreenedQuery(True, query)
-    return ScreenedQuery(False, query, _HELP[fault].format(longest=longest))
-
-
-def _fault(query: str, longest: int, stop_words_alone: int) -> str | None:
+    query, fault = clean_query(text), ""
+    plain = without_operators(query, "amazon") if len(query) <= longest else ""
+    only_operators = plain != query and {"and", "or", "not"}.issuperset(plain.split())
     if not query:
-        return "empty"
-    if len(query) > longest:
-        return "long"
-    if not _WORDY.search(query) or _ONE_CHARACTER.fullmatch(query):
-        return "noise"
-    plain = without_operators(query, "amazon")
-    if not _WORDY.search(plain) or (
-        plain != query and {"and", "or", "not"}.issuperset(plain.split())
-    ):
-        return "operators"
-    return "small_talk" if is_small_talk(plain, alone=stop_words_alone) else None
+        fault = "empty"
+    elif len(query) > longest:
+        fault = "long"
+    elif not _LETTER.search(query) or _ONE_CHARACTER.fullmatch(query):
+        fault = "noise"
+    elif only_operators or not _LETTER.search(plain):
+        fault = "operators"
+    elif is_small_talk(plain, alone=stop_words_alone):
+        fault = "small_talk"
+    return ScreenedQuery(not fault, query, _HELP[fault].format(longest=longest) if fault else "")
 
 
 # something to search for: a letter or digit of any script
-_WORDY = regex.compile(r"[\p{L}\p{N}]")
-# one sign at least five times, with or without blanks: `aaaaa`, `. . . . .`
+_LETTER = regex.compile(r"[\p{L}\p{N}]")
+# one character at least five times, with or without blanks: `aaaaa`, `. . . . .`
 _ONE_CHARACTER = regex.compile(r"(\X)(?:\s*\1){4,}")
 
 OPERATOR_FIELDS = (
@@ -85,7 +72,7 @@ OPERATOR_FIELDS = (
     "intitle allintitle inurl allinurl intext allintext filetype related cache before after "
     "channel description hashtag duration"
 ).split()
-"""Field prefixes that Reddit, YouTube or a web search obeys."""
+"""Fields of operators (`site:`) that Reddit, YouTube or a web search obeys."""
 SOURCE_OPERATOR_FIELDS: Mapping[str, tuple[str, ...]] = {
     "stackexchange": tuple(
         "user score answers views is isaccepted hasaccepted inquestion closed duplicate wiki "
@@ -101,7 +88,7 @@ SOURCE_OPERATOR_FIELDS: Mapping[str, tuple[str, ...]] = {
         "posts_count min_posts max_posts min_post_count post_count min_views max_views".split()
     ),
 }
-"""What single places obey besides; elsewhere these may be words of a name."""
+"""Further fields by source; for the others these may be words of a name."""
 
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»「」『』", '"') | dict.fromkeys("‘’‛", "'"))
 
@@ -145,7 +132,7 @@ _SHARED = (
 )
 # `mug AND lid`, but not `R&D`, `AND-gate` or the `NOT` of `NOT.com`
 _BOOLEAN = regex.compile(r"(?<![\w&.'-])(?:AND|OR|NOT)(?![\w&'-]|\.\w)")
-# signs between blanks: `mug / lid`; quotes stay
+# punctuation between blanks: `mug / lid`; quotes stay
 _LONE = (r"(?<!\S)[!#-/:-@\[-`{-~]+(?!\S)", " ")
 _EXTRA = {
     "reddit": tuple(
@@ -183,7 +170,7 @@ _EXTRA = {
         # short for `order:latest`, `in:title` and more
         (regex.compile(r"(?<!\S)[ltr](?!\S)"), " "),
     ),
-    # a quote is a sign like others there, and `@potter@lemmy.world` an address
+    # a quote is an ordinary character there, and `@potter@lemmy.world` an address
     "lemmy": ((regex.compile(r"\"|(?<!\S)@+(?=\S)"), " "),),
 }
 # `"standing desk"`
@@ -191,16 +178,10 @@ _PHRASE = regex.compile(r'"([^"]*)"')
 
 
 def without_operators(query: str, source: str) -> str:
-    r"""The query as plain words for one source; empty when it holds operators only.
+    """The query as plain words for one source; empty when it holds operators only.
 
-    Everywhere: `field:value` of a known field and `any:>value` go (`title: Dune` loses its colon);
-    `-word` goes (`-20` keeps its number); a leading `+` or `!`, `|`, `&&` and URL schemes go; AND,
-    OR, NOT become lower case; quotes become straight and pair up. Names such as `C++`, `R&D`,
-    `Spider-Man`, `plaud.ai` and "quoted phrases" stay.
-    Reddit (lucene) also loses parentheses, brackets, wildcards, `~`, `^`, `!`, `\`, `:` and `/` at
-    a word's edge. Amazon keeps words only: no quotes either. Stack Exchange, GitHub and Discourse
-    lose their own fields (`repo:x`, `order:latest`), brackets and `@`; Lemmy loses quotes, which
-    are plain signs there. Doing it twice changes nothing.
+    Names such as `C++`, `R&D`, `Spider-Man`, `plaud.ai` and "quoted phrases" stay; AND, OR, NOT
+    become lower case, quotes straight and paired. Doing it twice changes nothing.
     """
     text, before = clean_query(query).translate(_QUOTES), None
     while text != before:
@@ -213,7 +194,8 @@ def without_operators(query: str, source: str) -> str:
             text = f"{head} {tail}"
         text = one_line(
             _PHRASE.sub(
-                lambda phrase: f'"{one_line(phrase[1])}"' if _WORDY.search(phrase[1]) else " ", text
+                lambda phrase: f'"{one_line(phrase[1])}"' if _LETTER.search(phrase[1]) else " ",
+                text,
             )
         )
     return text
@@ -248,13 +230,13 @@ _UNSPACED = """
 
 
 def _phrases(text: str) -> list[str]:
-    """Each as it is and folded, the longest first, so that `hello there` goes before `hello`."""
+    """Each as it is and folded, the longest first: `hello there` must win over `hello`."""
     written = text.strip().replace("\n", "|").split("|")
     forms = {form for phrase in written for form in (phrase, fold(phrase))}
     return [regex.escape(form) for form in sorted(forms, key=lambda form: (-len(form), form))]
 
 
-# a phrase as whole words, not the `hi` of `hi-fi` or `hi.com`; those without blanks anywhere
+# a phrase as whole words, not the `hi` of `hi-fi` or `hi.com`; in scripts without blanks anywhere
 _GREETING = regex.compile(
     rf"(?<![\w.'-])(?:{'|'.join(_phrases(_SPOKEN))})(?![\w'-]|\.\w)|{'|'.join(_phrases(_UNSPACED))}"
 )
@@ -263,11 +245,11 @@ _LETTER_RUN = regex.compile(r"(\p{L})\1{2,}")
 
 
 def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
-    """Whether the text greets, thanks or tests and names nothing that could be searched.
+    """Whether the text greets, thanks or tests and names nothing to search for.
 
-    Greetings go first; what is left must be stop words of one language. Without any greeting,
-    `alone` stop words or more are small talk, unless one is capitalised like a name: inside the
-    sentence, or as a first word all in capitals (`X`), but not where everything is shouted.
+    Beside greetings it holds only stop words of one language; without a greeting at least `alone`
+    of them. A capital like that of a name is none of it: inside a sentence, or in a first word that
+    is all capitals (`X`), unless the whole text is in capitals.
     """
     plain = text.replace("\u2019", "'")
     rest, greetings = _GREETING.subn(" ", " ".join(words(_LETTER_RUN.sub(r"\1", plain))))
