@@ -26,6 +26,7 @@ from api.core.work import Flights, GoOn, StepKeeper
 from api.errors import StoreUnavailable
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
+from api.features.analyses.corrections import corrections_of
 from api.features.analyses.fair_queue import FairQueue
 from api.features.analyses.limits import Limits, fetch_within
 from api.features.analyses.runner import KIND, Runner
@@ -157,7 +158,7 @@ class AppContext:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 
         async def fetching(tell: Listener) -> SourceAnswer:
-            ask_it = replace(ask, sources=(source,))
+            ask_it = await self._taught(tenant, replace(ask, sources=(source,)))
             product = await self._product_for(ask_it, tenant)
             usd = await self._most(ask_it)
             dossier = self._dossiers.setdefault(
@@ -301,7 +302,16 @@ class AppContext:
         self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepKeeper
     ) -> Report:
         product = await self._product_for(ask, tenant)
+        ask = await self._taught(tenant, ask)
         return await product_service.analyze(product, ask, listener, report_id, keep)
+
+    async def _taught(self, tenant: Tenant, ask: Ask) -> Ask:
+        """The question with what the tenant corrected of it; without, if that cannot be read."""
+        question = Question(ask.query, ask.about)
+        with suppress(StoreUnavailable):
+            corrections = await corrections_of(self.store, tenant.id, question)
+            return replace(ask, corrections=corrections)
+        return ask
 
     async def _product_for(self, ask: Ask, tenant: Tenant = LOCAL) -> Product:
         """The product that answers this question: over its own items, in the sandbox, or as usual.

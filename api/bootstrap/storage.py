@@ -13,10 +13,11 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from api.bootstrap import mode_of
-from api.core.domain import Item, Question
+from api.core.domain import Correction, Item, Question
 from api.core.ports import Grader
-from api.errors import ModelError
+from api.errors import ConfigurationError, ModelError, StoreUnavailable
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
+from api.features.analyses.corrections import corrections_of
 from api.features.analyses.feedback import Rated, Send
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import Archive
@@ -38,6 +39,20 @@ async def open_store_of(settings: Settings) -> Store:
         StoreUnavailable: the database cannot be used.
     """
     return await open_store(settings.general.database_url, embed)
+
+
+async def stored_corrections(settings: Settings, question: Question) -> tuple[Correction, ...]:
+    """What this machine's user corrected of a question; none where the store cannot be used."""
+    try:
+        store = await open_store_of(settings)
+    except (ConfigurationError, StoreUnavailable):  # said once, when the answer cannot be kept
+        return ()
+    try:
+        return await corrections_of(store, LOCAL.id, question)
+    except StoreUnavailable:
+        return ()
+    finally:
+        await store.aclose()
 
 
 def environment_keys(settings: Settings, store: Store) -> Keys:

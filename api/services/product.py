@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 from api.choices import DepthName, Window
 from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels
-from api.core.domain import Gathered, Question, Usage
+from api.core.domain import Correction, Gathered, Question, Usage
 from api.core.ports import Facts, Grader, Observer, Source, SupportChecker, UpstreamCheck
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
@@ -66,11 +66,14 @@ class Ask:
     """The person's own items as they came: they are the only source."""
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
+    corrections: tuple[Correction, ...] = ()
+    """What the tenant said of items of this question before; no part of what was asked."""
 
     @property
     def digest(self) -> str:
         """The same for the same question, in every process."""
-        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        asked = asdict(replace(self, corrections=()))
+        return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:
         """Refuse what no door could answer; which names there are the product knows.
@@ -186,7 +189,8 @@ class Product:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]
         names = tuple(dict.fromkeys(ask.sources)) or self.usual
-        question = Question(screen_query(ask.query).query, clean(ask.about))
+        query = screen_query(ask.query).query
+        question = Question(query, clean(ask.about), corrections=ask.corrections)
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
 from types import TracebackType
@@ -26,7 +26,7 @@ from rich.text import Text
 
 from api import bootstrap
 from api.core.display_names import reason_in_words, title_in
-from api.core.domain import Decision, Outcome
+from api.core.domain import Decision, Outcome, Question
 from api.core.progress import (
     Event,
     ItemGraded,
@@ -233,8 +233,9 @@ def analyze_command(
         try:
             async with built(settings, own, ask.sources) as product:
                 product.scope(ask)
+                taught = await _taught(settings, ask)
                 with LiveProgress(verbose=verbose, sample=product.sample) as live:
-                    report = await product_service.analyze(product, ask, live.listen)
+                    report = await product_service.analyze(product, taught, live.listen)
                 if verbose:
                     live.say_requests(product.requests())
                 keeping.append(asyncio.create_task(keep(settings, report)))
@@ -266,8 +267,9 @@ def fetch_command(
     async def work() -> int:
         async with built(settings, places=(source,)) as product:
             product.scope(ask)
+            taught = await _taught(settings, ask)
             with LiveProgress(verbose=verbose, sample=product.sample) as live:
-                heard = await product_service.fetch(product, source, ask, listener=live.listen)
+                heard = await product_service.fetch(product, source, taught, listener=live.listen)
             if verbose:
                 live.say_requests(product.requests())
             deliver(heard.fetched, handover)
@@ -277,6 +279,14 @@ def fetch_command(
         return INSUFFICIENT if outcome.answered else NOT_ASKED
 
     return run(work)
+
+
+async def _taught(settings: Settings, ask: Ask) -> Ask:
+    """The question with what this machine's user corrected of it."""
+    from api.bootstrap.storage import stored_corrections  # loads the database's libraries
+
+    question = Question(ask.query, ask.about)
+    return replace(ask, corrections=await stored_corrections(settings, question))
 
 
 def filter_command(query: str, source: str, about: str, form: Format) -> int:

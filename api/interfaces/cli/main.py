@@ -22,6 +22,7 @@ import api
 from api.core.context import Caller, as_caller
 from api.errors import ConfigurationError, ListenpostError, UsageError
 from api.interfaces.cli import (
+    correction_commands,
     import_command,
     langfuse_commands,
     stats_commands,
@@ -164,6 +165,12 @@ app.add_typer(stored_commands.reports, name="reports")
 app.add_typer(langfuse_commands.langfuse, name="langfuse")
 app.add_typer(import_command.imports, name="import")
 app.add_typer(watch_commands.watches, name="watch")
+for command in (
+    correction_commands.correct,
+    correction_commands.review,
+    correction_commands.corrections,
+):
+    app.command()(command)
 watch_commands.watches.command(name="notify-test")(watch_run_commands.notify_test)
 watch_commands.watches.command(name="notify-again")(watch_run_commands.notify_again)
 watch_commands.watches.command()(watch_run_commands.feed)

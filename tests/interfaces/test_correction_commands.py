@@ -1,0 +1,97 @@
+"""`correct`, `review` and `corrections` in the sandbox: what a person says decides from then on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interfaces.command import Here
+
+QUERY = ("analyze", "Ember mug", "--depth", "quick", "--source", "reddit", "--format", "json")
+
+
+@pytest.fixture
+def in_sandbox(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    """The command over sample data and a database of this test."""
+    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
+    monkeypatch.setenv("LISTENPOST_DATABASE_URL", f"sqlite:///{tmp_path / 'listenpost.db'}")
+    return here
+
+
+def kept_and_dropped(report: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """Keys of the items that the gate let through, and of those that it did not."""
+    dropped = {item["key"] for item in report["dropped"] if item["dropped_by"] == "gate"}
+    return {item["key"] for item in report["items"]}, dropped
+
+
+def test_a_corrected_item_is_decided_by_the_person(in_sandbox: Here) -> None:
+    """In the next analysis of the same question, in another spelling, and until it is removed."""
+    first = in_sandbox(*QUERY).json
+    kept, dropped = kept_and_dropped(first)
+    wrong, missed = min(kept), min(dropped)
+    in_sandbox("correct", first["id"], wrong, "--irrelevant")
+    done = in_sandbox("correct", first["id"][:8], missed, "--relevant")
+    again = in_sandbox("analyze", "EMBER  mug", *QUERY[2:]).json
+
+    assert (done.code, done.out) == (0, "")
+    assert "learns from this" in done.err
+    items = {item["key"]: item for item in (*again["items"], *again["dropped"])}
+    assert (items[wrong]["verdict"], items[missed]["verdict"]) == (False, True)
+    assert items[wrong]["reason"] == "corrected by a person"
+    assert items[missed]["judge"] == "correction"
+
+    in_sandbox("correct", first["id"], wrong, "--remove")
+    last = in_sandbox(*QUERY).json
+    assert wrong in kept_and_dropped(last)[0]
+
+
+def test_a_review_is_one_key_an_item_and_can_be_continued(in_sandbox: Here) -> None:
+    """With undo; what was corrected before is not asked about again."""
+    report = in_sandbox(*QUERY).json["id"]
+    first = in_sandbox("review", report, stdin=b"ynu q")
+    second = in_sandbox("review", report, stdin=b"nq")
+    listed = in_sandbox("corrections", "--format", "json")
+
+    assert (first.code, second.code) == (0, 0)
+    assert "1 corrected;" in first.err
+    assert ", 1 corrected before" in second.err
+    lines = [json.loads(line) for line in listed.out.splitlines()]
+    said = [item["relevant"] for line in lines for item in line["items"]]
+    assert sorted(said) == [False, True]
+    assert {line["query"] for line in lines} == {"Ember mug"}
+    assert "about it" in in_sandbox("corrections").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("correct", "nowhere", "reddit:1", "--relevant"), "there is no report `nowhere`"),
+        (("correct", "nowhere", "reddit:1"), "say one of `--relevant`"),
+        (("correct", "nowhere", "x", "--relevant", "--remove"), "say one of `--relevant`"),
+        (("review", "nowhere"), "there is no report `nowhere`"),
+    ],
+)
+def test_what_cannot_be_corrected_says_why(
+    in_sandbox: Here, words: tuple[str, ...], message: str
+) -> None:
+    """In one line, as any wrong use."""
+    done = in_sandbox(*words)
+
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_an_item_that_is_not_there_cannot_be_corrected(in_sandbox: Here) -> None:
+    """Nor can a correction be removed that was never made."""
+    report = in_sandbox(*QUERY).json
+    key = report["items"][0]["key"]
+
+    assert (
+        "has no item `reddit:no`"
+        in in_sandbox("correct", report["id"], "reddit:no", "--relevant").err
+    )
+    assert "has no correction" in in_sandbox("correct", report["id"], key, "--remove").err
+    assert "there are no corrections" in in_sandbox("corrections").err
