@@ -1,4 +1,4 @@
-"""What tests of the command line have."""
+"""What tests of the interfaces have: the command in this process, a sandbox, and a served app."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from tests.interfaces.command import Here, inside
+from tests.interfaces.http.conftest import opening, sandbox, served, shared_sandbox
+
+__all__ = ["here", "opening", "sandbox", "served", "shared_sandbox", "upstream"]
 
 
 @pytest.fixture
