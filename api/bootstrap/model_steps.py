@@ -69,7 +69,10 @@ def gate(
     elif client is not None:
         from api.models.model_calls import OpenAIJudge
 
-        judge = OpenAIJudge(client, models.filter_model, models.scoring_timeout, prompts=prompts)
+        judge = OpenAIJudge(
+            client, models.filter_model, models.scoring_timeout, prompts=prompts,
+            examples=models.correction_examples,
+        )  # fmt: skip
     primary = judge if tracing is None else tracing.judge(judge)
     if judge is local:
         return Gate(primary)

@@ -23,6 +23,8 @@ from api.core.text import Fence, clean, cut, one_line
 from api.errors import ModelError
 from api.models import GRADED_AT_ONCE
 from api.models.answer_parsing import booleans, entries, record
+from api.models.correction_examples import MOST as MOST_EXAMPLES
+from api.models.correction_examples import nearest, quoted_examples
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
@@ -114,9 +116,10 @@ class ModelStep:
 
 
 def quote_question(question: Question, fence: Fence) -> list[str]:
-    """The question, fenced, and on a second line what it is about when the person said so."""
+    """The question, fenced, and on lines of their own what it is and is not about, where said."""
     about = [fence.quote(question.about, "about")] if question.about else []
-    return [fence.quote(question.text, "question"), *about]
+    excluded = [fence.quote(text, "not about") for text in question.not_about]
+    return [fence.quote(question.text, "question"), *about, *excluded]
 
 
 def excerpt(value: object, limit: int) -> str:
@@ -133,6 +136,9 @@ def strings(value: object) -> list[str]:
 class OpenAIJudge(ModelStep):
     """Asks a model about title and 200 characters (`excerpt_of`); implements `Judge`."""
 
+    examples: int = MOST_EXAMPLES
+    """Corrections shown as examples in one call; 0: none."""
+
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """One verdict per item, in order, from one request; see `Judge.judge`.
 
@@ -143,6 +149,9 @@ class OpenAIJudge(ModelStep):
         fence = self.fence()
         lines = [f"source: {' '.join(excerpt(source, 40).split())}"]
         lines += quote_question(question, fence)
+        if question.aim == "mention":
+            lines.append("A mention of it is enough.")
+        lines += quoted_examples(nearest(question.corrections, items, self.examples), fence)
         lines.append(fence.quote_all(excerpt_of(question, item).line for item in items))
         call = verdict_call("relevance", "relevant", len(items))
         flags, usage = await self.ask(call, fence, lines)

@@ -90,6 +90,8 @@ class ModelSettings(BaseSettings):
     """Root of that server, `/v1` included."""
     filter_model: str = "gpt-4o-mini"
     """Model that judges relevance, grades items and rewrites queries."""
+    correction_examples: Annotated[int, Field(ge=0, le=20)] = 8
+    """Corrections of the same question shown to the model as examples, in one call; 0: none."""
     agent_model: str = "gpt-4o"
     """Model that writes reports and chats."""
     support_check: bool = True
