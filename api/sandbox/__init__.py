@@ -1,4 +1,4 @@
-"""Loopback servers of all places, OpenAI and Langfuse that behave, and the sample corpus.
+"""Loopback servers that emulate all sources, OpenAI and Langfuse, and the sample corpus.
 
-All on one port; real clients are pointed at it by base URL. Everything it serves is made up.
+All on one port; real clients are pointed at it by base URL. All posts are invented.
 """

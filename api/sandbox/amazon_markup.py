@@ -1,4 +1,4 @@
-"""Amazon's own pages in today's markup, from templates in `pages/`: search, product, reviews."""
+"""Amazon's search and product pages in today's markup, from templates in `pages/`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from api.sandbox.world import World
 
 TILES = 16
 """Products on a page of search results."""
-# One tile in so many has its brand in a heading of its own, as in fashion.
+# one tile in this many has its brand in a second heading, as in fashion
 _TWO_HEADINGS = 6
 _HOME = "the United States"
 _LOCAL, _FOREIGN = 8, 5
@@ -31,7 +31,7 @@ def _template(name: str) -> Template:
 
 
 def render(name: str, **values: object) -> Markup:
-    """The page or piece of a page `name`; values are escaped unless they are `Markup`."""
+    """The template `name` with these values, escaped unless they are `Markup`."""
     shown = {k: v if isinstance(v, Markup) else escape(str(v)) for k, v in values.items()}
     return Markup(_template(name).substitute(shown))
 
@@ -41,7 +41,7 @@ def _joined(pieces: Iterable[Markup]) -> Markup:
 
 
 def short_count(count: int) -> str:
-    """A count as the page shows it: `1.1K`; the exact one is in the label."""
+    """A count as the page shows it: `1.1K`."""
     if count < 1000:
         return str(count)
     scale, unit = (1000, "K") if count < 1_000_000 else (1_000_000, "M")
@@ -49,7 +49,7 @@ def short_count(count: int) -> str:
 
 
 def shares(stars: float) -> list[int]:
-    """Percent of five, four, three, two and one stars, higher for better products."""
+    """Percentages of five, four, three, two and one stars that fit this average."""
     high = max(0.0, min(1.0, (stars - 1) / 4))
     best, worst = round(100 * high**1.5), round(100 * (1 - high) ** 1.5)
     rest = max(0, 100 - best - worst)
@@ -58,19 +58,19 @@ def shares(stars: float) -> list[int]:
 
 
 def dated(world: World, remark: Remark) -> str:
-    """When and where it was reviewed: `Reviewed in Germany on May 3, 2026`."""
+    """Place and date of a review: `Reviewed in Germany on May 3, 2026`."""
     day = world.moment(remark.age_days)
     return f"Reviewed in {remark.country} on {day:%B} {day.day}, {day.year}"
 
 
 def shopper(remark: Remark) -> str:
-    """A display name as shoppers have them, often the default one."""
+    """A reviewer's name, often the default one."""
     first, second, number = handle("amazon", remark.id).split("_")
     return "Amazon Customer" if number < "250" else f"{first.title()} {second[0].upper()}."
 
 
 def search_page(query: str, hits: Sequence[Post], number: int, advert: Post | None) -> Markup:
-    """Page `number` (from 1) of what was found, the advertisement first."""
+    """Page `number` (from 1) of the results, the advertisement first."""
     start = (number - 1) * TILES
     shown = hits[start : start + TILES]
     if not shown:
@@ -83,14 +83,10 @@ def search_page(query: str, hits: Sequence[Post], number: int, advert: Post | No
     link = f"/s?{urlencode({'k': query, 'page': number + 1})}"
     onward = render("search_next", next=number + 1, link=link)
     return render(
-        "search",
-        query=query,
-        range=f"{start + 1}-{start + len(shown)} of {total}",
-        tiles=_joined(tiles),
-        number=number,
-        last=last,
+        "search", query=query, range=f"{start + 1}-{start + len(shown)} of {total}",
+        tiles=_joined(tiles), number=number, last=last,
         following=onward if number < last else render("search_end"),
-    )
+    )  # fmt: skip
 
 
 def _tile(post: Post, position: int, *, advert: bool = False) -> Markup:
@@ -112,20 +108,13 @@ def _tile(post: Post, position: int, *, advert: bool = False) -> Markup:
         parts = {"symbol": post.price[:1], "whole": whole, "cents": cents or "00"}
         price = render("tile_price", price=post.price, **parts)
     return render(
-        "tile",
-        advert=" AdHolder" if advert else "",
-        asin=post.id,
-        position=position,
+        "tile", advert=" AdHolder" if advert else "", asin=post.id, position=position,
         uuid=spelled(DIGITS, 12, post.id, position),
         link=f"/sspa/click?ie=UTF8&url={path}" if advert else path,
-        label=("Sponsored Ad - " if advert else "") + post.title,
-        title=post.title,
+        label=("Sponsored Ad - " if advert else "") + post.title, title=post.title,
         image=f"https://m.media-amazon.com/images/I/{spelled(DIGITS, 10, post.id)}._AC_UY218_.jpg",
-        note=note,
-        brand=brand,
-        reviews=reviews,
-        price=price,
-    )
+        note=note, brand=brand, reviews=reviews, price=price,
+    )  # fmt: skip
 
 
 def product_page(world: World, post: Post) -> Markup:
@@ -144,25 +133,17 @@ def product_page(world: World, post: Post) -> Markup:
     lines = [line for line in post.body.split("\n") if line.strip()]
     priced = render("product_price", price=post.price)
     return render(
-        "product",
-        title=post.title,
-        brand=post.place,
-        asin=post.id,
-        rating=rating,
-        count=count,
+        "product", title=post.title, brand=post.place, asin=post.id, rating=rating, count=count,
         price=priced if post.price else render("product_no_price"),
         bullets=_joined(render("product_bullet", line=line) for line in lines),
         histogram=histogram,
         home=_joined(_review(world, remark) for remark in home[:_LOCAL]),
         abroad=_joined(_review(world, remark, old=True) for remark in abroad[:_FOREIGN]),
-    )
+    )  # fmt: skip
 
 
 def _review(world: World, remark: Remark, *, old: bool = False) -> Markup:
-    """A review in today's markup or the older one, which foreign reviews still have.
-
-    Today's text begins with words that are not the reviewer's.
-    """
+    """A review in today's markup, or in the `old` one, which foreign reviews still have."""
     people = "One person" if remark.votes == 1 else f"{remark.votes:,} people"
     badge = helpful = Markup("")
     if remark.verified:
@@ -171,13 +152,7 @@ def _review(world: World, remark: Remark, *, old: bool = False) -> Markup:
         helpful = render("review_helpful", people=people)
     paragraphs = (render("review_paragraph", line=line) for line in remark.body.split("\n"))
     return render(
-        "review_old" if old else "review_new",
-        id=remark.id,
-        author=shopper(remark),
-        stars=remark.stars,
-        title=remark.title,
-        dated=dated(world, remark),
-        badge=badge,
-        body=remark.body if old else _joined(paragraphs),
-        helpful=helpful,
-    )
+        "review_old" if old else "review_new", id=remark.id, author=shopper(remark),
+        stars=remark.stars, title=remark.title, dated=dated(world, remark), badge=badge,
+        body=remark.body if old else _joined(paragraphs), helpful=helpful,
+    )  # fmt: skip

@@ -1,7 +1,6 @@
-"""The sample corpus: made-up posts by made-up people, and native ids computed from their text.
+"""The sample corpus: invented posts by invented people, with native ids computed from their text.
 
-The servers read `load()`. Labels lie in other files, which only `labels()` opens: for tests and
-evaluation.
+The servers read `load()`; the labels, for tests and evaluation, are in other files.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from typing import Any, Literal
 SourceName = Literal[
     "reddit", "youtube", "amazon", "hackernews", "stackexchange", "github", "lemmy", "discourse"
 ]
-# What makes a post popular, where it is not its votes.
+# fields that make a post popular, where it is not its votes
 _MEASURES = {"youtube": "views", "amazon": "ratings"}
 LEMMY = "https://lemmy.example"
-"""Where the sample's Lemmy posts stand, whoever gives them."""
+"""Server of the sample's Lemmy posts, whichever server is asked."""
 
 DIGITS = "0123456789"
 HEX = "0123456789abcdef"
 BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 WEB = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-"""Letters of base 64 as it stands in addresses."""
+"""Characters of base 64 in URLs."""
 _UPPER = BASE36.upper()
 _FIRST = (
     "amber brisk cedar dapper eager fuzzy gentle hazel idle jolly kind lucid mellow noble olive "
@@ -40,7 +39,7 @@ _SECOND = (
 
 
 def spelled(alphabet: str, length: int, *parts: object) -> str:
-    """A stable identifier made from a hash of the parts."""
+    """An identifier computed from a hash of the parts."""
     digest = hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "replace")).digest()
     number = int.from_bytes(digest, "big")
     letters = []
@@ -51,7 +50,7 @@ def spelled(alphabet: str, length: int, *parts: object) -> str:
 
 
 def handle(*parts: object) -> str:
-    """A user name that belongs to nobody, the same for the same parts: `brisk_otter_417`."""
+    """An invented user name, the same for the same parts: `brisk_otter_417`."""
     first = _FIRST[int(spelled(DIGITS, 6, "first", *parts)) % len(_FIRST)]
     second = _SECOND[int(spelled(DIGITS, 6, "second", *parts)) % len(_SECOND)]
     return f"{first}_{second}_{spelled(DIGITS, 3, *parts)}"
@@ -75,7 +74,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A submission, a video or a product; fields a source does not have keep their default."""
+    """A submission, video or product; fields that its source does not have keep their default."""
 
     id: str
     """The native id: base 36 on Reddit, eleven characters on YouTube, an ASIN on Amazon."""
@@ -88,9 +87,9 @@ class Post:
     link: str | None = None
     deleted: bool = False
     bot: bool = False
-    """A program wrote it."""
+    """Whether a program wrote it."""
     crosspost_parent: str | None = None
-    """Native id of the post this one is a crosspost of."""
+    """Native id of the post of which this is a crosspost."""
     views: int = 0
     likes: int | None = None
     comments_disabled: bool = False
@@ -102,7 +101,7 @@ class Post:
 
     @property
     def key(self) -> str:
-        """The item key the product uses."""
+        """The item key in the product."""
         native = {
             "reddit": f"t3_{self.id}",
             "stackexchange": f"{self.place}:{self.id}",
@@ -119,12 +118,12 @@ class Post:
 
     @property
     def text(self) -> str:
-        """What search sees."""
+        """The text that searches look at."""
         return f"{self.title}\n{self.body}"
 
 
 def native_id(source: str, *parts: object) -> str:
-    """An id of the source's own shape."""
+    """A post id in the source's own form."""
     if source == "reddit":
         return "1" + spelled(BASE36, 6, source, *parts)
     if source == "youtube":
@@ -135,7 +134,7 @@ def native_id(source: str, *parts: object) -> str:
 
 
 def remark_id(source: str, *parts: object) -> str:
-    """A comment or review id of the source's own shape."""
+    """A comment or review id in the source's own form."""
     if source == "reddit":
         return "n" + spelled(BASE36, 6, source, "remark", *parts)
     if source == "youtube":
@@ -146,10 +145,10 @@ def remark_id(source: str, *parts: object) -> str:
 
 
 def posts(rows: Iterable[Mapping[str, Any]]) -> tuple[Post, ...]:
-    """Rows of one corpus file as posts.
+    """Rows of a corpus file as posts.
 
-    A row has the fields of a `Post`, those of `Remark` in its `comments` (`helpful` for `votes` on
-    Amazon), and `n` and `crosspost_of`, which only link rows to each other.
+    A row has the fields of `Post`, those of `Remark` in its `comments` (with `helpful` for `votes`
+    on Amazon), and `n` and `crosspost_of`, which link rows to each other.
     """
     copies: Counter[str] = Counter()
     made: list[tuple[Mapping[str, Any], Post]] = []
@@ -172,7 +171,7 @@ def posts(rows: Iterable[Mapping[str, Any]]) -> tuple[Post, ...]:
 
 
 def _given(row: Mapping[str, Any], kind: type[Post | Remark]) -> dict[str, Any]:
-    """The fields a row has values for; the others keep their defaults."""
+    """The fields of `kind` for which the row has a value."""
     names = {field.name for field in fields(kind)}
     return {name: row[name] for name in row if name in names and row[name] is not None}
 
@@ -182,7 +181,7 @@ def _rows(file: Traversable) -> list[dict[str, Any]]:
 
 
 def _files(folder: str) -> Iterator[tuple[str, Traversable]]:
-    """Name of a product and its file, in order."""
+    """Names of products and their files, in order."""
     at = resources.files("api.sandbox") / "data" / folder
     if at.is_dir():
         files = {file.name: file for file in at.iterdir() if file.name.endswith(".jsonl")}
@@ -190,19 +189,22 @@ def _files(folder: str) -> Iterator[tuple[str, Traversable]]:
 
 
 def load(slug: str | None = None) -> tuple[Post, ...]:
-    """The shipped posts, of all products or of one."""
-    files = [file for name, file in _files("posts") if slug in (None, name)]
-    return tuple(post for file in files for post in posts(_rows(file)))
+    """The shipped posts of the sources with a key, of all products or of one."""
+    return _load("posts", slug)
 
 
 def keyless(slug: str | None = None) -> tuple[Post, ...]:
-    """The shipped posts of the places that need no key; no judge is measured on them."""
-    files = [file for name, file in _files("keyless") if slug in (None, name)]
+    """The shipped posts of the sources without a key; no judge is measured on them."""
+    return _load("keyless", slug)
+
+
+def _load(folder: str, slug: str | None) -> tuple[Post, ...]:
+    files = [file for name, file in _files(folder) if slug in (None, name)]
     return tuple(post for file in files for post in posts(_rows(file)))
 
 
 def labels(slug: str | None = None) -> dict[str, dict[str, Any]]:
-    """Item key -> its label (`n`, `relevant`, `kind`, `reason`). For tests and evaluation only."""
+    """Item key -> label (`n`, `relevant`, `kind`, `reason`); for tests and evaluation only."""
     texts = dict(_files("posts"))
     labelled: dict[str, dict[str, Any]] = {}
     for name, file in _files("labels"):

@@ -1,4 +1,4 @@
-"""Trouble on request: faults and latency, by upstream or by endpoint.
+"""Faults and latencies on request, by upstream or endpoint.
 
 A fault is written `UPSTREAM[.ENDPOINT]=KIND[@FROM][xTIMES]`: `youtube=quota`, or
 `openai.judge=500@2x1` (only the second judge call fails). A latency is written
@@ -24,19 +24,10 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "discourse": ("search", "topic"),
     "openai": ("judge", "grades", "support", "rewrite", "explain", "agent", "chat", "models"),
     "langfuse": (
-        "traces",
-        "scores",
-        "score_configs",
-        "prompts",
-        "datasets",
-        "dataset_items",
-        "dashboards",
-        "widgets",
-        "projects",
-        "ingestion",
-        "other",
+        "traces", "scores", "score_configs", "prompts", "datasets", "dataset_items", "dashboards",
+        "widgets", "projects", "ingestion", "other",
     ),
-}
+}  # fmt: skip
 KINDS: Mapping[str, frozenset[str]] = {
     "reddit": frozenset("401 403 403html 429 500 hang drip notjson login".split()),
     "youtube": frozenset("quota search_quota 500 hang drip keyinvalid disabled notjson".split()),
@@ -54,30 +45,30 @@ KINDS: Mapping[str, frozenset[str]] = {
         "401 403 404html 409 422 429 500 503 hang slow notjson no_project".split()
     ),
 }
-# `openai.judge=500@2x1`: upstream, endpoint, kind, the first request hit, how many are hit.
+# `openai.judge=500@2x1`: upstream, endpoint, kind, number of the first request hit, how many
 _FAULT = re.compile(r"^(\w+)(?:\.(\w+))?=(\w+?)(?:@(\d+))?(?:x(\d+))?$")
-# `reddit.search=0.3s`: upstream, endpoint, number, unit (seconds when there is none).
+# `reddit.search=0.3s`: upstream, endpoint, number, unit (default: seconds)
 _LATENCY = re.compile(r"^(\w+)(?:\.(\w+))?=(\d+(?:\.\d+)?)(ms|s)?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One kind of trouble at one place."""
+    """One kind of fault of an upstream or endpoint."""
 
     upstream: str
     endpoint: str | None
     kind: str
     first: int = 1
-    """The matching request from which it acts."""
+    """Number of the first matching request that it hits."""
     times: int | None = None
     """How many requests it hits; None: all."""
 
     def hits(self, number: int) -> bool:
-        """Whether the request with this number, counted from 1, is hit."""
+        """Whether it hits the matching request with this number, from 1."""
         return number >= self.first and (self.times is None or number < self.first + self.times)
 
 
-def _check_place(upstream: str, endpoint: str | None, text: str) -> None:
+def _check_names(upstream: str, endpoint: str | None, text: str) -> None:
     if upstream not in ENDPOINTS:
         raise ValueError(f"`{text}`: no upstream `{upstream}`; there are {', '.join(ENDPOINTS)}")
     if endpoint is not None and endpoint not in ENDPOINTS[upstream]:
@@ -89,13 +80,13 @@ def fault(text: str) -> Fault:
     """Read `youtube=quota`.
 
     Raises:
-        ValueError: not of that form, or a name that does not exist; the message lists the others.
+        ValueError: not of that form, or an unknown name; the message lists the known ones.
     """
     match = _FAULT.match(text.strip())
     if match is None:
         raise ValueError(f"`{text}` is no fault; write `youtube=quota` or `openai.judge=500@2x1`")
     upstream, endpoint, kind, first, times = match.groups()
-    _check_place(upstream, endpoint, text)
+    _check_names(upstream, endpoint, text)
     if kind not in KINDS[upstream]:
         known = ", ".join(sorted(KINDS[upstream]))
         raise ValueError(f"`{text}`: `{upstream}` has no fault `{kind}`; it has {known}")
@@ -103,24 +94,24 @@ def fault(text: str) -> Fault:
 
 
 def latency(text: str) -> tuple[tuple[str, str | None], float]:
-    """Read `openai=800ms` as its place and seconds.
+    """Read `openai=800ms` as upstream, endpoint and seconds.
 
     Raises:
-        ValueError: not of that form, or a place that does not exist.
+        ValueError: not of that form, or an unknown name.
     """
     match = _LATENCY.match(text.strip())
     if match is None:
         raise ValueError(f"`{text}` is no latency; write `openai=800ms` or `reddit.search=0.3s`")
     upstream, endpoint, number, unit = match.groups()
-    _check_place(upstream, endpoint, text)
+    _check_names(upstream, endpoint, text)
     return (upstream, endpoint), float(number) / (1000 if unit == "ms" else 1)
 
 
 class Faults:
-    """What is wrong at the moment; safe to change from any thread."""
+    """The current faults and latencies; safe to change from any thread."""
 
     def __init__(self, faults: Iterable[str] = (), latencies: Iterable[str] = ()) -> None:
-        """Read both lists; see `fault` and `latency` for their form."""
+        """See `fault` and `latency` for the forms."""
         self._lock = threading.Lock()
         self._faults: list[Fault] = []
         self._seen: Counter[Fault] = Counter()
@@ -131,26 +122,26 @@ class Faults:
             self.delay(text)
 
     def add(self, text: str) -> None:
-        """One more fault; its requests are counted from now."""
+        """Add a fault; it counts requests from now on."""
         added = fault(text)
         with self._lock:
             self._seen.pop(added, None)
             self._faults.append(added)
 
     def delay(self, text: str) -> None:
-        """Set the latency of one place."""
-        place, seconds = latency(text)
+        """Set the latency of an upstream or endpoint."""
+        names, seconds = latency(text)
         with self._lock:
-            self._latency[place] = seconds
+            self._latency[names] = seconds
 
     def clear(self) -> None:
-        """Everything well and fast again."""
+        """Remove all."""
         with self._lock:
             self._faults, self._latency = [], {}
             self._seen.clear()
 
     def seconds(self, upstream: str, endpoint: str) -> float:
-        """How much longer this endpoint takes; its own value before its upstream's."""
+        """The latency of an endpoint, else that of its upstream."""
         with self._lock:
             general = self._latency.get((upstream, None), 0.0)
             return self._latency.get((upstream, endpoint), general)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import html
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from api.sandbox.corpus import Post, Remark, handle
 from api.sandbox.site_search import Index
-from api.sandbox.world import RequestGateway, SandboxCall, World
+from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World
 
 _MOST = 1_000
 _TOO_DEEP = (
@@ -24,13 +23,19 @@ _POINTS = (
 )
 
 
-class HackerNews:
-    """Answers as hn.algolia.com does, for one sandbox."""
+class HackerNews(EmulatedServer):
+    """Answers as hn.algolia.com does; stories and comments are searched alike."""
+
+    upstream = "hackernews"
+    fault_replies: ClassVar = {
+        "400": ({"code": 400, "message": _POINTS}, 400),
+        "403html": ("<h1>Forbidden</h1>", 403),
+        "429": ("<h1>Too many requests</h1>", 429),
+    }
 
     def __init__(self, world: World) -> None:
-        """Stories and comments are searched alike."""
-        self._world = world
-        self._remarks: dict[str, tuple[Post, Remark]] = {
+        super().__init__(world)
+        self._remarks = {
             remark.id: (post, remark)
             for post in world.of("hackernews")
             for remark in post.comments
@@ -46,22 +51,13 @@ class HackerNews:
         self._index = Index([*world.of("hackernews"), *comments])
 
     def routes(self) -> list[Route]:
-        """Its paths."""
-        gateway = RequestGateway(self._world, "hackernews", self.fault)
+        """See `EmulatedServer.routes`."""
         return [
-            gateway.route("/api/v1/search", "search", self.search),
-            gateway.route("/api/v1/items/{id}", "item", self.thread),
+            self.route("/api/v1/search", "search", self._search),
+            self.route("/api/v1/items/{id}", "item", self._thread),
         ]
 
-    def fault(self, kind: str, call: SandboxCall) -> Response | None:
-        """Trouble as Algolia and what stands before it make it."""
-        if kind == "400":
-            return JSONResponse({"code": 400, "message": _POINTS}, 400)
-        if kind == "403html":
-            return HTMLResponse("<h1>Forbidden</h1>", 403)
-        return HTMLResponse("<h1>Too many requests</h1>", 429) if kind == "429" else None
-
-    def search(self, call: SandboxCall) -> Response:
+    def _search(self, call: SandboxCall) -> dict[str, Any]:
         """Stories and comments that hold every word."""
         query, number = call.query.get("query", ""), call.number("page", 0)
         size = min(max(call.number("hitsPerPage", 20), 1), _MOST)
@@ -69,65 +65,55 @@ class HackerNews:
         hits = [
             post
             for post in self._index.search(query, exact=True, every=True)
-            if self._world.created(post.age_days) >= float(after or 0)
+            if self.world.created(post.age_days) >= float(after or 0)
         ]
         shown = hits[:_MOST]
-        answer: dict[str, Any] = {
+        return {
             "hits": [self._hit(post) for post in shown[number * size : (number + 1) * size]],
-            "nbHits": len(hits),
-            "page": number,
-            "nbPages": -(-len(shown) // size),
-            "hitsPerPage": size,
-            "exhaustiveNbHits": True,
-            "query": query,
-            "processingTimeMS": 1,
-        }
-        if number * size >= _MOST:
-            answer["message"] = _TOO_DEEP
-        return JSONResponse(answer)
+            "nbHits": len(hits), "page": number, "nbPages": -(-len(shown) // size),
+            "hitsPerPage": size, "exhaustiveNbHits": True, "query": query, "processingTimeMS": 1,
+            **({"message": _TOO_DEEP} if number * size >= _MOST else {}),
+        }  # fmt: skip
 
-    def thread(self, call: SandboxCall) -> Response:
+    def _thread(self, call: SandboxCall) -> dict[str, Any]:
         """A story or comment with everything below it."""
-        id_ = call.request.path_params["id"]
-        story = self._world.post("hackernews", id_)
+        id_ = call.parameter("id")
+        story = self.world.post("hackernews", id_)
         if story is not None:
             below = [self._reply(story, remark) for remark in story.comments]
-            return JSONResponse(self._above(story, story.title, story.body) | {"children": below})
+            return self._above(story, story.title, story.body) | {"children": below}
         if id_ not in self._remarks:
-            return JSONResponse({"status": 404, "error": "Not Found"}, 404)
-        return JSONResponse(self._reply(*self._remarks[id_]))
+            raise Refusal({"status": 404, "error": "Not Found"}, 404)
+        return self._reply(*self._remarks[id_])
 
     def _hit(self, post: Post) -> dict[str, Any]:
-        """One result; what it has no value for is no key of it."""
-        moment = self._world.moment(post.age_days)
+        """One result; fields without a value are left out."""
+        author, stamp = handle("hackernews", post.id), self.world.stamp(post.age_days)
         hit: dict[str, Any] = {
-            "objectID": post.id,
-            "author": handle("hackernews", post.id),
-            "created_at": f"{moment:%Y-%m-%dT%H:%M:%SZ}",
-            "created_at_i": int(moment.timestamp()),
-            "updated_at": f"{moment:%Y-%m-%dT%H:%M:%SZ}",
-        }
+            "objectID": post.id, "author": author, "created_at": stamp, "updated_at": stamp,
+            "created_at_i": int(self.world.created(post.age_days)),
+        }  # fmt: skip
         if post.id in self._remarks:
             story = self._remarks[post.id][0]
             return hit | {
                 "comment_text": _markup(post.body), "story_id": int(story.id),
                 "story_title": story.title, "parent_id": int(story.id),
-                "_tags": ["comment", f"author_{hit['author']}", f"story_{story.id}"],
+                "_tags": ["comment", f"author_{author}", f"story_{story.id}"],
             }  # fmt: skip
         hit |= {
             "title": post.title, "points": post.votes, "num_comments": len(post.comments),
             "story_id": int(post.id), "children": [int(remark.id) for remark in post.comments],
-            "_tags": ["story", f"author_{hit['author']}", f"story_{post.id}"],
+            "_tags": ["story", f"author_{author}", f"story_{post.id}"],
         }  # fmt: skip
         if post.body:
             hit["story_text"] = _markup(post.body)
         return hit | ({"url": post.link} if post.link else {})
 
     def _above(self, post: Post, title: str | None, text: str) -> dict[str, Any]:
-        moment = self._world.moment(post.age_days)
         return {
-            "id": int(post.id), "created_at": f"{moment:%Y-%m-%dT%H:%M:%S}.000Z",
-            "created_at_i": int(moment.timestamp()), "type": "story" if title else "comment",
+            "id": int(post.id), "created_at": self.world.stamp(post.age_days, ".000"),
+            "created_at_i": int(self.world.created(post.age_days)),
+            "type": "story" if title else "comment",
             "author": handle("hackernews", post.id), "title": title, "url": post.link,
             "text": _markup(text) or None, "points": post.votes if title else None,
             "parent_id": None, "story_id": int(post.id), "options": [],
@@ -136,8 +122,8 @@ class HackerNews:
     def _reply(self, story: Post, remark: Remark) -> dict[str, Any]:
         gone = {"author": None, "text": None} if remark.deleted else {}
         post = replace(story, id=remark.id, age_days=remark.age_days, link=None)
-        stands = {"parent_id": int(story.id), "story_id": int(story.id), "children": []}
-        return self._above(post, None, remark.body) | stands | gone
+        below = {"parent_id": int(story.id), "story_id": int(story.id), "children": []}
+        return self._above(post, None, remark.body) | below | gone
 
 
 def _markup(text: str) -> str:

@@ -1,21 +1,20 @@
 """The sandbox's Langfuse: dashboards, widgets and placements, checked as the server checks them.
 
-Rows that the sandbox's Langfuse keeps, with its ids, times and pages, and its refusals.
+Also the rows, ids, times, pages and refusals that all of its endpoints share.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
-
-from api.sandbox.world import RequestGateway, SandboxCall
+from api.sandbox.world import Handler, Refusal, SandboxCall
 
 Row = dict[str, Any]
+Endpoint = tuple[str, str, str, Handler]
+"""Path, name in the log, method, and what answers."""
 _CODES = {
     400: "invalid_request", 401: "authentication_failed", 403: "access_denied",
     404: "resource_not_found", 409: "conflict", 422: "unprocessable_content", 429: "rate_limited",
@@ -26,34 +25,29 @@ _MOST = 100
 _NUMBERS = itertools.count(1)
 
 
-class Rejection(Exception):
-    """A request that Langfuse refuses."""
-
-    def __init__(self, status: int, message: str, *, code: str = "", **details: Any) -> None:
-        """`details` are those of the newer endpoints."""
-        super().__init__(message)
-        self.status, self.message, self.details = status, message, details
-        self.code = code or _CODES[status]
+def rejection(status: int, message: str, code: str = "", **details: Any) -> Refusal:
+    """A refused request, in the form of both older and newer endpoints (which have `details`)."""
+    code = code or _CODES[status]
+    body = {"message": message, "code": code, "error": code}
+    return Refusal(body | ({"details": details} if details else {}), status)
 
 
-def answering(
-    work: Callable[[SandboxCall], Any], status: int = 200
-) -> Callable[[SandboxCall], Response]:
-    """An endpoint that answers what `work` returns as JSON, or why it does not.
+def demand(valid: object, message: str, code: str = "invalid_request", **details: Any) -> None:
+    """Refuse a request (400) that is not valid."""
+    if not valid:
+        raise rejection(400, message, code, **details)
 
-    A body holds both forms of an error, of the older and the newer endpoints.
-    """
 
-    def answer(call: SandboxCall) -> Response:
-        try:
-            result = work(call)
-        except Rejection as rejection:
-            details = {"details": rejection.details} if rejection.details else {}
-            words = {"message": rejection.message, "code": rejection.code, **details}
-            return JSONResponse(words | {"error": rejection.code}, rejection.status)
-        return result if isinstance(result, Response) else JSONResponse(result, status)
+def fields_of(call: SandboxCall) -> dict[str, Any]:
+    """The body of a request, which must be an object that is not empty."""
+    demand(isinstance(call.data, Mapping) and call.data, "Invalid request body", "invalid_body")
+    return dict(call.data)
 
-    return answer
+
+def moment() -> str:
+    """A time after all that were given before."""
+    time = _FIRST + timedelta(milliseconds=next(_NUMBERS))
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Rows:
@@ -64,21 +58,22 @@ class Rows:
         self._name, self._rows = name, dict[str, Row]()
 
     def make(self, fields: Mapping[str, Any], id_: str | None = None) -> Row:
-        """One more row, with an id of ours unless one is given."""
+        """One more row, with a generated id unless one is given."""
         now = moment()
         key = id_ or f"c{next(_NUMBERS):024d}"
         self._rows[key] = {"id": key, "createdAt": now, "updatedAt": now, **fields}
         return self._rows[key]
 
     def get(self, id_: str) -> Row:
-        """One row.
-
-        Raises:
-            Rejection: 404.
-        """
+        """One row, or a refusal (404)."""
         if id_ not in self._rows:
-            raise Rejection(404, f"{self._name} {id_} not found")
+            raise rejection(404, f"{self._name} {id_} not found")
         return self._rows[id_]
+
+    def find(self, **fields: Any) -> Row | None:
+        """The row with these values, if there is one."""
+        rows = (row for row in self.all() if fields.items() <= row.items())
+        return next(rows, None)
 
     def change(self, id_: str, fields: Mapping[str, Any]) -> Row:
         """Replace fields of a row."""
@@ -87,56 +82,26 @@ class Rows:
         return row
 
     def drop(self, id_: str) -> Row:
-        """Take a row away."""
+        """Delete a row; returns Langfuse's confirmation."""
         self.get(id_)
-        return self._rows.pop(id_)
+        del self._rows[id_]
+        return {"message": f"{self._name} successfully deleted"}
 
-    def rows(self) -> list[Row]:
-        """All of them, newest change first."""
+    def all(self) -> list[Row]:
+        """All rows, newest change first."""
         return sorted(self._rows.values(), key=lambda row: str(row["updatedAt"]), reverse=True)
 
     def page(self, call: SandboxCall, rows: Iterable[Row] | None = None) -> dict[str, Any]:
-        """The page that a request asks for.
-
-        Raises:
-            Rejection: 400, outside of the limits.
-        """
-        listed = self.rows() if rows is None else list(rows)
+        """The page of `rows` (default: all) that a request asks for."""
+        listed = self.all() if rows is None else list(rows)
         page, limit = call.number("page", 1), call.number("limit", 50)
-        if page < 1 or not 1 <= limit <= _MOST:
-            raise Rejection(400, "page from 1, limit from 1 to 100", code="invalid_query")
+        fine = page >= 1 and 1 <= limit <= _MOST
+        demand(fine, "page from 1, limit from 1 to 100", "invalid_query")
         meta = {
             "page": page, "limit": limit, "totalItems": len(listed),
             "totalPages": -(-len(listed) // limit),
         }  # fmt: skip
-        return {"data": listed[(page - 1) * limit : page * limit], "meta": meta}
-
-
-def fields_of(call: SandboxCall) -> dict[str, Any]:
-    """The body of a request, which must be an object with something in it.
-
-    Raises:
-        Rejection: 400.
-    """
-    if not isinstance(call.data, Mapping) or not call.data:
-        raise Rejection(400, "Invalid request body", code="invalid_body")
-    return dict(call.data)
-
-
-def demand(fine: object, message: str, **details: Any) -> None:
-    """Refuse a body that is not fine.
-
-    Raises:
-        Rejection: 400.
-    """
-    if not fine:
-        raise Rejection(400, message, code="invalid_request", **details)
-
-
-def moment() -> str:
-    """A time after all that were given before."""
-    time = _FIRST + timedelta(milliseconds=next(_NUMBERS))
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return {"data": listed[call.page(limit)], "meta": meta}
 
 
 _SCORES = (
@@ -196,20 +161,18 @@ _PLACEMENT = {"type", "id", "x", "y", "width", "height"}
 class Dashboards:
     """Dashboards and widgets of one project."""
 
-    def __init__(self, old: bool) -> None:
-        """`old`: a server that does not know them yet."""
-        self._old = old
+    def __init__(self) -> None:
         self._boards, self._widgets = Rows("Dashboard"), Rows("Dashboard widget")
 
-    def routes(self, keyed: RequestGateway, root: str) -> list[Route]:
-        """Its paths below the root of the API."""
+    def endpoints(self, root: str) -> list[Endpoint]:
+        """Their endpoints below the root of the API."""
         boards, widgets = f"{root}/unstable/dashboards", f"{root}/unstable/dashboard-widgets"
-        endpoints: list[tuple[str, str, str, Callable[[SandboxCall], Any]]] = [
+        return [
             (boards, "dashboards", "GET", self._boards.page),
             (boards, "dashboards", "POST", lambda call: self._boards.make(self._board(call))),
             (f"{boards}/{{id}}", "dashboards", "GET", lambda call: self._boards.get(_id(call))),
             (f"{boards}/{{id}}", "dashboards", "PATCH", self._change_board),
-            (f"{boards}/{{id}}", "dashboards", "DELETE", self._drop_board),
+            (f"{boards}/{{id}}", "dashboards", "DELETE", lambda c: self._boards.drop(_id(c))),
             (f"{boards}/{{id}}/placements", "dashboards", "POST", self._place),
             (widgets, "widgets", "GET", self._widgets.page),
             (widgets, "widgets", "POST", self._make_widget),
@@ -217,13 +180,6 @@ class Dashboards:
             (f"{widgets}/{{id}}", "widgets", "PATCH", self._change_widget),
             (f"{widgets}/{{id}}", "widgets", "DELETE", self._drop_widget),
         ]
-        return [
-            keyed.route(
-                path, name, _page_not_found if self._old else answering(work),
-                methods=(method,), keep=method in {"POST", "PATCH"},
-            )
-            for path, name, method, work in endpoints
-        ]  # fmt: skip
 
     def _board(self, call: SandboxCall) -> Row:
         sent = fields_of(call)
@@ -231,11 +187,9 @@ class Dashboards:
         definition = sent.get("definition") or {"widgets": []}
         self._check_placements(definition["widgets"])
         return {
-            "name": sent["name"],
-            "description": sent.get("description") or "",
-            "definition": definition,
-            "filters": sent.get("filters") or [],
-        }
+            "name": sent["name"], "description": sent.get("description") or "",
+            "definition": definition, "filters": sent.get("filters") or [],
+        }  # fmt: skip
 
     def _change_board(self, call: SandboxCall) -> Row:
         sent = fields_of(call)
@@ -244,34 +198,29 @@ class Dashboards:
         known = {"name", "description", "definition", "filters"}
         return self._boards.change(_id(call), {k: v for k, v in sent.items() if k in known})
 
-    def _drop_board(self, call: SandboxCall) -> Row:
-        self._boards.drop(_id(call))
-        return {"message": "Dashboard successfully deleted"}
-
     def _place(self, call: SandboxCall) -> Row:
-        """One more placement, below the others where no place is named."""
+        """One more placement, below the others if it has no position."""
         board, sent = self._boards.get(_id(call)), fields_of(call)
         placed = board["definition"]["widgets"]
         below = max((entry["y"] + entry["height"] for entry in placed), default=0)
         made = {"id": f"p{len(placed)}", "x": 0, "y": below, "width": 6, "height": 6} | sent
         if any(entry["id"] == made["id"] for entry in placed):
-            raise Rejection(409, "Placement id in use")
+            raise rejection(409, "Placement id in use")
         self._check_placements([*placed, made])
         self._boards.change(_id(call), {"definition": {"widgets": [*placed, made]}})
         return made
 
     def _check_placements(self, placements: Iterable[Mapping[str, Any]]) -> None:
-        """Strict: exactly the known keys, whole numbers, ids of their own, widgets that exist."""
+        """Demand exactly the known keys, whole numbers, distinct ids, and widgets that exist."""
         ids = set[str]()
         for entry in placements:
             target = "presetId" if entry.get("type") == "preset" else "widgetId"
-            if set(entry) != {*_PLACEMENT, target}:
-                raise Rejection(400, "Unrecognized or missing key", code="invalid_body")
+            keys = {*_PLACEMENT, target}
+            demand(set(entry) == keys, "Unrecognized or missing key", "invalid_body")
             numbers = [entry["x"], entry["y"], entry["width"] - 1, entry["height"] - 1]
-            if any(not isinstance(number, int) or number < 0 for number in numbers):
-                raise Rejection(400, "Invalid position", code="invalid_body")
-            if entry["id"] in ids:
-                raise Rejection(400, "Placement ids must be unique", code="invalid_body")
+            whole = all(isinstance(number, int) and number >= 0 for number in numbers)
+            demand(whole, "Invalid position", "invalid_body")
+            demand(entry["id"] not in ids, "Placement ids must be unique", "invalid_body")
             ids.add(entry["id"])
             if target == "widgetId":
                 self._widgets.get(entry["widgetId"])
@@ -293,54 +242,46 @@ class Dashboards:
     def _drop_widget(self, call: SandboxCall) -> Row:
         boards = [
             board["name"]
-            for board in self._boards.rows()
+            for board in self._boards.all()
             for entry in board["definition"]["widgets"]
             if entry.get("widgetId") == _id(call)
         ]
         if boards:
-            raise Rejection(409, f"Widget is still placed on: {', '.join(boards)}")
-        self._widgets.drop(_id(call))
-        return {"message": "Dashboard widget successfully deleted"}
+            raise rejection(409, f"Widget is still placed on: {', '.join(boards)}")
+        return self._widgets.drop(_id(call))
 
 
 def checked_widget(row: Row) -> Row:
-    """A widget with its chart's type filled in.
-
-    Raises:
-        Rejection: 400, where the server would refuse it; what it cannot draw passes, as there.
-    """
+    """A widget with its chart's type filled in, or a refusal; what cannot be drawn passes."""
     view, chart = row.get("view"), row.get("chartType")
-    if view not in _DIMENSIONS or chart not in _CHARTS or not row.get("metrics"):
-        raise Rejection(400, "Invalid view, chart or metrics", code="invalid_body")
+    fine = view in _DIMENSIONS and chart in _CHARTS and row.get("metrics")
+    demand(fine, "Invalid view, chart or metrics", "invalid_body")
     config = {"type": chart} | (row.get("chartConfig") or {})
     limits = ("row_limit", 1000), ("bins", 100)
-    if config["type"] != chart or any(not 1 <= config.get(n, 1) <= most for n, most in limits):
-        raise Rejection(400, "Invalid chartConfig", code="invalid_body")
-    pivot = chart == "PIVOT_TABLE"
-    if len(row["dimensions"]) > (2 if pivot else 1) or len(row["metrics"]) > 10:
-        raise Rejection(400, "Too many dimensions or metrics", code="invalid_body")
+    fine = config["type"] == chart and all(
+        1 <= config.get(name, 1) <= most for name, most in limits
+    )
+    demand(fine, "Invalid chartConfig", "invalid_body")
+    most = 2 if chart == "PIVOT_TABLE" else 1
+    fine = len(row["dimensions"]) <= most and len(row["metrics"]) <= 10
+    demand(fine, "Too many dimensions or metrics", "invalid_body")
+    known = _DIMENSIONS[str(view)].split()
     for number, dimension in enumerate(row["dimensions"]):
-        known = _DIMENSIONS[view].split()
         field = f"dimensions[{number}].field"
         demand(dimension["field"] in known, "Unknown dimension", field=field, allowedValues=known)
     for number, metric in enumerate(row["metrics"]):
-        known, measure = _MEASURES[view].split(), metric["measure"]
+        measure, field = metric["measure"], f"metrics[{number}].agg"
         fit = ["count", "uniq"] if measure in _TEXT_MEASURES else _AGGREGATIONS
-        fine = measure in known and metric["agg"] in fit
-        demand(fine, "Unknown metric", field=f"metrics[{number}].agg", allowedValues=fit)
+        fine = measure in _MEASURES[str(view)].split() and metric["agg"] in fit
+        demand(fine, "Unknown metric", field=field, allowedValues=fit)
     for condition in row["filters"]:
-        column = condition["column"]
-        demand(column in _FILTERS[view].split(), f"Unknown filter {column}", field="filters")
-        options = condition["value"] if condition["type"].endswith("Options") else [""]
-        if condition["operator"] not in _OPERATORS.get(condition["type"], ()) or not options:
-            raise Rejection(400, "Invalid filter", code="invalid_body")
+        column, kind = condition["column"], condition["type"]
+        demand(column in _FILTERS[str(view)].split(), f"Unknown filter {column}", field="filters")
+        fine = condition["operator"] in _OPERATORS.get(kind, ())
+        fine = fine and (condition["value"] or not kind.endswith("Options"))
+        demand(fine, "Invalid filter", "invalid_body")
     return {**row, "chartConfig": config}
 
 
 def _id(call: SandboxCall) -> str:
-    return str(call.request.path_params["id"])
-
-
-def _page_not_found(call: SandboxCall) -> Response:
-    """What a server answers to a path that it does not know: a page."""
-    return HTMLResponse("<!DOCTYPE html><title>404: This page could not be found</title>", 404)
+    return call.parameter("id")

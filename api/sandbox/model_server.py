@@ -1,6 +1,6 @@
-"""An OpenAI-compatible model server: Chat Completions before the sandbox's judge and writer.
+"""An OpenAI-compatible model server: Chat Completions over the sandbox's judge and writer.
 
-JSON schemas as OpenAI takes them: the strict subset, and values made to fit.
+Checks the strict subset of JSON Schema, and makes values fit the schema.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from api.sandbox.corpus import HEX, spelled
 from api.sandbox.model_answers import KINDS, QuotedPrompt, answer, kind_of
 from api.sandbox.model_chat import chat, looks
-from api.sandbox.world import RequestGateway, SandboxCall, World, decoded
+from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, decoded, reply
 
 _UNSUPPORTED = "allOf not if then else oneOf patternProperties dependentRequired".split()
 _EMPTY: Mapping[str, Any] = {
@@ -29,7 +29,7 @@ _NAMES = {
 
 
 def complaint(schema: Any) -> str | None:
-    """What the strict mode has against a schema; None when nothing."""
+    """Why the strict mode refuses a schema; None: it does not."""
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
         return "schema must be a JSON Schema of 'type: \"object\"'."
     return next(_complaints(schema, ()), None)
@@ -72,7 +72,7 @@ def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str,
 
 
 def fitted(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any] | None = None) -> Any:
-    """The value with what the schema does not know left out and what it requires added."""
+    """The value without fields that the schema does not have, and with those it requires."""
     root = schema if root is None else root
     schema = resolved(schema, root)
     if "anyOf" in schema:
@@ -105,18 +105,19 @@ def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
     return not kinds or name in kinds or (name == "integer" and "number" in kinds)
 
 
-_MODELS = ("gpt-4o-mini", "gpt-4o")
-# The tool whose arguments are the answer, as pydantic-ai names it.
+_MODELS: list[dict[str, Any]] = [
+    {"id": name, "object": "model", "created": 0, "owned_by": "sandbox"}
+    for name in ("gpt-4o-mini", "gpt-4o")
+]
+# pydantic-ai's name of the tool whose arguments are the answer
 _FINAL = "final_result"
-# Characters of one token, about.
-_TOKEN = 4
-# Characters of one chunk of a stream.
-_PIECE = 24
+# Characters of a token, about, and of one chunk of a stream.
+_TOKEN, _CHUNK = 4, 24
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What the model answers: text or calls of tools, and how it stopped."""
+    """The model's answer: text or calls of tools, and why it stopped."""
 
     content: str | None = None
     calls: tuple[tuple[str, str], ...] = ()
@@ -126,90 +127,90 @@ class Generation:
 
     @property
     def size(self) -> int:
-        """Its tokens, estimated."""
+        """Estimated number of tokens."""
         text = "".join((self.content or "", self.refusal or "", *(n + a for n, a in self.calls)))
         return tokens(text)
 
 
 def tokens(text: str) -> int:
-    """About one for four characters."""
+    """Estimated number of tokens: one for four characters."""
     return -(-len(text) // _TOKEN)
 
 
-def refusal(status: int, message: str, kind: str, **more: Any) -> Response:
-    """An error in OpenAI's envelope."""
-    error = {"message": message, "type": kind, "param": None, "code": None, **more}
-    return JSONResponse({"error": error}, status)
+def _error(
+    status: int, message: str, kind: str = "invalid_request_error", **more: Any
+) -> tuple[dict[str, Any], int]:
+    """OpenAI's error envelope, and the status."""
+    return {
+        "error": {"message": message, "type": kind, "param": None, "code": None, **more}
+    }, status
 
 
-def _invalid(message: str, param: str | None = None, code: str | None = None) -> Response:
-    return refusal(400, message, "invalid_request_error", param=param, code=code)
+def _wrong_key(key: str) -> tuple[dict[str, Any], int]:
+    shown = f"{key[:3]}***" if key else "(none)"
+    return _error(401, f"Incorrect API key provided: {shown}.", code="invalid_api_key")
 
 
-class OpenAI:
-    """Answers as api.openai.com does, for one sandbox."""
+class OpenAI(EmulatedServer):
+    """Answers as api.openai.com does."""
 
-    def __init__(self, world: World) -> None:
-        """Nothing is loaded before the first question."""
-        self._world = world
+    upstream = "openai"
+    fault_replies: ClassVar = {
+        "401": _wrong_key("sk-wrong"),
+        "429": (
+            *_error(
+                429, "Rate limit reached for requests. Please try again in 20s.", "requests",
+                code="rate_limit_exceeded",
+            ),
+            {"retry-after": "20"},
+        ),
+        "insufficient_quota": _error(
+            429, "You exceeded your current quota, please check your plan and billing details.",
+            "insufficient_quota", code="insufficient_quota",
+        ),
+        "500": _error(
+            500, "The server had an error while processing your request.", "server_error"
+        ),
+    }  # fmt: skip
 
     def routes(self) -> list[Route]:
-        """Its paths."""
-        gateway, post = RequestGateway(self._world, "openai", self.fault, self.guard), ("POST",)
+        """See `EmulatedServer.routes`."""
+        path, post = "/v1/chat/completions", ("POST",)
         return [
-            gateway.route("/v1/chat/completions", endpoint, self.complete, methods=post, keep=True),
-            gateway.route("/v1/models", "models", self.models),
-            gateway.route("/v1/models/{id}", "models", self.models),
+            self.route(path, endpoint, self._complete, methods=post, keep=True),
+            self.route("/v1/models", "models", lambda _: {"object": "list", "data": _MODELS}),
+            self.route("/v1/models/{id}", "models", self._model),
         ]
 
-    def fault(self, kind: str, call: SandboxCall) -> Response | None:
-        """Trouble in OpenAI's words."""
-        if kind == "401":
-            return _unauthorized("sk-wrong")
-        if kind == "429":
-            message = "Rate limit reached for requests. Please try again in 20s."
-            response = refusal(429, message, "requests", code="rate_limit_exceeded")
-            response.headers["retry-after"] = "20"
-            return response
-        if kind == "insufficient_quota":
-            message = "You exceeded your current quota, please check your plan and billing details."
-            return refusal(429, message, "insufficient_quota", code="insufficient_quota")
-        if kind == "500":
-            message = "The server had an error while processing your request."
-            return refusal(500, message, "server_error")
+    def fault(self, kind: str, call: SandboxCall) -> Any:
+        """See `EmulatedServer.fault`."""
         wants_schema = isinstance(call.data, Mapping) and "response_format" in call.data
         if kind == "no_schema" and wants_schema:
             message = "'response_format' of type 'json_schema' is not supported."
-            return _invalid(message, "response_format")
-        return None
+            return reply(*_error(400, message, param="response_format"))
+        return super().fault(kind, call)
 
-    def guard(self, call: SandboxCall) -> Response | None:
-        """The key check."""
+    def guard(self, call: SandboxCall) -> None:
+        """Check the key."""
         kind, _, key = call.request.headers.get("authorization", "").partition(" ")
-        if kind.casefold() == "bearer" and key and self._world.options.openai_key in (None, key):
-            return None
-        return _unauthorized(key)
+        known = self.world.options.openai_key
+        if kind.casefold() != "bearer" or not key or known not in (None, key):
+            raise Refusal(*_wrong_key(key))
 
-    def models(self, call: SandboxCall) -> Response:
-        """All models, or the one of that id."""
-        listing = [
-            {"id": m, "object": "model", "created": 0, "owned_by": "sandbox"} for m in _MODELS
-        ]
-        id_ = call.request.path_params.get("id")
-        if id_ is None:
-            return JSONResponse({"object": "list", "data": listing})
-        if id_ in _MODELS:
-            return JSONResponse(listing[_MODELS.index(id_)])
+    def _model(self, call: SandboxCall) -> dict[str, Any]:
+        id_ = call.parameter("id")
+        for model in _MODELS:
+            if model["id"] == id_:
+                return model
         message = f"The model '{id_}' does not exist"
-        return refusal(404, message, "invalid_request_error", code="model_not_found")
+        raise Refusal(*_error(404, message, code="model_not_found"))
 
-    def complete(self, call: SandboxCall) -> Response:
-        """A completion, whole or as server-sent events, spoilt by a fault, cut at its budget."""
+    def _complete(self, call: SandboxCall) -> Any:
+        """A completion, whole or as server-sent events, spoilt by a fault, cut at its limit."""
         body = call.data
         if not isinstance(body, Mapping):
-            return _invalid("We could not parse the JSON body of your request.")
-        if (wrong := _unsound(body)) is not None:
-            return wrong
+            raise Refusal(*_error(400, "We could not parse the JSON body of your request."))
+        _check_request(body)
         prompt = QuotedPrompt.of(body["messages"])
         generation = cut(spoilt(self._generate(body, prompt), call.fault), body)
         prompted = "".join(text for _, text in prompt.messages)
@@ -217,28 +218,27 @@ class OpenAI:
         given = tokens(prompted) + tokens(shapes)
         head = {
             "id": "chatcmpl-" + spelled(HEX, 24, prompted),
-            "created": int(self._world.clock()),
+            "created": int(self.world.clock()),
             "model": body["model"],
             "system_fingerprint": "fp_sandbox",
             "service_tier": "default",
             "usage": {
-                "prompt_tokens": given,
-                "completion_tokens": generation.size,
+                "prompt_tokens": given, "completion_tokens": generation.size,
                 "total_tokens": given + generation.size,
                 "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
                 "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
             },
-        }
+        }  # fmt: skip
         empty = call.fault == "no_choices"
         if body.get("stream") and not empty:
             stream = events(head, generation, body)
             return StreamingResponse(stream, media_type="text/event-stream")
         choices = [] if empty else [choice(generation)]
-        return JSONResponse({**head, "object": "chat.completion", "choices": choices})
+        return {**head, "object": "chat.completion", "choices": choices}
 
     def _generate(self, body: Mapping[str, Any], prompt: QuotedPrompt) -> Generation:
-        """The honest answer."""
-        judge = self._world.judge
+        """The answer without faults and limits."""
+        judge = self.world.judge
         schema, tool = _target(body)
         field = kind_of(schema, prompt)
         if field is None and schema is None:
@@ -253,7 +253,7 @@ class OpenAI:
 
 
 def endpoint(body: Any) -> str:
-    """The endpoint's name in faults, latencies and the log: what kind of answer is asked for."""
+    """Name in faults, latencies and the log, from the kind of answer that is asked for."""
     if not isinstance(body, Mapping) or not isinstance(body.get("messages"), list):
         return "chat"
     field = kind_of(_target(body)[0], QuotedPrompt.of(body["messages"]))
@@ -262,19 +262,13 @@ def endpoint(body: Any) -> str:
     return KINDS[field]
 
 
-def _unauthorized(key: str) -> Response:
-    shown = f"{key[:3]}***" if key else "(none)"
-    message = f"Incorrect API key provided: {shown}."
-    return refusal(401, message, "invalid_request_error", code="invalid_api_key")
-
-
 def _functions(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     tools = body.get("tools") or []
     return [t["function"] for t in tools if isinstance(t, Mapping) and "function" in t]
 
 
 def _target(body: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str | None]:
-    """The schema to answer in, and the tool that takes it, if it is one's arguments."""
+    """The schema of the answer, and the tool whose arguments it is, if so."""
     wanted = body.get("response_format")
     if isinstance(wanted, Mapping) and wanted.get("type") == "json_schema":
         return wanted.get("json_schema", {}).get("schema"), None
@@ -284,31 +278,33 @@ def _target(body: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str | No
     return None, None
 
 
-def _unsound(body: Mapping[str, Any]) -> Response | None:
-    """What the request itself gets wrong."""
-    if not isinstance(body.get("model"), str) or not body["model"]:
-        return _invalid("you must provide a model parameter")
-    if not isinstance(body.get("messages"), list) or not body["messages"]:
-        return _invalid("Missing required parameter: 'messages'.", "messages")
+def _check_request(body: Mapping[str, Any]) -> None:
+    """Refuse a request (400) with a missing parameter or an invalid schema."""
+
+    def demand(valid: object, message: str, param: str | None = None, code: Any = None) -> None:
+        if not valid:
+            raise Refusal(*_error(400, message, param=param, code=code))
+
+    named = isinstance(body.get("model"), str) and body["model"]
+    demand(named, "you must provide a model parameter")
+    messages = isinstance(body.get("messages"), list) and body["messages"]
+    demand(messages, "Missing required parameter: 'messages'.", "messages")
     wanted = body.get("response_format")
     if isinstance(wanted, Mapping) and wanted.get("type") == "json_schema":
-        given = wanted.get("json_schema") or {}
-        if not given.get("name"):
-            return _invalid("Missing required parameter: 'response_format.json_schema.name'.")
+        given, param = wanted.get("json_schema") or {}, "response_format"
+        name = given.get("name")
+        demand(name, "Missing required parameter: 'response_format.json_schema.name'.")
         wrong = complaint(given.get("schema")) if given.get("strict") else None
-        if wrong is not None:
-            message = f"Invalid schema for response_format '{given['name']}': {wrong}"
-            return _invalid(message, "response_format", "invalid_json_schema")
+        message = f"Invalid schema for response_format '{name}': {wrong}"
+        demand(wrong is None, message, param, "invalid_json_schema")
     for function in _functions(body):
         wrong = complaint(function.get("parameters")) if function.get("strict") else None
-        if wrong is not None:
-            message = f"Invalid schema for function '{function.get('name')}': {wrong}"
-            return _invalid(message, "tools", "invalid_function_parameters")
-    return None
+        message = f"Invalid schema for function '{function.get('name')}': {wrong}"
+        demand(wrong is None, message, "tools", "invalid_function_parameters")
 
 
 def spoilt(generation: Generation, fault: str | None) -> Generation:
-    """The answer as a fault leaves it."""
+    """The answer as changed by a fault."""
     if fault == "refusal":
         return Generation(refusal="I'm sorry, I can't help with that.")
     if fault == "filtered":
@@ -327,28 +323,27 @@ def spoilt(generation: Generation, fault: str | None) -> Generation:
 
 
 def cut(generation: Generation, body: Mapping[str, Any]) -> Generation:
-    """Stop where the caller's budget ends."""
+    """The answer up to the caller's token limit."""
     most = body.get("max_completion_tokens") or body.get("max_tokens")
     if not isinstance(most, int) or generation.size <= most:
         return generation
-    room = most * _TOKEN
-    calls = tuple((name, arguments[:room]) for name, arguments in generation.calls)
-    return Generation((generation.content or "")[:room] or None, calls, finish="length")
+    end = most * _TOKEN
+    calls = tuple((name, arguments[:end]) for name, arguments in generation.calls)
+    return Generation((generation.content or "")[:end] or None, calls, finish="length")
 
 
 def _tool_calls(generation: Generation) -> list[dict[str, Any]]:
     return [
         {
-            "id": "call_" + spelled(HEX, 20, number, name, arguments),
-            "type": "function",
+            "id": "call_" + spelled(HEX, 20, number, name, arguments), "type": "function",
             "function": {"name": name, "arguments": arguments},
         }
         for number, (name, arguments) in enumerate(generation.calls)
-    ]
+    ]  # fmt: skip
 
 
 def choice(generation: Generation) -> dict[str, Any]:
-    """The one entry of `choices`."""
+    """The only entry of `choices`."""
     message: dict[str, Any] = {
         "role": "assistant", "content": generation.content, "refusal": generation.refusal,
         "annotations": [],
@@ -362,31 +357,31 @@ def choice(generation: Generation) -> dict[str, Any]:
 def events(
     head: Mapping[str, Any], generation: Generation, body: Mapping[str, Any]
 ) -> Iterator[str]:
-    """The answer as server-sent events, usage last when it was asked for."""
+    """The answer as server-sent events, with the usage last if it was asked for."""
     start = {key: value for key, value in head.items() if key != "usage"}
 
-    def event(delta: Mapping[str, Any], finish: str | None = None) -> str:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        chunk = {**start, "object": "chat.completion.chunk", "choices": [choice]}
+    def event(choices: list[dict[str, Any]], **more: Any) -> str:
+        chunk = {**start, "object": "chat.completion.chunk", "choices": choices, **more}
         return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
 
-    def pieces(text: str | None) -> Iterator[str]:
-        return ((text or "")[at : at + _PIECE] for at in range(0, len(text or ""), _PIECE))
+    def delta(part: Mapping[str, Any], finish: str | None = None) -> str:
+        return event([{"index": 0, "delta": part, "logprobs": None, "finish_reason": finish}])
+
+    def chunks(text: str | None) -> Iterator[str]:
+        return ((text or "")[at : at + _CHUNK] for at in range(0, len(text or ""), _CHUNK))
 
     content = None if generation.calls else ""
-    yield event({"role": "assistant", "content": content, "refusal": None})
-    for piece in pieces(generation.content):
-        yield event({"content": piece})
-    for piece in pieces(generation.refusal):
-        yield event({"refusal": piece})
+    yield delta({"role": "assistant", "content": content, "refusal": None})
+    for field, text in (("content", generation.content), ("refusal", generation.refusal)):
+        for chunk in chunks(text):
+            yield delta({field: chunk})
     for number, call in enumerate(_tool_calls(generation)):
         function = call["function"]
         opening = {**call, "index": number, "function": {**function, "arguments": ""}}
-        yield event({"tool_calls": [opening]})
-        for piece in pieces(function["arguments"]):
-            yield event({"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
-    yield event({}, generation.finish)
+        yield delta({"tool_calls": [opening]})
+        for chunk in chunks(function["arguments"]):
+            yield delta({"tool_calls": [{"index": number, "function": {"arguments": chunk}}]})
+    yield delta({}, generation.finish)
     if (body.get("stream_options") or {}).get("include_usage"):
-        chunk = {**start, "object": "chat.completion.chunk", "choices": [], "usage": head["usage"]}
-        yield f"data: {json.dumps(chunk)}\n\n"
+        yield event([], usage=head["usage"])
     yield "data: [DONE]\n\n"

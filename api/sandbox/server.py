@@ -1,4 +1,4 @@
-"""Running a sandbox: in a thread of this process, or as a process of its own."""
+"""Runs a sandbox in a thread of this process, or as a process of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from api.sandbox.model_server import OpenAI
 from api.sandbox.reddit_server import Reddit
 from api.sandbox.stackexchange_server import StackExchange
 from api.sandbox.world import (
+    EmulatedServer,
     Journal,
     LoggedRequest,
     Options,
@@ -46,7 +48,7 @@ _READY_SECONDS = 10.0
 
 
 def local_judge(query: str, about: str, texts: list[str], source: str) -> Sequence[float]:
-    """The judge without a key, loaded on first use."""
+    """The product's judge without a key, loaded on first use."""
     from api.models.local.judge import probabilities
 
     return probabilities(query, about, texts, source)
@@ -63,9 +65,7 @@ def world(
     clock: Callable[[], float] = time.time,
     journal: Journal | None = None,
 ) -> World:
-    """A sandbox that is not running: posts (default: the shipped ones), faults and limits.
-
-    Its requests are noted in `journal`, or in one of its own.
+    """The world of a sandbox, with the shipped posts unless others are given.
 
     Raises:
         ValueError: a fault or latency that does not exist, or a folder without recordings.
@@ -84,35 +84,26 @@ def world(
     )
 
 
+# variables whose value is the sandbox's root
+_URLS = (
+    "REDDIT_URL", "YOUTUBE_URL", "AMAZON_URL", "HACKERNEWS_URL", "STACKEXCHANGE_URL", "GITHUB_URL",
+    "LEMMY_URL", "LANGFUSE_BASE_URL",
+)  # fmt: skip
+_KEYS = ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "YOUTUBE_API_KEY", "OPENAI_API_KEY")
+
+
 def environment(url: str) -> dict[str, str]:
     """The variables that point every client at a sandbox; the keys are placeholders."""
     return {
-        "LISTENPOST_MODE": "live",
-        "REDDIT_URL": url,
-        "REDDIT_CLIENT_ID": "sandbox",
-        "REDDIT_CLIENT_SECRET": "sandbox",
-        "YOUTUBE_URL": url,
-        "YOUTUBE_API_KEY": "sandbox",
-        "AMAZON_PROVIDER": "html",
-        "AMAZON_URL": url,
-        "HACKERNEWS_URL": url,
-        "STACKEXCHANGE_URL": url,
-        "GITHUB_URL": url,
-        "LEMMY_URL": url,
-        "DISCOURSE_FORUMS": f"{url}{FORUM}",
-        "OPENAI_BASE_URL": f"{url}/v1",
-        "OPENAI_API_KEY": "sandbox",
-        "LANGFUSE_BASE_URL": url,
-        "LANGFUSE_PUBLIC_KEY": "pk-lf-sandbox",
+        "LISTENPOST_MODE": "live", **dict.fromkeys(_URLS, url), **dict.fromkeys(_KEYS, "sandbox"),
+        "AMAZON_PROVIDER": "html", "DISCOURSE_FORUMS": f"{url}{FORUM}",
+        "OPENAI_BASE_URL": f"{url}/v1", "LANGFUSE_PUBLIC_KEY": "pk-lf-sandbox",
         "LANGFUSE_SECRET_KEY": "sk-lf-sandbox",
-    }
+    }  # fmt: skip
 
 
 def application(world: World) -> Starlette:
-    """All servers as one application, and the paths that steer it.
-
-    Routes never collide, since each site has its own paths.
-    """
+    """All servers as one application (no two have the same path), and the paths that control it."""
 
     async def log(request: Request) -> Response:
         query = request.query_params
@@ -122,7 +113,7 @@ def application(world: World) -> Starlette:
 
     async def fault(request: Request) -> Response:
         try:
-            _steer(world.faults, await request.json())
+            _change_faults(world.faults, await request.json())
         except ValueError as error:
             return JSONResponse({"error": {"code": "invalid_request", "message": str(error)}}, 422)
         return JSONResponse({"ok": True})
@@ -130,19 +121,19 @@ def application(world: World) -> Starlette:
     async def health(request: Request) -> Response:
         return JSONResponse({"ok": True, "posts": len(world.posts)})
 
-    steering = [
+    routes = [
         Route("/_sandbox/log", log),
         Route("/_sandbox/fault", fault, methods=["POST"]),
         Route("/_sandbox/health", health),
     ]
-    sites = (
-        Reddit(world), YouTube(world), OpenAI(world), Langfuse(world), Amazon(world),
-        HackerNews(world), StackExchange(world), GitHub(world), Lemmy(world), Discourse(world),
+    servers: tuple[type[EmulatedServer], ...] = (
+        Reddit, YouTube, OpenAI, Langfuse, Amazon, HackerNews, StackExchange, GitHub, Lemmy,
+        Discourse,
     )  # fmt: skip
-    return Starlette(routes=[*steering, *(route for site in sites for route in site.routes())])
+    return Starlette(routes=[*routes, *chain(*(server(world).routes() for server in servers))])
 
 
-def _steer(faults: Faults, wanted: Any) -> None:
+def _change_faults(faults: Faults, wanted: Any) -> None:
     """Apply `{"clear": bool, "faults": [...], "latency": [...]}`; a single text is a list of one.
 
     Raises:
@@ -159,7 +150,7 @@ def _steer(faults: Faults, wanted: Any) -> None:
 
 
 class _StoppableServer(uvicorn.Server):
-    """A uvicorn server that stops at once when told, from any thread."""
+    """A uvicorn server that any thread can stop at once."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -179,7 +170,7 @@ class _StoppableServer(uvicorn.Server):
                 return
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close everything; requests under way are cut off."""
+        """Close everything, also requests in progress."""
         for server in self.servers:
             server.close()
         for each in list(self.server_state.connections):
@@ -190,7 +181,7 @@ class _StoppableServer(uvicorn.Server):
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
     def halt(self) -> None:
-        """Ask it to stop."""
+        """Stop it, from any thread."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._halt.set)
 
@@ -199,11 +190,10 @@ class Sandbox:
     """A running sandbox; use it as a context manager, or call `stop()`."""
 
     def __init__(
-        self, made: World, server: _StoppableServer, thread: threading.Thread, url: str
+        self, world: World, server: _StoppableServer, thread: threading.Thread, url: str
     ) -> None:
-        """Use `Sandbox.start`."""
-        self.world, self.url = made, url
-        """What it serves, and its root: `http://127.0.0.1:PORT`."""
+        """Use `Sandbox.start`; `url` is its root, `http://127.0.0.1:PORT`."""
+        self.world, self.url = world, url
         self._server, self._thread, self._pid = server, thread, os.getpid()
 
     @classmethod
@@ -217,8 +207,8 @@ class Sandbox:
             OSError: the port is taken.
         """
         made = world(posts, **options)
-        # with the protocol named, asyncio sends at once (TCP_NODELAY); else the body of an answer
-        # waits 40 ms for the other side to confirm its head
+        # asyncio sets TCP_NODELAY only if the protocol is named; without it the body of an answer
+        # waits 40 ms for the acknowledgement of its head
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -241,7 +231,7 @@ class Sandbox:
 
     @property
     def log(self) -> tuple[LoggedRequest, ...]:
-        """Every request served so far, in the order they started."""
+        """The request log."""
         return self.world.journal.entries()
 
     def requests(
@@ -251,17 +241,17 @@ class Sandbox:
         return self.world.journal.entries(upstream, endpoint)
 
     def fault(self, *texts: str) -> None:
-        """Make trouble from now on: `youtube=quota`, `openai.judge=500@2x1`."""
+        """Add faults: `youtube=quota`, `openai.judge=500@2x1`."""
         for text in texts:
             self.world.faults.add(text)
 
     def latency(self, *texts: str) -> None:
-        """Be slow from now on: `openai=800ms`."""
+        """Add latencies: `openai=800ms`."""
         for text in texts:
             self.world.faults.delay(text)
 
     def heal(self) -> None:
-        """No faults and no latency any more."""
+        """Remove all faults and latencies."""
         self.world.faults.clear()
 
     def forget(self) -> None:
@@ -270,21 +260,19 @@ class Sandbox:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that point every client at it."""
+        """See `environment`."""
         return environment(self.url)
 
     def stop(self) -> None:
-        """Stop serving; requests under way are cut off. Stopping twice is fine."""
+        """Stop serving, also requests in progress; may be called twice."""
         if self._pid == os.getpid():
             self._server.halt()
             self._thread.join(timeout=5)
 
     def __enter__(self) -> Self:
-        """Itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
         self.stop()
 
 

@@ -1,6 +1,6 @@
-"""Search as the sites do it: any of the words, best keyword match first, the popular pushed up.
+"""Search as the sites do it: any of the words, best match first, popular posts ranked higher.
 
-Deterministic, and good enough to be annoying: very popular chatter that holds the words ranks high.
+Deterministic; as on the sites, popular posts that only mention the words rank high.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import regex
 from api.sandbox.corpus import Post
 
 _CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"
-# A run of signs without blanks between words, or of any other letters and digits (`--` takes the
-# signs out of the letters): `Rabbit r1小米手机` is `Rabbit`, `r1` and `小米手机`.
+# a run of characters of a script without blanks, or of any other letters and digits (`--` excludes
+# the former): `Rabbit r1小米手机` is `Rabbit`, `r1` and `小米手机`
 _WORD = regex.compile(rf"{_CJK}+|[\p{{L}}\p{{M}}\p{{N}}--{_CJK}]+", regex.V1)
 _SIGN = regex.compile(_CJK, regex.V1)
 _PHRASE = regex.compile(r'"([^"]+)"')
@@ -27,13 +27,13 @@ _COMMON = frozenset(
     "of on or people say should so than that the their them they think this to was what when where "
     "which who why with worth would you your".split()
 )
-# BM25's k1 and b (repetition counts less and less, long texts a little less), and how many times
-# its score a post gains per power of ten of votes or views.
+# BM25's k1 and b (high saturation, little penalty for long texts), and how many times its score a
+# post gains for each power of ten of its popularity
 _SATURATION, _LENGTH, _FAME = 2.0, 0.3, 3.0
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-case words; runs of Chinese, Japanese or Korean become overlapping pairs."""
+    """Lower-case words; of Chinese, Japanese and Korean overlapping pairs of characters."""
     words: list[str] = []
     for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
         if _SIGN.match(word) and len(word) > 1:
@@ -45,18 +45,18 @@ def tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Index:
-    """Posts of one source, searchable."""
+    """A search index over posts, built on first use."""
 
     posts: Sequence[Post]
 
     @cached_property
     def words(self) -> list[list[str]]:
-        """The words of each post."""
+        """Words by post."""
         return [tokens(post.text) for post in self.posts]
 
     @cached_property
     def postings(self) -> dict[str, dict[int, int]]:
-        """Word -> number of a post -> how often it stands there."""
+        """Word -> index of a post -> count there."""
         postings: dict[str, dict[int, int]] = defaultdict(dict)
         for number, words in enumerate(self.words):
             for word, count in Counter(words).items():
@@ -64,10 +64,7 @@ class Index:
         return dict(postings)
 
     def search(self, query: str, *, exact: bool = False, every: bool = False) -> list[Post]:
-        """Everything that holds at least one word, best first.
-
-        `exact` obeys quoted phrases; with `every` a post must hold each of the words.
-        """
+        """Posts with any word (`every`: with all), best first; `exact`: with quoted phrases."""
         words = list(dict.fromkeys(tokens(query)))
         mean = sum(len(text) + 1 for text in self.words) / max(len(self.words), 1)
         scores: dict[int, float] = defaultdict(float)
@@ -94,6 +91,5 @@ class Index:
 
 
 def _follows(phrase: list[str], words: list[str]) -> bool:
-    """Whether the words of a phrase stand one after another."""
     size = len(phrase)
     return any(words[at : at + size] == phrase for at in range(len(words) - size + 1))

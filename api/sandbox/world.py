@@ -1,12 +1,8 @@
-"""What all servers of one sandbox share, and the way a request takes through it.
+"""What the servers of one sandbox share: request log, recorded answers, posts, and their base.
 
-The request log: one frozen entry per request served, without secrets.
-
-A folder of recorded answers, each served once before the sandbox answers itself.
-
-Layout: `<upstream>/index.json` maps file names to `status`, `headers` and `url` (or
-`url_indicative`); the files lie beside it. Recordings without an address, and tokens, are not
-served.
+A folder of recordings has `<upstream>/index.json`, which maps file names to `status`, `headers` and
+`url` (or `url_indicative`), and the files beside it. Each is served once, before the sandbox
+generates answers; recordings without an address, and tokens, are not served.
 """
 
 from __future__ import annotations
@@ -19,17 +15,24 @@ import json
 import re
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import resources
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
 from api.sandbox.corpus import Post
@@ -41,28 +44,28 @@ _KEPT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One request; it is in the log once its answer is ready (or none will come)."""
+    """One request, logged without secrets once its answer is ready (or none will come)."""
 
     number: int
-    """The order in which requests started, from 1."""
+    """Position in the order in which requests started, from 1."""
     upstream: str
     endpoint: str
     method: str
     path: str
-    """Path and query; keys are starred."""
+    """Path and query, keys as `***`."""
     query: Mapping[str, str]
     status: int
-    """HTTP status of the answer; 0 when there will be none."""
+    """HTTP status of the answer; 0: none will come."""
     started: float
     """Monotonic seconds."""
     ended: float
     fault: str | None = None
-    """The fault that answered, if one did."""
+    """The fault that hit it."""
     body: Any = field(default=None, repr=False)
     """Decoded JSON sent to the model or to Langfuse; raw bytes of a protobuf; else None."""
 
     def public(self, bodies: bool = False) -> dict[str, Any]:
-        """As JSON; bodies on request."""
+        """As JSON, with the body if `bodies`."""
         shown = asdict(self)
         body = shown.pop("body")
         del shown["query"]
@@ -70,10 +73,9 @@ class LoggedRequest:
 
 
 class Journal:
-    """Requests in the order they started; safe to read from any thread."""
+    """The request log, in the order in which requests started; safe in any thread."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._entries: deque[LoggedRequest] = deque(maxlen=_KEPT)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -81,7 +83,7 @@ class Journal:
     def start(
         self, upstream: str, endpoint: str, method: str, path: str, query: str, body: Any = None
     ) -> LoggedRequest:
-        """Note that a request came in."""
+        """A new entry; `end` adds it to the log."""
         pairs = [(k, "***" if k in _SECRET else v) for k, v in parse_qsl(query, True)]
         shown = path + ("?" + urlencode(pairs, safe="*", quote_via=quote) if pairs else "")
         now = time.monotonic()
@@ -91,7 +93,7 @@ class Journal:
         )  # fmt: skip
 
     def end(self, request: LoggedRequest, status: int, fault: str | None = None) -> None:
-        """Note how it was answered; it is in the log from now on."""
+        """Add an entry to the log with its answer."""
         entry = replace(request, status=status, fault=fault, ended=time.monotonic())
         with self._lock:
             self._entries.append(entry)
@@ -99,7 +101,7 @@ class Journal:
     def entries(
         self, upstream: str | None = None, endpoint: str | None = None
     ) -> tuple[LoggedRequest, ...]:
-        """What was served so far, of everybody or of one upstream or endpoint."""
+        """The log, of all or of one upstream or endpoint."""
         with self._lock:
             kept = list(self._entries)
         return tuple(
@@ -109,12 +111,12 @@ class Journal:
         )
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Empty the log."""
         with self._lock:
             self._entries.clear()
 
 
-# How a recorded address begins, by upstream and endpoint: `/r/all/search?q=mug` is `search`.
+# how a recorded address begins, by upstream and endpoint: `/r/all/search?q=mug` is `search`
 _ENDPOINTS: Mapping[str, Mapping[str, str]] = {
     "reddit": {
         "search": r"/r/[^/]+/search",
@@ -133,7 +135,7 @@ _HEADERS = ("content-type", "retry-after", "www-authenticate", "location", "x-ra
 
 
 class Recordings:
-    """Answers waiting to be served, by upstream and endpoint, in the order of their file names."""
+    """Recorded answers not served yet, by upstream and endpoint, ordered by file name."""
 
     def __init__(self, folder: Path) -> None:
         """Read the indexes; bodies are read when they are served.
@@ -156,7 +158,7 @@ class Recordings:
             raise ValueError(f"`{folder}` holds no `reddit`, `youtube` or `amazon/index.json`")
 
     def next(self, upstream: str, endpoint: str) -> Response | None:
-        """The next recorded answer of one endpoint, if any is left."""
+        """The next recorded answer of an endpoint, if one is left."""
         waiting = self._waiting.get((upstream, endpoint))
         if not waiting:
             return None
@@ -169,12 +171,12 @@ class Recordings:
 
 
 Probabilities = Callable[[str, str, list[str], str], Sequence[float]]
-"""`judge(query, about, texts, source)` -> how likely each text is about the product."""
+"""`judge(query, about, texts, source)` -> probability of each text that it is about the product."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Who may come in and how often; None accepts any credentials that are not empty."""
+    """Credentials and limits of the servers; None accepts any credentials that are not empty."""
 
     reddit_credentials: tuple[str, str] | None = None
     youtube_key: str | None = None
@@ -182,23 +184,23 @@ class Options:
     openai_key: str | None = None
     langfuse_keys: tuple[str, str] | None = None
     langfuse_version: str = "4.59.0"
-    """What the server says it is; below 4.59 it knows no dashboards and takes no list of scores."""
+    """Version of the server; below 4.59 it has no dashboards and takes no list of scores."""
     reddit_limit: int = 1000
-    """Requests per client id in a window of ten minutes."""
+    """Requests per client id in ten minutes."""
     search_quota: int = 100
-    """YouTube searches a day and key."""
+    """YouTube searches per day and key."""
     unit_quota: int = 10_000
-    """YouTube units a day and key, searches apart."""
+    """YouTube units per day and key, without searches."""
     stackexchange_quota: int = 300
-    """Stack Exchange requests a day without a key."""
+    """Stack Exchange requests per day without a key."""
     github_searches: int = 10
-    """GitHub searches a minute without a token."""
+    """GitHub searches per minute without a token."""
     github_requests: int = 60
-    """Other GitHub requests an hour without a token."""
+    """Other GitHub requests per hour without a token."""
 
     @classmethod
     def endless(cls) -> Self:
-        """Of everything as much as anybody asks for."""
+        """Limits that nobody reaches."""
         most = 10**9
         return cls(
             reddit_limit=most, search_quota=most, unit_quota=most, stackexchange_quota=most,
@@ -208,7 +210,7 @@ class Options:
 
 @dataclass(frozen=True)
 class World:
-    """One sandbox: its posts, its troubles, its log."""
+    """What the servers of one sandbox share: posts, faults and the request log."""
 
     posts: tuple[Post, ...]
     judge: Probabilities
@@ -217,9 +219,9 @@ class World:
     journal: Journal = field(default_factory=Journal)
     clock: Callable[[], float] = time.time
     recordings: Recordings | None = None
-    """Answers to serve before the own ones."""
+    """Answers that are served before generated ones."""
     started: float = field(default_factory=time.time)
-    """Unix seconds; the age of a post counts from here."""
+    """Unix seconds from which the ages of posts are counted back."""
 
     def of(self, source: str) -> tuple[Post, ...]:
         """The posts of one source."""
@@ -234,12 +236,66 @@ class World:
         return {(post.source, post.id): post for post in self.posts}
 
     def created(self, age_days: float | None) -> float:
-        """Unix seconds of something that old."""
+        """The Unix time of that age, in whole seconds."""
         return float(round(self.started - (age_days or 0) * 86_400))
 
     def moment(self, age_days: float | None) -> datetime:
-        """The same as aware UTC."""
+        """The UTC time of that age."""
         return datetime.fromtimestamp(self.created(age_days), UTC)
+
+    def stamp(self, age_days: float | None, fraction: str = "") -> str:
+        """The time of that age in RFC 3339, `fraction` after the seconds."""
+        return f"{self.moment(age_days):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Counts requests by key in windows of `seconds`, the first of which began `shift` ago."""
+
+    clock: Callable[[], float]
+    seconds: int
+    shift: float = 0.0
+    _used: Counter[tuple[Hashable, int]] = field(default_factory=Counter)
+
+    @property
+    def window(self) -> tuple[int, float]:
+        """Number of the current window, and the seconds left in it."""
+        number, passed = divmod(self.clock() + self.shift, float(self.seconds))
+        return int(number), self.seconds - passed
+
+    def used(self, key: Hashable) -> int:
+        """Requests of the key in this window."""
+        return self._used[key, self.window[0]]
+
+    def spend(self, key: Hashable) -> int:
+        """Count one more request; returns how many there are now."""
+        self._used[key, self.window[0]] += 1
+        return self.used(key)
+
+
+@cache
+def fields(name: str) -> dict[str, Any]:
+    """The fields that all objects of a kind have with the same value, from `data/fields.json`."""
+    file = resources.files("api.sandbox") / "data" / "fields.json"
+    kinds: dict[str, dict[str, Any]] = json.loads(file.read_text("utf-8"))
+    return kinds[name]
+
+
+def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A page for a text, JSON for anything else."""
+    kind = HTMLResponse if isinstance(body, str) else JSONResponse
+    return kind(body, status, headers)
+
+
+class Refusal(Exception):
+    """What a server answers instead; raised by handlers and guards."""
+
+    def __init__(
+        self, body: Any, status: int = 400, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """The arguments of `reply`."""
+        super().__init__(status)
+        self.response = reply(body, status, headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +305,7 @@ class SandboxCall:
     request: Request
     body: bytes
     data: Any = None
-    """The body as JSON, where the upstream takes JSON."""
+    """The body as JSON, where the server takes JSON."""
     fault: str | None = None
 
     @property
@@ -257,9 +313,23 @@ class SandboxCall:
         """Its query parameters."""
         return dict(self.request.query_params)
 
+    @property
+    def path(self) -> str:
+        """The path of its URL."""
+        return self.request.url.path
+
+    def parameter(self, name: str) -> str:
+        """A parameter of its path."""
+        return str(self.request.path_params[name])
+
     def number(self, parameter: str, default: int) -> int:
-        """A query parameter that is a whole number; the default where it is anything else."""
+        """A query parameter as a whole number; the default where it is anything else."""
         return whole(self.request.query_params.get(parameter), default)
+
+    def page(self, size: int) -> slice:
+        """The rows of the page that the query parameter `page` names, from 1."""
+        start = (max(self.number("page", 1), 1) - 1) * size
+        return slice(start, start + size)
 
     @property
     def basic(self) -> tuple[str, str]:
@@ -277,37 +347,57 @@ def whole(text: str | None, default: int) -> int:
     return int(text) if text and text.isascii() and text.isdigit() else default
 
 
-class RequestGateway:
-    """Wraps answers of one upstream: log, latency and the faults that need no knowledge of it."""
+def decoded(text: str | bytes) -> Any:
+    """The text as JSON, or None."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
-    def __init__(
-        self,
-        world: World,
-        upstream: str,
-        refusals: Callable[[str, SandboxCall], Response | None],
-        guard: Callable[[SandboxCall], Response | None] = lambda call: None,
-    ):
-        """`refusals(kind, call)` answers a fault in the upstream's own words, or declines.
 
-        `guard(call)` refuses wrong keys and spent quotas, after faults and recordings.
-        """
-        self.world, self.upstream, self.refusals, self.guard = world, upstream, refusals, guard
+Handler = Callable[[SandboxCall], Any]
+"""Returns a response, or what `reply` makes one of; may raise `Refusal`."""
+_COMING_SOON = "<!doctype html><title>One moment</title><p>Please come back soon.</p>"
+
+
+class EmulatedServer:
+    """One upstream: its routes, with log, latency, faults and recordings around each answer."""
+
+    upstream: ClassVar[str]
+    fault_replies: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """Kind of fault -> arguments of `reply`."""
+
+    def __init__(self, world: World) -> None:
+        """A subclass builds its search index here."""
+        self.world = world
+
+    def routes(self) -> list[Route]:
+        """Its routes, made by `route`."""
+        raise NotImplementedError
+
+    def fault(self, kind: str, call: SandboxCall) -> Any:
+        """The upstream's own answer to a fault; None: the fault only changes what is answered."""
+        return reply(*self.fault_replies[kind]) if kind in self.fault_replies else None
+
+    def guard(self, call: SandboxCall) -> None:
+        """Raise `Refusal` for wrong keys and spent quotas; runs after faults and recordings."""
 
     def route(
         self,
         path: str,
         endpoint: str | Callable[[Any], str],
-        answer: Callable[[SandboxCall], Response],
+        answer: Handler,
         *,
         methods: Sequence[str] = ("GET",),
         keep: bool = False,
+        guarded: bool = True,
     ) -> Route:
         """A route whose requests are logged; `keep` reads their bodies as JSON and logs them."""
 
         async def serve(request: Request) -> Response:
             try:
                 body = await request.body()
-            except ClientDisconnect:  # whoever asked was interrupted: nobody reads an answer
+            except ClientDisconnect:  # nobody is left to read an answer
                 return PlainTextResponse("", 499)
             data = decoded(body) if keep else None
             name = endpoint if isinstance(endpoint, str) else endpoint(data)
@@ -316,23 +406,33 @@ class RequestGateway:
                 (body if data is None else data) if keep else None,
             )  # fmt: skip
             kind = await self._strike(entry)
-            call = SandboxCall(request, body, data, kind)
             if kind == "hang":
                 self.world.journal.end(entry, 0, kind)
                 while (await request.receive())["type"] != "http.disconnect":
                     pass
                 return PlainTextResponse("", 499)
-            recordings = self.world.recordings
-            response = None
-            if kind:
-                response = self._refusal(kind, call)
-            elif recordings is not None:
-                response = recordings.next(self.upstream, name)
-            response = response or self.guard(call) or answer(call)
+            response = self._response(SandboxCall(request, body, data, kind), name, answer, guarded)
             self.world.journal.end(entry, response.status_code, kind)
             return response
 
         return Route(path, serve, methods=list(methods))
+
+    def _response(
+        self, call: SandboxCall, endpoint: str, answer: Handler, guarded: bool
+    ) -> Response:
+        recordings, result = self.world.recordings, None
+        try:
+            if call.fault:
+                result = self._spoilt(call.fault, call)
+            elif recordings is not None:
+                result = recordings.next(self.upstream, endpoint)
+            if result is None:
+                if guarded:
+                    self.guard(call)
+                result = answer(call)
+        except Refusal as refusal:
+            return refusal.response
+        return result if isinstance(result, Response) else reply(result)
 
     async def _strike(self, entry: LoggedRequest) -> str | None:
         """The fault that hits this request, after its latency."""
@@ -344,8 +444,8 @@ class RequestGateway:
             await asyncio.sleep(seconds)
         return kind
 
-    def _refusal(self, kind: str, call: SandboxCall) -> Response | None:
-        """The answer of a fault; None when it only spoils what is answered."""
+    def _spoilt(self, kind: str, call: SandboxCall) -> Any:
+        """The answer to a fault: one of all servers, or the upstream's own."""
         if kind == "drip":
 
             async def drops() -> AsyncIterator[bytes]:
@@ -354,18 +454,7 @@ class RequestGateway:
                     await asyncio.sleep(0.2)
 
             return StreamingResponse(drops(), media_type="application/json")
-        response = self.refusals(kind, call)
-        if response is None and kind == "500":
+        result = self.fault(kind, call)
+        if result is None and kind == "500":
             return PlainTextResponse("Internal Server Error", 500)
-        if response is None and kind == "notjson":
-            page = "<!doctype html><title>One moment</title><p>Please come back soon.</p>"
-            return HTMLResponse(page)
-        return response
-
-
-def decoded(text: str | bytes) -> Any:
-    """The text as JSON, or None."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+        return _COMING_SOON if result is None and kind == "notjson" else result
