@@ -153,8 +153,7 @@ JudgeName = Literal[
     "local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"
 ]
 JUDGES: tuple[JudgeName, ...] = get_args(JudgeName)
-PAID = frozenset({"openai", "grader"})
-"""Those that ask a model server; their answers are cached."""
+PAID = frozenset({"openai", "grader"})  # those that ask a model server; their answers are cached
 
 
 def sampled(settings: Settings, name: str) -> bool:

@@ -26,8 +26,7 @@ from api.evaluation.labelled_items import LabelledQuery
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would repeat: the evaluation stops."""
-Progress = Callable[[int, int], None]
-"""Called with the number of items answered so far and in all."""
+Progress = Callable[[int, int], None]  # called with the number of items answered so far and in all
 
 T = TypeVar("T")
 Around = Callable[[int, Callable[[], Awaitable[T]]], Awaitable[T]]
@@ -165,14 +164,10 @@ def _unusable(path: Path, error: OSError) -> ConfigurationError:
 class EvaluationOptions:
     """How queries are asked and counted."""
 
-    page: int = 25
-    """Most items in one call."""
-    concurrency: int = 8
-    """Most calls at once."""
-    about: bool = True
-    """Whether the judge sees what the query is about."""
-    min_yield: float = 0.5
-    """Yield below which the product fetches again."""
+    page: int = 25  # most items in one call
+    concurrency: int = 8  # most calls at once
+    about: bool = True  # whether the judge sees what the query is about
+    min_yield: float = 0.5  # yield below which the product fetches again
 
 
 async def evaluate(

@@ -39,8 +39,7 @@ class Opinion:
 
     relevant: bool
     probability: float | None = None
-    score: int | None = None
-    """1 to 5, from a grader."""
+    score: int | None = None  # 1 to 5, from a grader
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,7 @@ class Answered:
 
     opinions: tuple[Opinion, ...]
     usage: Usage = Usage()
-    seconds: float = 0.0
-    """Duration of the call."""
+    seconds: float = 0.0  # duration of the call
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +57,9 @@ class AnswerSheet:
 
     query: int
     start: int
-    answered: Answered | None
-    """None: the call failed."""
-    wasted: Usage = Usage()
-    """What an answer cost that could not be used."""
-    reason: str = ""
-    """Why it failed."""
+    answered: Answered | None  # None: the call failed
+    wasted: Usage = Usage()  # what an answer cost that could not be used
+    reason: str = ""  # why it failed
 
     @property
     def positions(self) -> Iterator[tuple[int, Opinion]]:
@@ -105,8 +100,7 @@ class EvalResult:
     calibration: tuple[tuple[int, float, float], ...]
     """Items, mean probability and share relevant, per tenth of probability."""
     queries: Mapping[str, Mapping[str, Any]]
-    reasons: tuple[str, ...] = ()
-    """Why pages failed."""
+    reasons: tuple[str, ...] = ()  # why pages failed
     page: int = 0
     about: bool = True
 

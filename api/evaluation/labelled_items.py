@@ -32,14 +32,10 @@ class LabelledItem:
     title: str
     body: str
     relevant: bool
-    grade: int | None = None
-    """1 to 5, where the label is a grade."""
-    mention: bool = False
-    """Whether a word of the query is in the text; results have a slice for it."""
-    kind: str = ""
-    """Why it is (not) relevant, for example `competitor`."""
-    language: str = ""
-    """As given, else guessed: `en`, `es`, `zh`, ... or `other`."""
+    grade: int | None = None  # 1 to 5, where the label is a grade
+    mention: bool = False  # whether a word of the query is in the text; results have a slice for it
+    kind: str = ""  # why it is (not) relevant, for example `competitor`
+    language: str = ""  # as given, else guessed: `en`, `es`, `zh`, ... or `other`
     place: str = ""
     """Subreddit, channel or brand; `comment` for a comment, whose title is its parent's."""
 
@@ -51,8 +47,7 @@ class LabelledQuery:
     query: str
     source: str
     items: tuple[LabelledItem, ...]
-    family: str = ""
-    """The kind of query; results have a slice for it."""
+    family: str = ""  # the kind of query; results have a slice for it
     about: str = ""
 
     def shown(self) -> tuple[Item, ...]:

@@ -27,8 +27,7 @@ _DIGEST = 16
 class Example:
     """A case of a labelled set, as an item of a dataset."""
 
-    case: str
-    """Digest of what the judge is asked, so that a changed label keeps the case."""
+    case: str  # digest of what the judge is asked, so that a changed label keeps the case
     input: Mapping[str, Any]
     expected: Mapping[str, Any]
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -47,8 +46,7 @@ class Dataset:
     examples: Sequence[Example]
     written: int
     unchanged: int
-    archived: int
-    """Items of ours that the file no longer holds."""
+    archived: int  # items of ours that the file no longer holds
 
 
 def of_queries(queries: Sequence[LabelledQuery]) -> list[Example]:

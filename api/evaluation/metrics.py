@@ -17,14 +17,12 @@ from typing import Any, TypeVar
 
 from api.errors import UsageError
 
-BINS = 10
-"""Equal intervals of probability in which calibration is counted."""
+BINS = 10  # equal intervals of probability in which calibration is counted
 GRADE_CUTS = (0.25, 0.42, 0.58, 0.75)
 """Probabilities from which a judge's opinion counts as grade 2, 3, 4 and 5."""
 RESAMPLES = 1000
 SEED = 20
-Tally = tuple[float, ...]
-"""Counts of one or more pages; see `tally` for the columns."""
+Tally = tuple[float, ...]  # counts of one or more pages; see `tally` for the columns
 Measures = dict[str, float | None]
 """A measure is None where it is not defined, for example precision when nothing was kept."""
 Interval = tuple[float, float]

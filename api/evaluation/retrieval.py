@@ -36,8 +36,7 @@ from api.sandbox import corpus
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store
 
-DEPTH = 8
-"""Citations of a question that count: the default limit of the archive's search."""
+DEPTH = 8  # citations of a question that count: the default limit of the archive's search
 _SHAPE = (
     '{"id": "...", "kind": "...", "part": "dev", "question": "...", '
     '"relevant": [{"key": "...", "comment": null, "grade": 2}]}'
@@ -54,8 +53,7 @@ class LabelledQuestion:
 
     id: str
     kind: str
-    part: str
-    """`dev` (thresholds are fitted on it) or `test`."""
+    part: str  # `dev` (thresholds are fitted on it) or `test`
     text: str
     relevant: Mapping[Reference, int]
     """2: answers the question; 1: is related. Empty: nothing is to be cited."""
@@ -95,16 +93,12 @@ class RetrievalResult:
     """How good one search is; `as_json` is what is printed."""
 
     search: str
-    overall: Mapping[str, Any]
-    """Measures of `retrieval_measures`, with `intervals`."""
-    answerable: Mapping[str, Any]
-    """The same over the questions that have an answer."""
+    overall: Mapping[str, Any]  # measures of `retrieval_measures`, with `intervals`
+    answerable: Mapping[str, Any]  # the same over the questions that have an answer
     parts: Mapping[str, Mapping[str, Any]]
     kinds: Mapping[str, Mapping[str, Any]]
-    ms: float
-    """Milliseconds of a search, the median."""
-    questions: Mapping[str, Sequence[Reference]]
-    """What was cited, by id."""
+    ms: float  # milliseconds of a search, the median
+    questions: Mapping[str, Sequence[Reference]]  # what was cited, by id
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""

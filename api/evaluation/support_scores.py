@@ -26,21 +26,15 @@ class SupportResult:
 
     checker: str
     claims: int
-    supported: int
-    """Claims whose label is supported."""
-    precision: float | None
-    """Supported claims among those it accepts."""
-    recall: float | None
-    """Accepted claims among the supported ones."""
-    let_by: float | None
-    """Accepted claims among the unsupported ones."""
+    supported: int  # claims whose label is supported
+    precision: float | None  # supported claims among those it accepts
+    recall: float | None  # accepted claims among the supported ones
+    let_by: float | None  # accepted claims among the unsupported ones
     mcc: float | None
     kappa: float | None
-    unanswered: int
-    """Claims without an answer; they count in no measure."""
+    unanswered: int  # claims without an answer; they count in no measure
     usd: float | None
-    ms_per_10: float | None
-    """Milliseconds for ten claims, the median of the questions."""
+    ms_per_10: float | None  # milliseconds for ten claims, the median of the questions
     queries: Mapping[str, Mapping[str, Any]]
     """By question: the tally that `compare` pairs, as in the result of a judge."""
 

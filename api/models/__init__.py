@@ -6,8 +6,7 @@ import asyncio
 
 from api.models.dialects import Dialects
 
-GRADED_AT_ONCE = 10
-"""Most items in one call of the grader."""
+GRADED_AT_ONCE = 10  # most items in one call of the grader
 
 
 class ModelCallLimiter:

@@ -22,10 +22,8 @@ Body = Mapping[str, Any]
 class Adaptation:
     """One change of a request."""
 
-    name: str
-    """As `doctor` shows it: asked `without temperature`."""
-    pattern: re.Pattern[str]
-    """Matches refusals that this change may answer."""
+    name: str  # as `doctor` shows it: asked `without temperature`
+    pattern: re.Pattern[str]  # matches refusals that this change may answer
     change: Callable[[Body], Body]
     """Returns the request to send instead; the same where there is nothing to change."""
 

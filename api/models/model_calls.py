@@ -50,8 +50,7 @@ class ModelCall(Generic[T]):
     parse: Callable[[str], T]
     """The text of the answer as values; raises `ModelError` where it cannot be used."""
     max_tokens: int
-    name: str = ""
-    """Name of the schema as sent; empty: that of the prompt."""
+    name: str = ""  # name of the schema as sent; empty: that of the prompt
 
 
 def strict_object(**properties: Any) -> dict[str, Any]:
@@ -136,8 +135,7 @@ def strings(value: object) -> list[str]:
 class OpenAIJudge(ModelStep):
     """Asks a model about title and 200 characters (`excerpt_of`); implements `Judge`."""
 
-    examples: int = MOST_EXAMPLES
-    """Corrections shown as examples in one call; 0: none."""
+    examples: int = MOST_EXAMPLES  # corrections shown as examples in one call; 0: none
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """One verdict per item, in order, from one request; see `Judge.judge`.

@@ -50,15 +50,13 @@ _DISCONNECTED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.Connect
 class Request:
     """One chat completion with a JSON answer."""
 
-    name: str
-    """Name of the schema as sent."""
+    name: str  # name of the schema as sent
     schema: Mapping[str, Any]
     system: str
     user: str
     max_tokens: int
     model: str
-    seconds: float
-    """Deadline for the answer, retries included; counts from when a slot is free."""
+    seconds: float  # deadline for the answer, retries included; counts from when a slot is free
 
 
 class ModelClient:

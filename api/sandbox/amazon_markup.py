@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 from api.sandbox.corpus import DIGITS, Post, Remark, handle, spelled
 from api.sandbox.world import World
 
-TILES = 16
-"""Products on a page of search results."""
+TILES = 16  # products on a page of search results
 # one tile in this many has its brand in a second heading, as in fashion
 _TWO_HEADINGS = 6
 _HOME = "the United States"

@@ -19,8 +19,7 @@ SourceName = Literal[
 ]
 # fields that make a post popular, where it is not its votes
 _MEASURES = {"youtube": "views", "amazon": "ratings"}
-LEMMY = "https://lemmy.example"
-"""Server of the sample's Lemmy posts, whichever server is asked."""
+LEMMY = "https://lemmy.example"  # server of the sample's Lemmy posts, whichever server is asked
 
 DIGITS = "0123456789"
 HEX = "0123456789abcdef"
@@ -63,8 +62,7 @@ class Remark:
     id: str
     body: str
     age_days: float = 0
-    votes: int = 0
-    """Votes, likes or helpful votes."""
+    votes: int = 0  # votes, likes or helpful votes
     deleted: bool = False
     title: str = ""
     stars: int | None = None
@@ -76,8 +74,7 @@ class Remark:
 class Post:
     """A submission, video or product; fields that its source does not have keep their default."""
 
-    id: str
-    """The native id: base 36 on Reddit, eleven characters on YouTube, an ASIN on Amazon."""
+    id: str  # the native id: base 36 on Reddit, eleven characters on YouTube, an ASIN on Amazon
     source: SourceName
     title: str
     body: str = ""
@@ -86,10 +83,8 @@ class Post:
     votes: int = 0
     link: str | None = None
     deleted: bool = False
-    bot: bool = False
-    """Whether a program wrote it."""
-    crosspost_parent: str | None = None
-    """Native id of the post of which this is a crosspost."""
+    bot: bool = False  # whether a program wrote it
+    crosspost_parent: str | None = None  # native id of the post of which this is a crosspost
     views: int = 0
     likes: int | None = None
     comments_disabled: bool = False

@@ -13,8 +13,7 @@ from api.sandbox.corpus import Post, Remark, handle
 from api.sandbox.site_search import Index
 from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields, reply
 
-FORUM = "/forum.example"
-"""Path of the forum, which gives it a name beside this machine's."""
+FORUM = "/forum.example"  # path of the forum, which gives it a name beside this machine's
 _PAGE, _LAST, _SHORTEST, _BLURB = 50, 10, 3, 300
 _SLOW = "You have performed this action too many times, please try again later."
 _BUSY = "We are experiencing extremely high load, try again later."

@@ -58,10 +58,8 @@ class Fault:
     upstream: str
     endpoint: str | None
     kind: str
-    first: int = 1
-    """Number of the first matching request that it hits."""
-    times: int | None = None
-    """How many requests it hits; None: all."""
+    first: int = 1  # number of the first matching request that it hits
+    times: int | None = None  # how many requests it hits; None: all
 
     def hits(self, number: int) -> bool:
         """Whether it hits the matching request with this number, from 1."""

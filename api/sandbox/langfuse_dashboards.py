@@ -13,8 +13,7 @@ from typing import Any
 from api.sandbox.world import Handler, Refusal, SandboxCall
 
 Row = dict[str, Any]
-Endpoint = tuple[str, str, str, Handler]
-"""Path, name in the log, method, and what answers."""
+Endpoint = tuple[str, str, str, Handler]  # path, name in the log, method, and what answers
 _CODES = {
     400: "invalid_request", 401: "authentication_failed", 403: "access_denied",
     404: "resource_not_found", 409: "conflict", 422: "unprocessable_content", 429: "rate_limited",

@@ -136,8 +136,7 @@ class Quoted:
 class QuotedPrompt:
     """All messages of one request, as one text each."""
 
-    messages: tuple[tuple[str, str], ...]
-    """Role and text."""
+    messages: tuple[tuple[str, str], ...]  # role and text
 
     @classmethod
     def of(cls, messages: Iterable[Any]) -> QuotedPrompt:

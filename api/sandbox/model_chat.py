@@ -39,12 +39,9 @@ _LONGEST = 4
 class ChatQuestion:
     """One question of a conversation, on its own feet."""
 
-    subject: str
-    """The product, or nothing when none was named."""
-    words: tuple[str, ...]
-    """What about it is asked."""
-    text: str
-    """The question as it was written."""
+    subject: str  # the product, or nothing when none was named
+    words: tuple[str, ...]  # what about it is asked
+    text: str  # the question as it was written
     sides: tuple[str, ...] = ()
     """The products that it compares, or the one before it did; what it points at comes first."""
 

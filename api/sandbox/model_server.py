@@ -120,8 +120,7 @@ class Generation:
     """The model's answer: text or calls of tools, and why it stopped."""
 
     content: str | None = None
-    calls: tuple[tuple[str, str], ...] = ()
-    """Name and arguments as JSON."""
+    calls: tuple[tuple[str, str], ...] = ()  # name and arguments as JSON
     refusal: str | None = None
     finish: str = "stop"
 

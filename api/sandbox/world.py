@@ -46,21 +46,16 @@ _KEPT = 20_000
 class LoggedRequest:
     """One request, logged without secrets once its answer is ready (or none will come)."""
 
-    number: int
-    """Position in the order in which requests started, from 1."""
+    number: int  # position in the order in which requests started, from 1
     upstream: str
     endpoint: str
     method: str
-    path: str
-    """Path and query, keys as `***`."""
+    path: str  # path and query, keys as `***`
     query: Mapping[str, str]
-    status: int
-    """HTTP status of the answer; 0: none will come."""
-    started: float
-    """Monotonic seconds."""
+    status: int  # HTTP status of the answer; 0: none will come
+    started: float  # monotonic seconds
     ended: float
-    fault: str | None = None
-    """The fault that hit it."""
+    fault: str | None = None  # the fault that hit it
     body: Any = field(default=None, repr=False)
     """Decoded JSON sent to the model or to Langfuse; raw bytes of a protobuf; else None."""
 
@@ -185,18 +180,12 @@ class Options:
     langfuse_keys: tuple[str, str] | None = None
     langfuse_version: str = "4.59.0"
     """Version of the server; below 4.59 it has no dashboards and takes no list of scores."""
-    reddit_limit: int = 1000
-    """Requests per client id in ten minutes."""
-    search_quota: int = 100
-    """YouTube searches per day and key."""
-    unit_quota: int = 10_000
-    """YouTube units per day and key, without searches."""
-    stackexchange_quota: int = 300
-    """Stack Exchange requests per day without a key."""
-    github_searches: int = 10
-    """GitHub searches per minute without a token."""
-    github_requests: int = 60
-    """Other GitHub requests per hour without a token."""
+    reddit_limit: int = 1000  # requests per client id in ten minutes
+    search_quota: int = 100  # YouTube searches per day and key
+    unit_quota: int = 10_000  # YouTube units per day and key, without searches
+    stackexchange_quota: int = 300  # Stack Exchange requests per day without a key
+    github_searches: int = 10  # GitHub searches per minute without a token
+    github_requests: int = 60  # other GitHub requests per hour without a token
 
     @classmethod
     def endless(cls) -> Self:
@@ -218,8 +207,7 @@ class World:
     faults: Faults = field(default_factory=Faults)
     journal: Journal = field(default_factory=Journal)
     clock: Callable[[], float] = time.time
-    recordings: Recordings | None = None
-    """Answers that are served before generated ones."""
+    recordings: Recordings | None = None  # answers that are served before generated ones
     started: float = field(default_factory=time.time)
     """Unix seconds from which the ages of posts are counted back."""
 
@@ -304,8 +292,7 @@ class SandboxCall:
 
     request: Request
     body: bytes
-    data: Any = None
-    """The body as JSON, where the server takes JSON."""
+    data: Any = None  # the body as JSON, where the server takes JSON
     fault: str | None = None
 
     @property

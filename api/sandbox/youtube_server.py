@@ -144,8 +144,7 @@ def comment(
     return resource("comment", (remark.id,), remark.id, snippet=snippet)
 
 
-Thread = tuple[Remark, list[Remark]]
-"""A top-level comment and its replies."""
+Thread = tuple[Remark, list[Remark]]  # a top-level comment and its replies
 
 
 def threads(post: Post, order: str) -> list[Thread]:

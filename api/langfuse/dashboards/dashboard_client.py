@@ -267,8 +267,7 @@ def _words(response: httpx.Response) -> str | None:
 
 
 Row = Mapping[str, Any]
-OLDEST = (4, 59)
-"""The first version with dashboards and scores as this package sends them."""
+OLDEST = (4, 59)  # the first version with dashboards and scores as this package sends them
 PATHS: Mapping[Kind, str] = {
     Kind.SCORE: "/score-configs",
     Kind.DATASET: "/v2/datasets",
@@ -290,12 +289,9 @@ class Project:
 class Pushed:
     """One prompt as it is there."""
 
-    text: str | None = None
-    """Of the version with our label; None: there is no such version."""
-    labels: tuple[str, ...] = ()
-    """Of that version."""
-    in_production: bool = False
-    """Some version is."""
+    text: str | None = None  # of the version with our label; None: there is no such version
+    labels: tuple[str, ...] = ()  # of that version
+    in_production: bool = False  # some version is
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,8 +299,7 @@ class ProjectState:
     """What there is, whoever made it."""
 
     project: Project
-    rows: Mapping[Kind, tuple[Row, ...]]
-    """The oldest first."""
+    rows: Mapping[Kind, tuple[Row, ...]]  # the oldest first
     prompts: Mapping[str, Pushed]
 
 

@@ -21,10 +21,8 @@ from typing import Any
 from api.core.prompts import NAMES, Prompt, packaged
 
 DASHBOARDS = ("gate", "reports")
-LABEL = "listenpost"
-"""Of the version of a prompt that is as the package has it."""
-COMMITTED = "listenpost: as in the package"
-"""The commit message of versions that are ours."""
+LABEL = "listenpost"  # of the version of a prompt that is as the package has it
+COMMITTED = "listenpost: as in the package"  # the commit message of versions that are ours
 _COLUMNS = 12
 # `listenpost:gate.yield` as a word of its own in a description.
 _MARK = re.compile(r"(?<!\S)listenpost:([a-z]+\.[a-z_]+)(?!\S)")
@@ -44,10 +42,8 @@ class Definition:
     """One thing that should be there."""
 
     kind: Kind
-    mark: str
-    """`gate.yield`; its description ends in `listenpost:gate.yield`."""
-    body: Mapping[str, Any]
-    """As Langfuse takes it; a placement's `widgetId` is the widget's mark."""
+    mark: str  # `gate.yield`; its description ends in `listenpost:gate.yield`
+    body: Mapping[str, Any]  # as Langfuse takes it; a placement's `widgetId` is the widget's mark
 
     @property
     def name(self) -> str:

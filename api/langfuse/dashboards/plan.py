@@ -62,8 +62,7 @@ class Step:
     body: Mapping[str, Any] | None = None
     """A placement's `widgetId` may be a mark, for a widget that an earlier step makes."""
     differences: tuple[Difference, ...] = ()
-    version: int | None = None
-    """Of a prompt, where one is taken away."""
+    version: int | None = None  # of a prompt, where one is taken away
 
     @property
     def title(self) -> str:
@@ -79,10 +78,8 @@ class Plan:
     """What is to be done, in this order."""
 
     steps: tuple[Step, ...]
-    widgets: Mapping[str, str]
-    """Mark -> id of those that are there."""
-    notes: tuple[str, ...] = ()
-    """What is left alone although it looks like ours."""
+    widgets: Mapping[str, str]  # mark -> id of those that are there
+    notes: tuple[str, ...] = ()  # what is left alone although it looks like ours
     unchanged: int = 0
 
 

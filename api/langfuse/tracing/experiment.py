@@ -38,14 +38,10 @@ class ExperimentOutcome:
     """The result of one item."""
 
     output: Any
-    scores: Mapping[str, bool | float | None]
-    """By name; None is not sent."""
-    fault: str = ""
-    """Why the answer is incomplete or missing."""
-    failed: bool = False
-    """Whether there is no answer at all."""
-    calls: int = 1
-    """Calls that were made, each a span."""
+    scores: Mapping[str, bool | float | None]  # by name; None is not sent
+    fault: str = ""  # why the answer is incomplete or missing
+    failed: bool = False  # whether there is no answer at all
+    calls: int = 1  # calls that were made, each a span
 
 
 @dataclass(slots=True)

@@ -82,8 +82,7 @@ REQUEST_SECONDS = 5
 """Timeout of a request; most run in the background, so it may exceed the wait at exit."""
 # Characters of a user or session (Langfuse's limit), and of the digest in place of their rest.
 _LABEL, _DIGEST = 200, 16
-BATCH = 200
-"""Most spans or scores in one request: enough for the scores of a run."""
+BATCH = 200  # most spans or scores in one request: enough for the scores of a run
 
 
 class Observation(Protocol):

@@ -121,8 +121,7 @@ class _Run:
     searches: list[Gathered] = field(default_factory=list)
     judged: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Span -> keys of the items that were judged there first."""
-    agents: list[str] = field(default_factory=list)
-    """Spans of agents."""
+    agents: list[str] = field(default_factory=list)  # spans of agents
 
 
 _run: ContextVar[_Run | None] = ContextVar("listenpost_run", default=None)
@@ -271,8 +270,7 @@ def _output(gathered: Gathered) -> dict[str, Any]:
 
 
 NAME = "user_feedback"
-SECONDS = 5.0
-"""Timeout of the request, for which the person who gave the feedback waits."""
+SECONDS = 5.0  # timeout of the request, for which the person who gave the feedback waits
 _CHUNK = 8_192
 
 

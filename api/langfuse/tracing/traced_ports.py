@@ -120,8 +120,7 @@ class TracedModelStep:
 
     inner: Any
     client: Client
-    scored: bool = False
-    """Whether each call of a judge has a score of its yield."""
+    scored: bool = False  # whether each call of a judge has a score of its yield
 
     @property
     def name(self) -> str:
