@@ -12,19 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import Any, Generic, TypeVar
 
-from api.core.domain import Grade, Item, Question, Usage, Verdict
+from api.core.domain import Correction, Grade, Item, Question, Usage, Verdict
 from api.core.model_cost import cost_on_failure, usage_of_error
 from api.core.ports import UNGRADED, Claim, Grades, Judgement, Rewrites, Support
 from api.core.prompts import PackagedPrompts, PromptName, Prompts
 from api.core.text import Fence, clean, cut, one_line
+from api.core.words import index_tokens
 from api.errors import ModelError
 from api.models import GRADED_AT_ONCE
 from api.models.answer_parsing import booleans, entries, record
-from api.models.correction_examples import MOST as MOST_EXAMPLES
-from api.models.correction_examples import nearest, quoted_examples
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
@@ -131,6 +130,42 @@ def strings(value: object) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
+MOST_EXAMPLES = 8
+"""Examples in one call."""
+# An example is quoted as short as the items it stands beside: about 40 tokens, 320 for all.
+_EXAMPLE_LENGTH = 160
+
+
+def nearest_corrections(
+    corrections: Sequence[Correction], items: Iterable[Item], most: int = MOST_EXAMPLES
+) -> tuple[Correction, ...]:
+    """At most `most` corrections, relevant and irrelevant in turn, those most like `items` first.
+
+    Likeness is the share of a correction's words that the batch holds; the newest wins a tie.
+    """
+    batch = set(chain.from_iterable(index_tokens(f"{item.title} {item.body}") for item in items))
+
+    def likeness(entry: tuple[int, Correction]) -> tuple[float, int]:
+        words = set(index_tokens(f"{entry[1].title} {entry[1].body}"))
+        return len(words & batch) / max(1, len(words)), entry[0]
+
+    ranked = [said for _, said in sorted(enumerate(corrections), key=likeness, reverse=True)]
+    kinds = [[said for said in ranked if said.relevant is kind] for kind in (True, False)]
+    balanced = (said for pair in zip_longest(*kinds) for said in pair if said is not None)
+    return tuple(balanced)[:most]
+
+
+def quoted_examples(examples: Sequence[Correction], fence: Fence) -> list[str]:
+    """Lines of the examples for the prompt: our label in the clear, a stranger's words fenced."""
+    return [
+        fence.quote(
+            cut(f"{said.title} {said.body}", _EXAMPLE_LENGTH),
+            "judged relevant" if said.relevant else "judged irrelevant",
+        )
+        for said in examples
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class OpenAIJudge(ModelStep):
     """Asks a model about title and 200 characters (`excerpt_of`); implements `Judge`."""
@@ -149,7 +184,9 @@ class OpenAIJudge(ModelStep):
         lines += quote_question(question, fence)
         if question.aim == "mention":
             lines.append("A mention of it is enough.")
-        lines += quoted_examples(nearest(question.corrections, items, self.examples), fence)
+        lines += quoted_examples(
+            nearest_corrections(question.corrections, items, self.examples), fence
+        )
         lines.append(fence.quote_all(excerpt_of(question, item).line for item in items))
         call = verdict_call("relevance", "relevant", len(items))
         flags, usage = await self.ask(call, fence, lines)

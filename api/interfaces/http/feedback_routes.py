@@ -1,4 +1,4 @@
-"""`/v1/analyses/{id}/feedback`: what people think of a report, a finding or an item."""
+"""What people think of a report (`/v1/analyses/{id}/feedback`), and corrections of the gate."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from api.bootstrap.app_context import AppContext
 from api.bootstrap.storage import feedback_sender
 from api.core.context import current_caller
 from api.features.analyses.analysis_job import missing
+from api.features.analyses.corrections import StoredCorrection
 from api.features.analyses.feedback import (
     LONGEST_COMMENT,
     Given,
@@ -19,7 +20,9 @@ from api.features.analyses.feedback import (
     Vote,
     Watched,
     author_of,
+    correct,
     give,
+    withdraw,
 )
 from api.features.analyses.store_ports import Feedback, Rating, Subject
 from api.interfaces.http.access import Asker, OpenContext
@@ -140,3 +143,75 @@ async def list_feedback(analysis_id: str, tenant: Asker, app_context: OpenContex
     if not kept and await app_context.store.get(tenant.id, analysis_id) is None:
         raise missing(analysis_id)
     return FeedbackList(feedback=list(map(KeptFeedback.of, kept)))
+
+
+corrections_router = APIRouter(prefix="/v1", tags=["corrections"])
+_ITEM = "/analyses/{analysis_id}/items/{key:path}/correction"
+
+
+class CorrectionRequest(RequestBody):
+    """Whether the item is about the product of the question."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"relevant": False}]})
+    relevant: bool
+
+
+class KeptCorrection(BaseModel):
+    """A correction with the question it belongs to."""
+
+    key: str
+    """Of the item."""
+    relevant: bool
+    title: str
+    source: str
+    query: str
+    about: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, entry: StoredCorrection) -> Self:
+        """From what the store has of it."""
+        said = entry.correction
+        return cls(
+            key=said.key, relevant=said.relevant, title=said.title, source=entry.source,
+            query=entry.query, about=entry.about, created_at=entry.created_at,
+        )  # fmt: skip
+
+
+class CorrectionList(BaseModel):
+    """Your corrections, oldest first."""
+
+    corrections: list[KeptCorrection]
+
+
+@corrections_router.put(
+    _ITEM, responses=documented(413, *_COMMON), summary="Correct the verdict on an item"
+)
+async def put_correction(
+    analysis_id: str, key: str, body: CorrectionRequest, tenant: Asker, app_context: OpenContext
+) -> KeptCorrection:
+    """The last correction of an item stands; later analyses of the same question learn from it.
+
+    A corrected item is never judged again: it is kept or dropped as you said.
+    """
+    entry = await correct(app_context.store, tenant.id, analysis_id, key, body.relevant)
+    return KeptCorrection.of(entry)
+
+
+@corrections_router.delete(
+    _ITEM, status_code=204, responses=documented(*_COMMON), summary="Remove a correction"
+)
+async def remove_correction(
+    analysis_id: str, key: str, tenant: Asker, app_context: OpenContext
+) -> None:
+    """The item is judged again by the next analysis."""
+    await withdraw(app_context.store, tenant.id, analysis_id, key)
+
+
+@corrections_router.get(
+    "/corrections", responses=documented(401, 403, 422, 429, 500, 503), summary="List corrections"
+)
+async def list_corrections(tenant: Asker, app_context: OpenContext) -> CorrectionList:
+    """Of all your questions."""
+    entries = await app_context.store.corrections(tenant.id)
+    return CorrectionList(corrections=[KeptCorrection.of(entry) for entry in entries])
