@@ -35,7 +35,7 @@ from api.pipeline.question.query_guard import compared_names
 from api.reports.draft_rules import DraftText
 from api.reports.exhibits import gate_lines
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.theme_sentences import tone_of
+from api.reports.keyless.theme_sentences import tone_sentence
 from api.reports.report import (
     VERSION,
     Cost,
@@ -152,7 +152,7 @@ def _summary(drafted: DraftText, evidence: Evidence) -> str:
     if lean is None or felt is None:
         return drafted.summary
     sounding = felt.positive if lean > 0 else felt.negative
-    return " ".join(filter(None, (drafted.summary, tone_of(felt.n, sounding, lean))))
+    return " ".join(filter(None, (drafted.summary, tone_sentence(felt.n, sounding, lean))))
 
 
 def clarified(query: str, about: str, depth: DepthName, guidance: str, origin: Origin) -> Report:

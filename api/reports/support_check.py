@@ -23,7 +23,7 @@ from api.reports.citable import says_count
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, plain_topic
 from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.theme_sentences import recounted, resummed
+from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
 from api.reports.report import Finding, Passage, Quote, SupportCheck
 
@@ -82,7 +82,7 @@ async def supported(
     headline_stands = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
     findings = tuple(filter(None, left.values()))
-    counted = resummed(draft.summary, [(f.text, len(f.cites)) for f in findings])
+    counted = recount_summary(draft.summary, [(f.text, len(f.cites)) for f in findings])
     summary = " ".join(kept) if counted is None else counted
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
     holding = len(carried)
@@ -111,7 +111,7 @@ def _to_check(draft: DraftText, question: Question) -> tuple[list[str], list[str
     question_words = words(f"{question.text} {question.about}")
     claimless = {VERBS[lean_wanted(question.text)], *_CLAIMLESS, *question_words}
     headlines = [] if claimless.issuperset(words(draft.topic)) else [draft.topic]
-    free = draft.summary if resummed(draft.summary, ()) is None else ""
+    free = draft.summary if recount_summary(draft.summary, ()) is None else ""
     return headlines, list(filter(str.strip, _SENTENCE.split(free)))
 
 
@@ -137,7 +137,7 @@ def _left_of(finding: Finding, carried: Container[tuple[int, Passage]]) -> Findi
     text: str | None = finding.text
     left = Finding.resting(finding.text, finding.kind, passages, "checked")
     if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
-        text = recounted(finding.text, len(left.cites))
+        text = recount_theme(finding.text, len(left.cites))
     return replace(left, text=text) if passages and text is not None else None
 
 

@@ -27,7 +27,7 @@ from api.reports.exhibits import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import lean_of
 from api.reports.keyless.subjects import Subject
-from api.reports.keyless.themes import THEMES, find_themes
+from api.reports.keyless.themes import MOST_THEMES, find_themes
 from api.reports.quotes import sentences
 from api.reports.report import LONGEST_PASSAGE
 from api.reports.shortfall import Shortfall, plain_explanation
@@ -296,7 +296,7 @@ def report(prompt: QuotedPrompt) -> dict[str, Any]:
     """The themes of the exhibits in the prompt, as the JSON of a draft."""
     short = _SHORT in prompt.plain
     question = Question(prompt.question, prompt.about)
-    most = _FEW if short else THEMES
+    most = _FEW if short else MOST_THEMES
     themed = find_themes(question, prompt.shown, most=most, kept=prompt.kept)
     findings = [
         {

@@ -49,7 +49,7 @@ FUNCTIONS: tuple[Callable[[str], object], ...] = (
     lambda written: DraftCleaner(lambda _: NOTHING, markdown=True).whole(written),
     lambda written: DraftCleaner(lambda _: NOTHING, markdown=False).whole(written),
     quotes.sentences, quotes.beginning, aspects.aspects_in,
-    polarity.feelings,
+    polarity.count_feelings,
     polarity.lean_of,
     citable.numbers, lambda written: citable.says_count(written, 7), duplicates.canonical_url,
     words.split_words, words.joined_pieces,

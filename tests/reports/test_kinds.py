@@ -6,8 +6,8 @@ import pytest
 
 from api.core.domain import Question
 from api.reports.keyless.aspects import aspects_in
-from api.reports.keyless.polarity import feelings, lean_of
-from api.reports.keyless.subjects import Subject, is_elsewhere, is_told_apart, names_another
+from api.reports.keyless.polarity import count_feelings, lean_of
+from api.reports.keyless.subjects import Subject, is_excluded, is_identified, names_another
 from api.reports.keyless.themes import find_themes
 from tests.reports.test_themes import shown
 from tests.services.kit import post
@@ -56,16 +56,16 @@ def test_the_place_of_its_kind_is_no_namesakes(name: str, place: str) -> None:
     subject = Subject.of(Question(name))
     first = name.split()[0]
 
-    assert not is_elsewhere(post(0, place=place), subject)
-    assert not is_elsewhere(post(0, place=f"r/{first}s"), subject)
-    assert is_elsewhere(post(0, place=f"r/{first}js"), subject)
+    assert not is_excluded(post(0, place=place), subject)
+    assert not is_excluded(post(0, place=f"r/{first}s"), subject)
+    assert is_excluded(post(0, place=f"r/{first}js"), subject)
 
 
 def test_a_question_without_a_name_has_no_namesakes_place() -> None:
     """None of its words is the product's own."""
     question = Question("the quietest travel keyboard under thirty euros")
 
-    assert not is_elsewhere(post(0, place="r/theory"), Subject.of(question))
+    assert not is_excluded(post(0, place="r/theory"), Subject.of(question))
 
 
 @pytest.mark.parametrize("query", ["Ember mug", "Ember mugs"])
@@ -77,8 +77,8 @@ def test_one_or_several_of_it_are_the_same(query: str) -> None:
     assert subject.is_named("Ember Mugs")
     assert not subject.is_named("glowing embers")
     assert not names_another("Ember Mugs are warm, and so are Ember mugs.", subject)
-    assert is_told_apart(post(0, title="Two Ember mugs"), subject)
-    assert is_told_apart(post(0, title="Ember", body="The cup stays warm."), subject)
+    assert is_identified(post(0, title="Two Ember mugs"), subject)
+    assert is_identified(post(0, title="Ember", body="The cup stays warm."), subject)
 
 
 def test_the_product_asked_for_is_not_another_one() -> None:
@@ -94,7 +94,7 @@ def test_a_name_is_no_feeling() -> None:
     """`Magic` of the Magic Mouse praises nothing."""
     mouse = Subject.of(Question("Magic Mouse"))
 
-    assert feelings("I charge the battery of the Magic Mouse.", mouse) == (0, 0)
+    assert count_feelings("I charge the battery of the Magic Mouse.", mouse) == (0, 0)
     assert lean_of("I charge the battery of the Magic Mouse.", BATTERY, mouse) is None
     assert lean_of("The battery of the Magic Mouse is awful.", BATTERY, mouse) == -1
 

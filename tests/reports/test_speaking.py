@@ -7,7 +7,7 @@ import regex
 
 from api.core.domain import Question
 from api.reports.keyless.aspects import aspects
-from api.reports.keyless.sentence_topic import speaks_of, speaks_plainly
+from api.reports.keyless.sentence_topic import is_about_theme, is_plainly_about_theme
 from api.reports.keyless.subjects import Subject
 
 LAMP = Subject.of(Question("Glow Lamp", "a desk light with an app"))
@@ -36,7 +36,7 @@ PATTERNS: dict[str, regex.Pattern[str]] = {aspect.name: aspect.pattern for aspec
 )
 def test_the_word_of_a_theme_is_what_is_spoken_of(theme: str, sentence: str) -> None:
     """By name, owner or clause; where one mention is beside the point another counts."""
-    assert speaks_of(sentence, PATTERNS[theme], LAMP)
+    assert is_about_theme(sentence, PATTERNS[theme], LAMP)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_word_of_a_theme_is_what_is_spoken_of(theme: str, sentence: str) -> 
 )  # fmt: skip
 def test_a_word_beside_the_point_shows_nothing(theme: str, sentence: str) -> None:
     """Where, by what and of which kind something is; what is another's, announced or told to do."""
-    assert not speaks_of(sentence, PATTERNS[theme], LAMP)
+    assert not is_about_theme(sentence, PATTERNS[theme], LAMP)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_a_word_beside_the_point_shows_nothing(theme: str, sentence: str) -> Non
 )
 def test_one_post_alone_must_say_whose_theme_it_is(sentence: str, plainly: bool) -> None:
     """By the product's name, or as what a clause begins with."""
-    assert speaks_plainly(sentence, PATTERNS["battery"], LAMP) is plainly
+    assert is_plainly_about_theme(sentence, PATTERNS["battery"], LAMP) is plainly

@@ -9,7 +9,13 @@ import pytest
 
 from api.core.domain import Assessed, Item, Question, Verdict
 from api.reports.exhibits import Dossier, Exhibit
-from api.reports.keyless.theme_sentences import COUNTED, SUMMARY, leans_in, recounted, resummed
+from api.reports.keyless.theme_sentences import (
+    COUNTED,
+    SUMMARY,
+    read_leans,
+    recount_summary,
+    recount_theme,
+)
 from api.reports.keyless.themes import DOUBTED, UNNAMED, find_themes, is_spoken_of
 from api.reports.quotes import READ
 from tests.services.kit import assessed, post, said
@@ -188,7 +194,7 @@ def test_of_a_side_that_nothing_surely_takes_the_summary_says_so() -> None:
     )
     assert none.summary.endswith(", and none that is surely praise.")
     text = "Battery: at least one post speaks of it; none is surely a complaint."
-    assert (rest.text, rest.kind, leans_in(text)) == (text, "other", (0, 0))
+    assert (rest.text, rest.kind, read_leans(text)) == (text, "other", (0, 0))
 
 
 def test_a_suggestion_is_of_what_was_not_shown() -> None:
@@ -370,7 +376,7 @@ def test_a_theme_that_loses_posts_is_counted_anew(
     """
     Nobody knows whose leans are left, so they go; what no theme says is not counted.
     """
-    assert recounted(sentence, count) == anew
+    assert recount_theme(sentence, count) == anew
 
 
 def test_two_products_have_no_battery_in_common() -> None:
@@ -418,7 +424,7 @@ def test_the_leans_are_those_that_the_sentence_says(sentence: str, leans: tuple[
     """
     One number for a side, read where it is written.
     """
-    assert leans_in(sentence) == leans
+    assert read_leans(sentence) == leans
 
 
 def test_a_summary_of_themes_is_counted_over_what_is_left() -> None:
@@ -428,9 +434,11 @@ def test_a_summary_of_themes_is_counted_over_what_is_left() -> None:
     summary = "Themes of 9 kept posts, each count a minimum: battery (5), lid (3)."
     left = [("Battery: at least 4 of 9 kept posts speak of it.", 4), ("It is warm.", 1)]
 
-    assert resummed(summary, left) == ("Themes of 9 kept posts, each count a minimum: battery (4).")
-    assert resummed(summary, []) == ""
-    assert resummed("Owners like it.", left) is None
+    assert recount_summary(summary, left) == (
+        "Themes of 9 kept posts, each count a minimum: battery (4)."
+    )
+    assert recount_summary(summary, []) == ""
+    assert recount_summary("Owners like it.", left) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.core.domain import Comment, Item, Question
-from api.reports.keyless.subjects import Subject, is_elsewhere, is_told_apart, is_topic
+from api.reports.keyless.subjects import Subject, is_excluded, is_identified, is_topic
 
 PLAUD = Subject.of(Question("plaud.ai", "the recorder Plaud Note and NotePin"))
 LAMP = Subject.of(Question("Glow lamp", "a desk light with a strap"))
@@ -75,7 +75,7 @@ def test_where_the_name_has_a_number_the_title_must_have_it(title: str, topic: b
 )
 def test_an_item_may_be_about_something_else_of_that_name(item: Item, elsewhere: bool) -> None:
     """Its place, its shop page or its title says so."""
-    assert is_elsewhere(item, LAMP) is elsewhere
+    assert is_excluded(item, LAMP) is elsewhere
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_an_item_may_be_about_something_else_of_that_name(item: Item, elsewhere:
 )
 def test_an_item_says_which_thing_is_meant(subject: Subject, item: Item, apart: bool) -> None:
     """By a word of the description, the whole name or its place, if that can be told at all."""
-    assert is_told_apart(item, subject) is apart
+    assert is_identified(item, subject) is apart

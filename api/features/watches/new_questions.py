@@ -25,7 +25,7 @@ from api.core.words import index_tokens, stem, stop_words
 from api.features.watches.watch_run import NewQuestion
 from api.reports.composition import item_of
 from api.reports.keyless.polarity import ASKING, is_english
-from api.reports.keyless.subjects import Subject, is_elsewhere, is_topic
+from api.reports.keyless.subjects import Subject, is_excluded, is_topic
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, KeptItem
 
@@ -157,7 +157,7 @@ def new_questions(
 
 def questions_of(item: Item, subject: Subject) -> Iterator[str]:
     """The sentences of a post that surely ask something about the product, as they stand."""
-    if item.source in _BROADCAST or is_elsewhere(item, subject):
+    if item.source in _BROADCAST or is_excluded(item, subject):
         return
     topic = is_topic(item, subject)
     # what links to a page bears that page's headline

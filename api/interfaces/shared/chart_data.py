@@ -19,7 +19,7 @@ from api.core.text import quantity
 from api.features.watches.trend import SourceWeek, TrendLine
 from api.interfaces.shared.presentation import findings_by_kind, source_title
 from api.pipeline.evidence.figures import AspectCount, Feeling, Period, Timeline, Unit, by_period
-from api.reports.keyless.theme_sentences import COUNTED, leans_in
+from api.reports.keyless.theme_sentences import COUNTED, read_leans
 from api.reports.keyless.themes import UNNAMED
 from api.reports.report import Report, SourceReport
 
@@ -170,7 +170,7 @@ def _themes(report: Report) -> Iterator[AspectCount]:
             match = COUNTED.match(finding.text)
             if match is None or match["name"] == UNNAMED:
                 continue
-            positive, negative = leans_in(finding.text)
+            positive, negative = read_leans(finding.text)
             yield AspectCount(
                 aspect=match["name"].lower(),
                 count=len(finding.cites),

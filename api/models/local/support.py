@@ -17,7 +17,15 @@ from api.core.text import fold
 from api.core.words import content_words
 from api.reports.citable import numbers
 from api.reports.keyless.aspects import aspects, aspects_in
-from api.reports.keyless.polarity import ASKING, DENIAL, DISTANT, IRONY, WISHING, feelings, lean_of
+from api.reports.keyless.polarity import (
+    ASKING,
+    DENIAL,
+    HEARSAY,
+    IRONY,
+    WISHING,
+    count_feelings,
+    lean_of,
+)
 from api.reports.keyless.subjects import Subject
 from api.reports.keyless.theme_sentences import COUNTED, SUMMARY
 from api.reports.keyless.themes import is_spoken_of
@@ -114,7 +122,7 @@ def _same_manner(sentence: str, passage: str, subject: Subject) -> bool:
         return False
     if wishes and not (WISHING.search(passage) or ASKING.search(passage)):
         return False
-    distant = DISTANT.search(passage)
+    distant = HEARSAY.search(passage)
     return wishes or distant is None or fold(distant[0]) in fold(sentence)
 
 
@@ -150,7 +158,7 @@ def _same_side(sentence: str, passage: str, subject: Subject) -> bool:
 
 def _sides(text: str) -> tuple[int, int]:
     """How many words praise and complain, those of reporting it included."""
-    pro, con = feelings(text)
+    pro, con = count_feelings(text)
     return pro + (_PRAISES.search(text) is not None), con + (_COMPLAINS.search(text) is not None)
 
 
@@ -166,7 +174,7 @@ def _same_words(sentence: str, passage: str, subject: Subject) -> bool:
     spoken = {aspect.name for aspect in aspects_in(passage)}
     for word in content_words(subject.pattern.sub(" ", sentence)):
         bare = "".join(_WORD.findall(fold(word)))
-        if not bare or bare in _REPORTING or any(feelings(word)):
+        if not bare or bare in _REPORTING or any(count_feelings(word)):
             continue
         meant = {aspect.name for aspect in aspects() if aspect.is_in(word)}
         if not (meant & spoken) and not any(_akin(bare, other) for other in held):

@@ -1,4 +1,4 @@
-"""What people talk about when they talk about a product, in the words they use."""
+"""Aspects of products (battery, price, support) and the words in which people speak of them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from tomllib import loads
+from typing import Any
 
 import regex
 
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """One side of products, and the words that speak of it."""
+    """One aspect and the words that mean it."""
 
     name: str
     pattern: regex.Pattern[str]
     context: regex.Pattern[str] | None = None
-    """What the question or a title must say for the words to mean this."""
+    """What the question or a title must say for the words to mean this aspect."""
 
     def fits(self, text: str) -> bool:
-        """Whether its words mean it where this is said."""
+        """Whether its words mean this aspect, given the question and the titles as `text`."""
         return self.context is None or self.context.search(text) is not None
 
     def is_in(self, text: str) -> bool:
@@ -29,16 +30,20 @@ class Aspect:
 
 
 @cache
+def _entries() -> dict[str, dict[str, Any]]:
+    return loads(files("api.reports.keyless").joinpath("aspects.toml").read_text("utf-8"))
+
+
+@cache
 def aspects() -> tuple[Aspect, ...]:
     """Every known aspect, in the order of `aspects.toml`."""
-    read = loads(files("api.reports.keyless").joinpath("aspects.toml").read_text("utf-8"))
     return tuple(
         Aspect(
             name,
-            _pattern(part["words"], part.get("signs", "")),
-            _pattern(part["context"], "") if "context" in part else None,
+            _pattern(entry["words"], entry.get("signs", "")),
+            _pattern(entry["context"], "") if "context" in entry else None,
         )
-        for name, part in read.items()
+        for name, entry in _entries().items()
     )
 
 
@@ -48,20 +53,19 @@ def aspects_in(text: str) -> list[Aspect]:
 
 
 def aspects_named(word: str) -> list[Aspect]:
-    """The aspects that a word asked about means: it speaks of them, or is their name."""
+    """The aspects that a word of a question means: it speaks of them, or is their name."""
     return [aspect for aspect in aspects() if aspect.name == word.lower() or aspect.is_in(word)]
 
 
 @cache
 def aspect_words() -> frozenset[str]:
-    """Single words that speak of an aspect by themselves, as far as the patterns spell them out."""
-    read = loads(files("api.reports.keyless").joinpath("aspects.toml").read_text("utf-8"))
-    words = {
-        word for part in read.values() for word in regex.findall(r"\b\p{L}{3,}\b", part["words"])
-    }
-    return frozenset(word for word in words if aspects_in(word)) | frozenset(read)
+    """Single words that mean an aspect by themselves, as far as the patterns spell them out."""
+    spelled = (regex.findall(r"\b\p{L}{3,}\b", entry["words"]) for entry in _entries().values())
+    words = {word for matches in spelled for word in matches}
+    return frozenset(word for word in words if aspects_in(word)) | frozenset(_entries())
 
 
 def _pattern(words: str, signs: str) -> regex.Pattern[str]:
+    # whole words only; `signs` (emoji, scripts without spaces) match anywhere
     spelled = rf"(?<![\p{{L}}\p{{N}}])(?:{words.replace(chr(10), '')})(?![\p{{L}}\p{{N}}])"
     return regex.compile(f"{spelled}|{signs}" if signs else spelled, regex.I)

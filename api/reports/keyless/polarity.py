@@ -1,8 +1,8 @@
-"""Which way an English sentence leans towards what it is about, where that is sure.
+"""Whether an English sentence praises (1) or complains (-1), where that is sure; its "lean".
 
-A lexicon of words that rarely mean anything else, turned by denial, and rules for what must not be
-read as an opinion: questions, wishes, hearsay, comparisons, two-sided and ironic sentences. What is
-not sure has no lean. How sure it is, and what was compared with it: docs/keyless.md.
+A lexicon of words that rarely mean anything else, reversed by denial, and rules for what is no
+opinion: questions, wishes, hearsay, comparisons, two-sided and ironic sentences. How often it is
+right, and what it was compared with: docs/keyless.md.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from tomllib import loads
 import regex
 
 from api.core.text import fold
-from api.reports.keyless.subjects import ELSEWHERE, Subject, names_another
+from api.reports.keyless.subjects import OTHER_THING, Subject, names_another
 
-# `n't` and the small words that turn what follows within four words: `not worth`, `never a bug`;
-# of `without` and `no` only what comes before a verb: `a plan without limits is a joke` is none;
-# and before a comma: `charged me without warning, shady`
+# `n't` and small words reverse what follows within four words: `not worth`, `never a bug`; `no`
+# and `without` only up to a verb (`a plan without limits is a joke`) or a comma (`charged me
+# without warning, shady`)
 _DENIED = regex.compile(
     r"(?:(?:\b(?:not|never|none|nothing|hardly|barely|nobody|neither|cannot|zero)\b|n't\b)"
     r"(?:[^\w.!?;:,]+\w[\w'-]*){0,4}?[^\w.!?;:]*"
@@ -27,11 +27,10 @@ _DENIED = regex.compile(
 DENIAL = regex.compile(
     r"\b(?:no|not|never|none|nothing|hardly|barely|without|cannot)\b|n't\b", regex.I
 )
-"""A word that denies: `never`, `doesn't`."""
 _WORD = regex.compile(r"\p{L}[\p{L}'-]*")
 _LATIN = regex.compile(r"[^\W\d_]")
+# a question, also without its sign: `Is it any good?`, `anyone know if it leaks`, `any tips`
 ASKING = regex.compile(
-    # a question without its sign: `does anyone know`, `any tips`, `is it worth it`
     r"[?？]\s*[\"'”’)]*\s*$|^\W*(?:(?:does|do|did|is|are|was|has|have|can|could|would|will|should)"
     r" (?:it|this|that|they|the|anyone|anybody|somebody|someone|you|there|i|we)\b"
     r"|(?:where|what|which|who|how|why|when) (?:is|are|do|does|can|should|would|to|did)\b"
@@ -39,47 +38,41 @@ ASKING = regex.compile(
     r"|how (?:good|bad|long|do)\b)",
     regex.I,
 )
-"""A sentence that asks: `Is it any good?`, `anyone know if it leaks`."""
+# a wish or a demand: `I wish it had`, `would love`, `please add`, `needs a better clip`
 WISHING = regex.compile(
-    # a wish or a demand: `I wish it had`, `would love`, `please add`, `needs a better clip`
     r"\b(?:wish(?:es|ed)?|(?:would|'d) (?:love|like|prefer|pay)|hop(?:e|es|ing)|hopefully|please"
-    r"|if only|bring back|feature request|ideally|should (?:have|be|let|offer|allow|add|ship|sell"
-    r"|show)"
-    r"|(?:could|let) (?:they|us|me|you)\b|want (?:an?|it|them|my)\b|needs? (?:an?|more|better)\b"
+    r"|if only|bring back|feature request|ideally"
+    r"|should (?:have|be|let|offer|allow|add|ship|sell|show)|(?:could|let) (?:they|us|me|you)\b"
+    r"|want (?:an?|it|them|my)\b|needs? (?:an?|more|better)\b"
     r"|(?:would|could) be (?:an? )?(?:so )?(?:great|nice|perfect|amazing|good|better|cool|awesome)"
     r"|why can't|i'd buy|would buy two)\b",
     regex.I,
 )
-"""A sentence that asks for something: `I wish it had a dimmer`."""
 # what is no experience of the one who writes: hearsay, conditions, plans, instructions
-DISTANT = regex.compile(
+HEARSAY = regex.compile(
     r"\b(?:people say|they say|they said|claims?|claimed|promis\w+|advertis\w+|according to"
-    r"|supposed\w*"
-    r"|i (?:heard|read)|heard (?:that|the)|some (?:\w+ )?(?:call|say)|says the|told me|swore|if"
-    r"|unless"
-    r"|whether|afraid|worried|let me know|was a (?:joy|pleasure)|used to|back then|would|could"
-    r"|might"
-    r"|should|may|^maybe|depends|sarcasm|spoiler)\b|/s\b",
+    r"|supposed\w*|i (?:heard|read)|heard (?:that|the)|some (?:\w+ )?(?:call|say)|says the|told me"
+    r"|swore|if|unless|whether|afraid|worried|let me know|was a (?:joy|pleasure)|used to|back then"
+    r"|would|could|might|should|may|^maybe|depends|sarcasm|spoiler)\b|/s\b",
     regex.I,
 )
 # two sides in one sentence, or one side and its exception: `great sound but`, `shame about`
 _TWO_SIDED = regex.compile(
     r"\b(?:but|although|though|however|yet|while|whereas|except|despite|otherwise|still|shame about"
-    r"|aside from|apart from|only (?:downside|complaint|issue|problem)|on the other hand|pros?"
-    r"|cons?"
-    r"|the good|the bad|both|from \w+ to \w+)\b",
+    r"|aside from|apart from|only (?:downside|complaint|issue|problem)|on the other hand"
+    r"|pros?|cons?|the good|the bad|both|from \w+ to \w+)\b",
     regex.I,
 )
-# weighing against something else, whose side is not told by the words alone
-_WEIGHING = regex.compile(
+# a comparison: whom the words praise is not sure
+_COMPARING = regex.compile(
     r"\b(?:th[ae]n|compared|versus|vs\.?|unlike|instead of|rather|same as|as \w+ as|prefer|beats?"
     r"|better|worse|best of|switched|alternative)\b",
     regex.I,
 )
-_WEIGHED_FIRST = regex.compile(
-    # ... unless it opens with what is weighed: `Much better than`, `It is far worse than`
-    r"^\W*(?:(?:it|this|it's) (?:is|was|feels|sounds|works) )?(?:so |much |far |way |a lot "
-    r"|miles )?"
+# ... unless it opens with its own side: `Much better than`, `It is far worse than`
+_COMPARED_FIRST = regex.compile(
+    r"^\W*(?:(?:it|this|it's) (?:is|was|feels|sounds|works) )?"
+    r"(?:so |much |far |way |a lot |miles )?"
     r"(?:better|nicer|faster|quieter|worse|slower|louder)\b.{0,40}\bthan\b",
     regex.I,
 )
@@ -106,17 +99,20 @@ _WANTED = {
     ),
 }
 
-_UNSURE = (ASKING, WISHING, DISTANT, _TWO_SIDED, ELSEWHERE)
-# what parts of a sentence may have different subjects: `it is light, the clip broke`
+# Of these a sentence gives no sure opinion of its writer on the product.
+_UNSURE = (ASKING, WISHING, HEARSAY, _TWO_SIDED, OTHER_THING)
+# separates clauses that may have different subjects: `it is light, the clip broke`
 _CLAUSE = regex.compile(r"[,;–—]|\s-\s|\band (?=(?:the|it|its|my|i|we|they)\b)", regex.I)
 
-# Characters before a word in which it is denied, and of a sentence whose lean can be sure.
-_BEFORE, _LONGEST = 200, 1_000
+# Characters before a word that are searched for its denial, which stands within four words.
+_DENIAL_REACH = 200
+# Characters of the longest sentence that is read: what is longer is a list or unpunctuated text.
+_LONGEST = 1_000
 
 
 @cache
 def _lexicon() -> tuple[regex.Pattern[str], regex.Pattern[str], frozenset[str], frozenset[str]]:
-    """Words of praise and of complaint, and the small words of English and of other languages."""
+    """Patterns of praise and complaint; small words of English alone and of other languages."""
     read = loads(files("api.reports.keyless").joinpath("polarity.toml").read_text("utf-8"))
 
     def words(name: str) -> regex.Pattern[str]:
@@ -132,7 +128,7 @@ def _lexicon() -> tuple[regex.Pattern[str], regex.Pattern[str], frozenset[str], 
 
 
 def is_english(text: str) -> bool:
-    """Whether a sentence is English for all that its letters and small words tell."""
+    """Whether a sentence is English, by its letters and small words."""
     letters = _LATIN.findall(text)
     if not letters or any(not letter.isascii() for letter in letters):
         return False
@@ -143,19 +139,16 @@ def is_english(text: str) -> bool:
     )
 
 
-def feelings(sentence: str, subject: Subject | None = None) -> tuple[int, int]:
-    """How many words of praise and of complaint it holds, denied ones on the other side.
-
-    None that is part of the subject's name.
-    """
+def count_feelings(sentence: str, subject: Subject | None = None) -> tuple[int, int]:
+    """Words of praise and of complaint, denied ones counted as the opposite, the name left out."""
     good, bad, *_ = _lexicon()
     text = fold(subject.pattern.sub(" ", sentence) if subject else sentence).replace("’", "'")
     pro = con = 0
     for pattern, sign in ((good, 1), (bad, -1)):
         for match in pattern.finditer(text):
-            before = text[max(0, match.start() - _BEFORE) : match.start()]
-            turned = -sign if _DENIED.search(before) else sign
-            pro, con = pro + (turned > 0), con + (turned < 0)
+            before = text[max(0, match.start() - _DENIAL_REACH) : match.start()]
+            sign_here = -sign if _DENIED.search(before) else sign
+            pro, con = pro + (sign_here > 0), con + (sign_here < 0)
     return pro, con
 
 
@@ -170,23 +163,20 @@ def lean_of(
 ) -> int | None:
     """1 for praise, -1 for complaint; None when neither is sure.
 
-    With a `theme` the clause that speaks of it must hold the words that decide. The `subject` is no
-    other product, however well known (`The Oura ring is great`), and its name no feeling (`Magic
-    Mouse`).
+    With a `theme`, the clause that speaks of it must hold the words that decide. The name of the
+    `subject` counts neither as another product (`Oura`) nor as a feeling (`Magic Mouse`).
     """
     text = sentence.replace("’", "'")
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or not is_english(text):
         return None
-    if not is_english(text) or any(rule.search(text) for rule in _UNSURE):
+    if any(rule.search(text) for rule in _UNSURE) or names_another(text, subject):
         return None
-    if names_another(text, subject):
+    if _COMPARING.search(text) and not _COMPARED_FIRST.search(text):
         return None
-    if _WEIGHING.search(text) and not _WEIGHED_FIRST.search(text):
-        return None
-    pro, con = feelings(text, subject)
+    pro, con = count_feelings(text, subject)
     if bool(pro) == bool(con) or (pro and IRONY.search(text)):
         return None
-    clauses = [clause for clause in _CLAUSE.split(text) if any(feelings(clause, subject))]
+    clauses = [clause for clause in _CLAUSE.split(text) if any(count_feelings(clause, subject))]
     if theme and not any(map(theme.search, clauses)):
         return None
     return 1 if pro else -1

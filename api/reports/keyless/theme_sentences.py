@@ -1,4 +1,4 @@
-"""The sentences in which themes are counted, and what they say read back."""
+"""The sentences that count themes, and the functions that read such a sentence back."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import regex
 
-SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
-"""Small numbers in words, from none."""
+_SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
 SHARED = 3
-"""Posts that make a theme, and that are told in figures."""
+"""Posts from which a theme is shown and counted in figures: fewer may be chance."""
 
 COUNTED = regex.compile(
     r"^(?P<name>.+?): (?:at least )?(?:\d+ of (?P<total>\d+) kept posts|one post|two posts)"
@@ -18,12 +17,11 @@ COUNTED = regex.compile(
 )
 """A theme: `Battery: at least 5 of 12 kept posts speak of it; at least two lean positive.`
 
-At least: a post that speaks of it in words nobody knows, or of a rival in the same breath, is not
-counted.
+"At least", since a post that uses unknown words, or names a rival in the sentence, is not counted.
 """
-# the leans of that sentence: `two lean positive, one negative`
+# leans in that sentence: `two lean positive, one negative`
 _LEANING = regex.compile(
-    rf"\b(?P<count>{'|'.join(SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b"
+    rf"\b(?P<count>{'|'.join(_SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b"
 )
 SUMMARY = regex.compile(
     r"^Themes of (?:one|\d+) kept posts?(?:, none surely (?:praise|a complaint))?"
@@ -32,16 +30,16 @@ SUMMARY = regex.compile(
 """The summary: `Themes of 12 kept posts, each count a minimum: battery (5), price (3).`"""
 
 
-def count_of(
+def count_phrase(
     number: int,
     total: int,
     singular: str = "speaks of it",
     plural: str = "speak of it",
     threads: int | None = None,
 ) -> str:
-    """How many posts speak of a theme; at least, unless all do.
+    """`at least 5 of 12 kept posts speak of it`; without `at least` when all do.
 
-    In how many `threads`, where that is known and some are comments of the same one.
+    `threads` is in how many threads they stand, named where several stand in one.
     """
     least, within = "at least " if number < total else "", ""
     if threads is not None and threads < number:
@@ -51,30 +49,19 @@ def count_of(
     return f"{least}{number} of {total} kept posts {plural}{within}"
 
 
-def leaning_of(leans: Counter[int], speaking: int) -> str:
-    """How many of those that speak surely lean which way, as the end of that sentence."""
+def lean_phrase(leans: Counter[int], posts: int) -> str:
+    """`; at least two lean positive, one negative`: how many of `posts` surely lean which way."""
     sides = [(leans[1], "positive"), (leans[-1], "negative")]
     parts = [(_in_words(count), side) for count, side in sides if count]
     if not parts:
         return ""
     (count, side), *rest = parts
     verb = "leans" if count == "one" else "lean"
-    least = "at least " if leans.total() < speaking else ""  # the others' lean is not sure
+    least = "at least " if leans.total() < posts else ""  # the others' lean is not sure
     return f"; {least}{count} {verb} {side}" + "".join(f", {more} {other}" for more, other in rest)
 
 
-def recounted(sentence: str, count: int) -> str | None:
-    """The sentence of a theme with another count of posts; None for any other sentence.
-
-    Leans and threads go: nobody knows whose are left.
-    """
-    match = COUNTED.match(sentence)
-    if match is None or not match["total"]:
-        return None
-    return f"{match['name']}: {count_of(count, int(match['total']))}."
-
-
-def summary_of(themes: Sequence[tuple[str, int]], total: int, unsure: str = "") -> str:
+def theme_summary(themes: Sequence[tuple[str, int]], total: int, unsure: str = "") -> str:
     """The summary: each theme with its posts; `unsure` is the side that nothing surely takes."""
     if not themes:
         also = f", and none that is surely {unsure}" if unsure else ""
@@ -85,27 +72,41 @@ def summary_of(themes: Sequence[tuple[str, int]], total: int, unsure: str = "") 
     return f"Themes of {posts}{also}, each count a minimum: {named}."
 
 
-def tone_of(graded: int, sounding: int, lean: int) -> str:
-    """How whole posts sound, whose sentences may lean nowhere for sure; "" where none can be told.
+def tone_sentence(graded: int, sounding: int, lean: int) -> str:
+    """`As whole posts, 5 of the 7 whose tone can be told sound negative.`; empty of no graded post.
 
-    `As whole posts, 5 of the 7 whose tone can be told sound negative.`
+    The tone of a whole post is a grade; single sentences of it may lean nowhere for sure.
     """
     verb, side = "sounds" if sounding == 1 else "sound", "positive" if lean > 0 else "negative"
-    number = "none" if not sounding else str(sounding)
+    number = sounding or "none"
     whole = f"As whole posts, {number} of the {graded} whose tone can be told {verb} {side}."
     return whole if graded else ""
 
 
-def leans_in(sentence: str) -> tuple[int, int]:
-    """How many posts praise and complain for sure, as the sentence of a theme says it."""
+def read_leans(sentence: str) -> tuple[int, int]:
+    """How many posts praise and complain for sure, by the sentence of a theme."""
     _, _, leaning = sentence.rstrip(".").partition("; ") if COUNTED.match(sentence) else ("",) * 3
     sides = {match["side"]: match["count"] for match in _LEANING.finditer(leaning)}
-    positive, negative = (sides.get(side, "no") for side in ("positive", "negative"))
-    return _number(positive), _number(negative)
+    positive, negative = (
+        int(word) if word.isdecimal() else _SMALL.index(word)
+        for word in (sides.get(side, "no") for side in ("positive", "negative"))
+    )
+    return positive, negative
 
 
-def resummed(summary: str, findings: Sequence[tuple[str, int]]) -> str | None:
-    """The summary of themes over what is left: sentence and posts of each; None for any other."""
+def recount_theme(sentence: str, count: int) -> str | None:
+    """The sentence of a theme with another count of posts; None for any other sentence.
+
+    Leans and threads go, since nobody knows which of them are left.
+    """
+    match = COUNTED.match(sentence)
+    if match is None or not match["total"]:
+        return None
+    return f"{match['name']}: {count_phrase(count, int(match['total']))}."
+
+
+def recount_summary(summary: str, findings: Sequence[tuple[str, int]]) -> str | None:
+    """The summary of themes over other findings: sentence and posts of each; None for any other."""
     if not SUMMARY.match(summary):
         return None
     opening, _, _ = summary.partition(": ")
@@ -115,8 +116,4 @@ def resummed(summary: str, findings: Sequence[tuple[str, int]]) -> str | None:
 
 
 def _in_words(number: int) -> str:
-    return SMALL[number] if number < len(SMALL) else str(number)
-
-
-def _number(word: str) -> int:
-    return int(word) if word.isdecimal() else SMALL.index(word)
+    return _SMALL[number] if number < len(_SMALL) else str(number)
