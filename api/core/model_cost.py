@@ -47,8 +47,7 @@ def cost_on_failure(usage: Usage) -> Iterator[None]:
 async def gather_answers(calls: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
     """Every answer, in order, from concurrent calls; the first failure cancels the others.
 
-    Raises:
-        ModelError: that failure, with what all calls had used by then.
+    Raises that failure; a `ModelError` has what all calls had used by then.
     """
     if not calls:
         return []
@@ -77,9 +76,8 @@ async def ask_in_batches(
 ) -> list[A]:
     """Ask about all things, `PER_CALL` in a call, concurrently; `flags` of an answer has one each.
 
-    Raises:
-        ModelError: no answer, or flags that cannot be used: after `count_mismatch` nobody knows
-            which thing a flag is about, and the text "false" (`malformed`) would count as true.
+    Raises `ModelError` for other flags: after `count_mismatch` nobody knows which thing one is
+    about, and the text "false" (`malformed`) would count as true.
     """
     chunks = [things[start : start + PER_CALL] for start in range(0, len(things), PER_CALL)]
     answers = await gather_answers([ask(chunk) for chunk in chunks])

@@ -33,32 +33,24 @@ class Source(Protocol):
         """The source's name in `SOURCES`."""
 
     async def fetch(self, plan: FetchPlan) -> Batch:
-        """Search, best match first, at most `plan.limit` items without their comments.
+        """Search, best match first, at most `plan.limit` items without comments.
 
-        A wider plan for the same query and window uses what the first one left over, then the next
-        page; page one is never requested twice within `page_ttl`. Identical concurrent calls share
-        one request. Each request sent is `charge`d. Failures are not cached.
-
-        Raises:
-            SourceError: one of its subclasses, each an outcome.
+        A wider plan for the same query and window continues with what the first one left over, then
+        the next page; no page is requested twice within `page_ttl`. Identical concurrent calls
+        share one request. Each is `charge`d. Failures raise `SourceError` and are not cached.
         """
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """Read comments, reviews and details of kept items, concurrently.
 
-        An item whose comments cannot be read comes back as it was, with a note.
-
-        Raises:
-            SourceError: the source as a whole stopped answering.
+        An item whose comments cannot be read comes back as it was, with a note. Raises
+        `SourceError` if the source as a whole stopped answering.
         """
 
     async def with_best_comments(self, item: Item) -> Item | None:
         """The item with its best comments, from one request; None where the source reads none.
 
-        Amazon's does not: a review is always about the product it belongs to.
-
-        Raises:
-            SourceError: they could not be read.
+        Amazon's does not: a review is always about its product. Raises `SourceError`.
         """
 
     async def probe(self) -> Probe:
@@ -132,8 +124,7 @@ class Judge(Protocol):
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """One verdict per item, in order; one request for `PER_CALL` at most.
 
-        Raises:
-            ModelError: no usable answer; the caller fails open.
+        Raises `ModelError` without a usable answer; the caller fails open.
         """
 
 
@@ -187,8 +178,7 @@ class SupportChecker(Protocol):
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         """One boolean per claim, in order; one request for `PER_CALL` at most.
 
-        Raises:
-            ModelError: no usable answer; the caller leaves the sentences unverified.
+        Raises `ModelError` without a usable answer; the caller leaves the sentences unverified.
         """
 
 

@@ -1,7 +1,6 @@
 """Judges, graders and support checks by name, the simple baselines among them, and the corpus.
 
-A baseline keeps a text whose score reaches a threshold. It sees the query and the text, not what
-the query is about; its scores are no probabilities, so its verdicts have none.
+A baseline keeps a text whose score reaches a threshold; it does not see what the query is about.
 """
 
 from __future__ import annotations
@@ -63,11 +62,7 @@ class Baseline:
     threshold: float
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
-        """One verdict per item, in order; see `Judge.judge`. Costs nothing.
-
-        Raises:
-            ConfigurationError: it needs word vectors and they are not installed.
-        """
+        """See `Judge.judge`; free. Raises `ConfigurationError` if word vectors are missing."""
         texts = [f"{clean(item.title)}\n{cut(clean(item.body), PASSAGE_LENGTH)}" for item in items]
         scores = self.scores(clean(question.text), texts) if texts else ()
         return Judgement(
@@ -109,11 +104,7 @@ def bm25(query: str, texts: Sequence[str]) -> list[float]:
 def cosine(
     query: str, texts: Sequence[str], load: Callable[[], Vectors | None] = vectors
 ) -> list[float]:
-    """Cosine of the word vectors of query and text.
-
-    Raises:
-        ConfigurationError: the vectors are not installed.
-    """
+    """Cosine of the word vectors of query and text; raises `ConfigurationError` without vectors."""
     known = load()
     if known is None:
         raise ConfigurationError("word vectors are missing here; install `wordllama`")
@@ -168,10 +159,7 @@ async def candidate(
     """The judge or grader of this name, traced where `tracing` is given.
 
     `openai` and `grader` ask `model` (default: the filter model) at the configured server, or the
-    sandbox, which is free (see `sampled`).
-
-    Raises:
-        UsageError: a model for a judge that asks none, or no key for one that does.
+    sandbox (see `sampled`). Raises `UsageError` for a model too many or a missing key.
     """
     if name not in PAID:
         if model is not None:
@@ -206,11 +194,7 @@ async def candidate(
 async def support_checker(
     settings: Settings, name: str, model: str | None = None, tracing: Tracing | None = None
 ) -> AsyncIterator[SupportChecker]:
-    """The support check of this name, `local` or `openai`, traced where `tracing` is given.
-
-    Raises:
-        UsageError: another name, or no key for `openai`.
-    """
+    """The support check `local` or `openai`, perhaps traced; raises `UsageError`."""
     if name == "local":
         local = LocalSupport()
         yield tracing.checker(local) if tracing else local
@@ -230,11 +214,7 @@ async def support_checker(
 async def _server(
     settings: Settings, name: str, tracing: Tracing | None
 ) -> AsyncIterator[tuple[ModelClient, str, Prompts]]:
-    """A client of the model server, its host unless it is OpenAI's, and the prompts.
-
-    The prompts are the product's, so that a label can be measured before it is used; the sandbox's
-    model reads only those of the package.
-    """
+    """A client of the model server, its host unless it is OpenAI's, and the product's prompts."""
     models = settings.models
     prompts: Prompts = PackagedPrompts()
     async with AsyncExitStack() as stack:
@@ -261,10 +241,7 @@ async def _server(
 
 
 def labelled_corpus() -> list[LabelledQuery]:
-    """The sample corpus: a query per product and source; its family is the product's short name.
-
-    Items of Amazon have titles alone, as in the search results that the gate sees.
-    """
+    """The sample corpus: a query per product (its family) and source; on Amazon only titles."""
     from api.sandbox import corpus
 
     data = resources.files("api.sandbox") / "data" / "products.json"

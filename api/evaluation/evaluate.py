@@ -45,11 +45,7 @@ class Candidate(Protocol):
         """Its prompt without the nonce; empty where there is none."""
 
     async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
-        """One opinion per item, in order.
-
-        Raises:
-            ModelError: no usable answer.
-        """
+        """One opinion per item, in order; raises `ModelError` without a usable answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +88,11 @@ class GraderCandidate:
 class AnswerCache:
     """Paid answers on disk, so that an interrupted run goes on where it stopped.
 
-    One file of JSON lines per judge, with answered pages only. A line that a crash cut short is
-    skipped, and its page is asked about again.
+    A file of JSON lines per judge; a line that a crash cut short is skipped. Raises
+    `ConfigurationError` where folder or file cannot be used.
     """
 
     def __init__(self, folder: Path, judge: str) -> None:
-        """Read the file of the judge.
-
-        Raises:
-            ConfigurationError: the folder cannot be created, read or written.
-        """
         # `gpt-4o-mini@host:8000` as `gpt-4o-mini_host_8000`
         slug = regex.sub(r"[^\w.-]+", "_", judge)[:60]
         self._path = folder / f"{slug}-{_digest(judge)[:8]}.jsonl"
@@ -128,11 +119,7 @@ class AnswerCache:
         return known if known is not None and len(known.opinions) == count else None
 
     def put(self, key: str, answered: Answered) -> None:
-        """Cache an answer; it is on disk when this returns.
-
-        Raises:
-            ConfigurationError: the file cannot be written.
-        """
+        """Cache an answer; it is on disk when this returns."""
         self._known[key] = answered
         line = json.dumps({"key": key, **asdict(answered)}, separators=(",", ":")) + "\n"
         try:
@@ -181,12 +168,8 @@ async def evaluate(
 ) -> EvalResult:
     """Ask about all pages that are not cached, and score the answers.
 
-    A page that fails counts as degraded, with its reason, and enters no measure. With `around` the
-    pages of one query are asked in sequence, inside of it.
-
-    Raises:
-        ModelError: a failure of `HOPELESS`, or no page was answered.
-        ConfigurationError: the cache cannot be written.
+    A page that fails counts as degraded, and in no measure. With `around` the pages of a query are
+    asked in sequence. Raises `ModelError` for a failure of `HOPELESS`, or without any answer.
     """
     options = options or EvaluationOptions()
     pages = [

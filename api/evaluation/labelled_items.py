@@ -121,8 +121,7 @@ class _ClaimRecord(BaseModel):
 def read_rows(lines: Iterable[str], name: str, row: type[R], what: str, shape: str) -> list[R]:
     """Rows out of JSON lines; blank lines are skipped.
 
-    Raises:
-        UsageError: a line is malformed (file, line number, field, shape), or there is none.
+    Raises `UsageError` for a malformed line (file, line, field, shape), or if there is none.
     """
     rows = []
     for number, line in enumerate(lines, 1):
@@ -141,13 +140,7 @@ def read_rows(lines: Iterable[str], name: str, row: type[R], what: str, shape: s
 
 
 def read_claims(lines: Iterable[str], name: str) -> list[LabelledClaim]:
-    """Claims of reports with the label `supported`, or the two readings `first` and `second`.
-
-    A claim with two readings is supported when both say so.
-
-    Raises:
-        UsageError: as `read_rows`.
-    """
+    """Labelled claims; one with two readings is supported if both say so. See `read_rows`."""
     return [
         LabelledClaim(
             Question(row.query, row.about),
@@ -159,11 +152,7 @@ def read_claims(lines: Iterable[str], name: str) -> list[LabelledClaim]:
 
 
 def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
-    """Labelled queries, their texts cleaned, mention and language filled in where not given.
-
-    Raises:
-        UsageError: as `read_rows`.
-    """
+    """Labelled queries, mention and language filled in where not given. See `read_rows`."""
     queries = []
     for record in read_rows(lines, name, _QueryRecord, "query", _QUERY_SHAPE):
         query = one_line(clean(record.query))
@@ -248,8 +237,8 @@ def language_of(text: str) -> str:
 def corrections(report: Report, opinions: Iterable[Feedback]) -> list[dict[str, Any]]:
     """A labelled query for each source whose items were rated, as `read_labelled` reads them.
 
-    A thumb up confirms the gate's verdict on an item, a thumb down reverses it. Items on which
-    people differ, or that no gate judged, are left out. Dropped items have their title alone.
+    A thumb up confirms the gate's verdict, a thumb down reverses it. Items on which people differ,
+    or that no gate judged, are left out; dropped ones have their title alone.
     """
     thumbs: dict[str, set[Rating]] = {}
     for opinion in opinions:

@@ -92,14 +92,10 @@ def of_claims(claims: Sequence[LabelledClaim]) -> list[Example]:
 
 
 def upload(server: Server, name: str, examples: Sequence[Example]) -> Dataset:
-    """Make a dataset hold exactly these examples, writing only what differs.
+    """Make a dataset hold exactly these examples, writing only what differs, masked.
 
-    An existing dataset keeps its description, its schemas and the items that other programs made.
-    Secrets and addresses are masked.
-
-    Raises:
-        UsageError: Langfuse does not take the name, or its items are in another dataset.
-        LangfuseError: it failed; what was written stays, and a second run goes on from there.
+    An existing one keeps its description and the items that other programs made. Raises
+    `UsageError` for a name that Langfuse refuses, `LangfuseError` after which a second run goes on.
     """
     if not (name.strip() and name.isprintable()) or len(name) > _NAME or "|" in name:
         raise UsageError(f"a dataset's name has 1 to {_NAME} characters, no `|`, and is one line")

@@ -1,6 +1,7 @@
-"""Evaluations as experiments in Langfuse: dataset, spans and scores.
+"""An experiment in Langfuse: a trace for each item of a dataset, with its output and scores.
 
-Scores of a case are named `eval_...`, those of a run `eval_run_...`.
+It is made by attributes of its spans, as by the SDK, whose own runs tasks in another event loop and
+only logs an item that failed.
 """
 
 from __future__ import annotations
@@ -103,10 +104,7 @@ class ExperimentRun:
         return result
 
     def _begin(self, judge: str, **options: Any) -> Experiment:
-        """A run named after the judge and `run` or the time.
-
-        The judge is part of the name, since runs of one name are one experiment in Langfuse.
-        """
+        """A run named after the judge, since runs of one name are one experiment in Langfuse."""
         name = f"{judge} {self.run or datetime.now(UTC).strftime('%Y-%m-%d %H:%M:%S')}"
         return Experiment(
             self.tracing.client,
@@ -131,14 +129,10 @@ def open_bench(
     *,
     notice: Callable[[str], None],
 ) -> Iterator[ExperimentRun]:
-    """Upload the examples as the dataset, and record what is evaluated in the block.
+    """Upload the examples as the dataset (blocks), and record what is evaluated in the block.
 
-    Blocks while it uploads. `notice` gets a line about what was written, about each wait that the
-    server asks for, and the experiment's address.
-
-    Raises:
-        ConfigurationError: keys, address or version do not fit, or tracing is switched off.
-        LangfuseError: Langfuse failed.
+    `notice` gets a line about what was written, about each wait that the server asks for, and the
+    experiment's address. Raises `ConfigurationError` or `LangfuseError`.
     """
     if not settings.langfuse_tracing_enabled:
         raise ConfigurationError("an experiment is traces: unset `LANGFUSE_TRACING_ENABLED`")

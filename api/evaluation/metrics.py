@@ -134,8 +134,7 @@ def intervals(
 ) -> dict[str, Interval]:
     """95 % intervals of every measure, drawing whole groups (queries) with replacement.
 
-    The same groups and seed give the same intervals. A measure is left out where there are fewer
-    than two groups or where it is undefined in some resample.
+    Without measures that are undefined in some resample; empty for fewer than two groups.
     """
     if len(groups) < 2:
         return {}
@@ -272,12 +271,9 @@ _COMPARED = (
 def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Differences (mine minus other) with intervals, over the queries in both results.
 
-    A query counts when both answered the same number of relevant and irrelevant items of it; else
-    a judge would gain by not answering the hard ones. `unpaired` and `missing` count queries of
-    only the first and only the second result, `changed` those with other items.
-
-    Raises:
-        UsageError: a result is malformed, or no query is in both.
+    A query counts if both answered as many relevant and irrelevant items of it (else it is
+    `changed`), so that no judge gains by leaving out the hard ones. `unpaired` and `missing` count
+    queries of only one result. Raises `UsageError`.
     """
     try:
         shared = {
@@ -316,13 +312,7 @@ def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
 
 
 def is_regression(comparison: Mapping[str, Any], threshold: float) -> bool:
-    """Whether the whole 95 % interval of the MCC's difference is below `threshold` (0 or less).
-
-    A difference that chance may explain, or that the threshold allows, is no regression.
-
-    Raises:
-        UsageError: there is no interval.
-    """
+    """Whether the whole interval of the MCC's difference is below `threshold` (0 or less)."""
     high = comparison["overall"]["mcc"]["high"]
     if high is None:
         raise UsageError(

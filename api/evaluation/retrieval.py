@@ -120,11 +120,7 @@ class _QuestionRecord(BaseModel):
 
 
 def read_questions(lines: Iterable[str], name: str) -> list[LabelledQuestion]:
-    """Labelled questions out of JSON lines.
-
-    Raises:
-        UsageError: as `read_rows`.
-    """
+    """Labelled questions out of JSON lines. See `read_rows`."""
     return [
         LabelledQuestion(
             row.id, row.kind, row.part, row.question,

@@ -1,7 +1,7 @@
-"""Parsing of what a model server answers: the text and its cost, and the JSON in the text.
+"""Parses what a model server answers: the text, its cost, and the JSON in the text.
 
-Parsing is lenient about what surrounds the JSON (code fences, prose, `<think>` blocks of servers
-without structured output) and strict about the JSON: a guess would drop items silently.
+What surrounds the JSON (code fences, prose, `<think>` blocks) may be anything, but the JSON must be
+exact: a guess would drop items silently.
 """
 
 from __future__ import annotations
@@ -90,13 +90,10 @@ Price = Callable[[Tokens, str], float | None]
 def read_completion(
     body: bytes, requested: str, price: Price, earlier: Sequence[bytes] = ()
 ) -> Completion:
-    """The answer in a response to model `requested`; its finish reason is checked before its text.
+    """The answer in a response to model `requested`, with the cost of `earlier` empty answers.
 
-    The bodies of `earlier` empty answers count towards the cost, which is unknown without valid
-    token counts.
-
-    Raises:
-        ModelError: `truncated`, `filtered`, `refused` or `malformed`, with what that cost.
+    The cost is unknown without valid token counts. Raises `ModelError`: `truncated`, `filtered`,
+    `refused` or `malformed`, with what that cost.
     """
     usage = sum((_usage(wasted, requested, price) for wasted in earlier), Usage())
     with cost_on_failure(usage):
@@ -140,12 +137,9 @@ _CODE_FENCE = re.compile(r"```[\w-]*")
 
 
 def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
-    """Exactly `count` booleans: `{key: [...]}` or the only array in the text.
+    """Exactly `count` booleans: `{key: [...]}` or the only array in the text, perhaps nested.
 
-    One more level of nesting is accepted: `[[true, false]]` and `[[true], [false]]`.
-
-    Raises:
-        ModelError: `malformed` without exactly one array of nothing but booleans, `count_mismatch`.
+    Accepts `[[true, false]]` and `[[true], [false]]`; else raises `ModelError`.
     """
     text = unwrapped(text)
     whole = _loaded(text)
@@ -163,11 +157,7 @@ def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
 
 
 def entries(text: str, key: str) -> list[Any]:
-    """The list in `{key: [...]}`, or a bare list.
-
-    Raises:
-        ModelError: `malformed` when there is no such list.
-    """
+    """The list in `{key: [...]}`, or a bare list; raises `ModelError` without one."""
     value = _document(text)
     values = value.get(key) if isinstance(value, dict) else value
     if not isinstance(values, list):
@@ -176,11 +166,7 @@ def entries(text: str, key: str) -> list[Any]:
 
 
 def record(text: str) -> dict[str, Any]:
-    """The JSON object in the text.
-
-    Raises:
-        ModelError: `malformed` when there is none, or more than one.
-    """
+    """The JSON object in the text; raises `ModelError` unless there is exactly one."""
     value = _document(text)
     if not isinstance(value, dict):
         raise ModelError("malformed", "not an object")

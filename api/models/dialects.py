@@ -69,10 +69,7 @@ class Dialects:
 
 
 def status_of(answer: bytes) -> int | None:
-    """The status that an error in a 200 response means; None without an error.
-
-    Gateways answer `{"error": {"code": 402, "message": ...}}`, whole or inside a choice.
-    """
+    """The status that `{"error": {"code": 402, ...}}` in a 200 response means; None without one."""
     if b"error" not in answer:
         return None
     value = object_of(answer)

@@ -93,11 +93,7 @@ class ModelStep:
         return self.model
 
     async def ask(self, call: ModelCall[T], fence: Fence, lines: Iterable[str]) -> tuple[T, Usage]:
-        """The values in the answer and what it cost, from one request.
-
-        Raises:
-            ModelError: no usable answer; an `UnusableAnswer` says what it cost.
-        """
+        """The values in the answer to one request, and its cost, which a `ModelError` has, too."""
         async with self.prompts.using(call.prompt) as prompt:
             request = Request(
                 name=call.name or call.prompt,
@@ -173,10 +169,7 @@ class OpenAIJudge(ModelStep):
     examples: int = MOST_EXAMPLES  # corrections shown as examples in one call; 0: none
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
-        """One verdict per item, in order, from one request; see `Judge.judge`.
-
-        Cost: about 85 input and 4 output tokens per item, and 200 per call.
-        """
+        """See `Judge.judge`; about 85 input and 4 output tokens per item, and 200 per call."""
         if not items:
             return Judgement((), self.name)
         fence = self.fence()
@@ -202,10 +195,7 @@ class OpenAISupport(ModelStep):
     """Asks a model about (sentence, passage) pairs; implements `SupportChecker`."""
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
-        """One boolean per claim, in order, from one request; see `SupportChecker.check`.
-
-        Cost: about 200 input and 4 output tokens per pair, and 250 per call.
-        """
+        """See `SupportChecker.check`; about 200 input and 4 output tokens a pair, 250 a call."""
         if not claims:
             return Support((), self.name)
         fence = self.fence()
@@ -409,10 +399,7 @@ _OUTCOMES = {
 
 
 async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
-    """Outcome and detail of judging one item: which adaptations the server needs, and the cost.
-
-    Cost: about 300 input and 10 output tokens, and what a reasoning model thinks.
-    """
+    """Outcome and detail of judging one item, for about 300 input and 10 output tokens."""
     judge = OpenAIJudge(client, models.filter_model, models.scoring_timeout)
     title = "Ember mug, two years later: worth it"
     item = Item(key="example:1", id="1", source="example", title=title)

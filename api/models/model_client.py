@@ -70,9 +70,8 @@ class ModelClient:
     def openai(self) -> AsyncOpenAI:
         """The library's client for other libraries; its calls obey limit and retry too.
 
-        Raises:
-            ModelError: `no_key`, `unauthorized` for a key that no header can carry, `unreachable`
-                for a variable that the library cannot read.
+        Raises `ModelError`: `no_key`, `unauthorized` for a key that no header can hold, or
+        `unreachable` for a variable that the library cannot read.
         """
         secret, url = self._settings.openai_api_key, self._settings.openai_base_url
         key = secret.get_secret_value().strip() if secret else ""
@@ -108,12 +107,7 @@ class ModelClient:
             )
 
     async def ask(self, request: Request) -> Completion:
-        """One completion at temperature 0, in the server's dialect.
-
-        Raises:
-            ModelError: no complete answer within the deadline; `reason` says why, and an
-                `UnusableAnswer` what it cost.
-        """
+        """One completion at temperature 0, in the server's dialect; raises `ModelError`."""
         seconds, effort = request.seconds, self._settings.reasoning_effort
         schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
         shape: Any = {"type": "json_schema", "json_schema": schema}
@@ -226,10 +220,7 @@ class _RetryingClient(httpx2.AsyncClient):
         return await self._once(request, stream, options)
 
     async def _once(self, request: httpx2.Request, stream: bool, options: Any) -> httpx2.Response:
-        """The answer, read as far as we take it unless it is a stream that went well.
-
-        An error in a 200 becomes the status it means, for all who read it.
-        """
+        """The answer, read unless it is a stream; an error in a 200 becomes the status it means."""
         response = await self._follow(request, options)
         whole = response.headers.get("content-type", "").startswith("application/json")
         if stream and response.is_success and not whole:

@@ -75,11 +75,7 @@ def _check_names(upstream: str, endpoint: str | None, text: str) -> None:
 
 
 def fault(text: str) -> Fault:
-    """Read `youtube=quota`.
-
-    Raises:
-        ValueError: not of that form, or an unknown name; the message lists the known ones.
-    """
+    """Read `youtube=quota`; raises `ValueError`, which lists the known names."""
     match = _FAULT.match(text.strip())
     if match is None:
         raise ValueError(f"`{text}` is no fault; write `youtube=quota` or `openai.judge=500@2x1`")
@@ -92,11 +88,7 @@ def fault(text: str) -> Fault:
 
 
 def latency(text: str) -> tuple[tuple[str, str | None], float]:
-    """Read `openai=800ms` as upstream, endpoint and seconds.
-
-    Raises:
-        ValueError: not of that form, or an unknown name.
-    """
+    """Read `openai=800ms` as upstream, endpoint and seconds; raises `ValueError`."""
     match = _LATENCY.match(text.strip())
     if match is None:
         raise ValueError(f"`{text}` is no latency; write `openai=800ms` or `reddit.search=0.3s`")

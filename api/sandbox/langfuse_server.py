@@ -31,11 +31,7 @@ _TRACE, _SPAN = 16, 8
 
 
 def spans_of(body: bytes) -> int:
-    """How many spans an `ExportTraceServiceRequest` holds.
-
-    Raises:
-        ValueError: it is none, or a span lacks an id or its name.
-    """
+    """How many spans an `ExportTraceServiceRequest` holds; raises `ValueError` if malformed."""
     count = 0
     for resource in _values(body, 1):
         for scope in _values(resource, 2):

@@ -1,11 +1,7 @@
-"""What the sandbox's model answers, one function per kind of request. It reads only the prompt.
+"""What the sandbox's model answers; it knows only the prompt, which is parsed here.
 
-A kind is told by the schema that is asked for, or, without one, by the field its instructions name.
-What it writes is the product's own keyless writing, and what it checks the keyless check.
-
-Whether a text is about a name or only drops it, as somebody sees who reads all of it.
-
-Reading a prompt: the quoted texts in it, by label, and what stands in the clear.
+A kind of request is recognised by its schema, or without one by the field that the instructions
+name. Reports are the product's keyless reports, and support checks the keyless check.
 """
 
 from __future__ import annotations
@@ -44,10 +40,7 @@ _ENDINGS = frozenset("ai com io app co new net org".split())
 
 
 def in_passing(name: str, parts: Sequence[str]) -> bool:
-    """The name stands only in brackets, hashtags and lists, or once, late, outside the title.
-
-    `parts` are the title and what follows it. A text that does not hold the name is not judged.
-    """
+    """Whether `parts` (title, rest) name it only in brackets, tags and lists, or once and late."""
     words = regex.split(r"[\s.\-]+", name)
     if len(words) > 1 and words[-1].casefold() in _ENDINGS:
         words = words[:-1]
@@ -68,9 +61,9 @@ def in_passing(name: str, parts: Sequence[str]) -> bool:
 
 
 def _without_list(sentence: str, mention: regex.Pattern[str], start: int) -> str:
-    """The sentence without the entries of an enumeration that hold the name and little else.
+    """The sentence without those entries of a list that hold the name and little else.
 
-    A title may well begin with the name, so there the first entry counts (`start` is 1).
+    A title may begin with the name, so there the first entry stays (`start` is 1).
     """
     entries = _COMMA.split(sentence)
     if len(entries) < _ENTRIES:

@@ -1,7 +1,7 @@
-"""A conversation with the sandbox's model: what it looks up, and what it answers from exhibits.
+"""Chats with the sandbox's model: what it looks up, and what it answers from exhibits.
 
-Like the rest of the model it knows nothing but the prompt. A follow-up ("and the battery?") is
-about the product named before; it is looked up only when no exhibit holds its words.
+It knows only the prompt. A follow-up ("and the battery?") is about the product named before, and is
+looked up only if no exhibit holds its words.
 """
 
 from __future__ import annotations
@@ -98,10 +98,10 @@ def _is_within(names: Iterable[str], side: str) -> bool:
 def looks(
     functions: Sequence[Mapping[str, Any]], prompt: QuotedPrompt, choice: object
 ) -> tuple[tuple[str, str], ...]:
-    """Calls of tools that take a query, when what is known does not hold the question's words.
+    """Calls of tools that take a query, if the exhibits do not hold the question's words.
 
-    A product of which nothing is known is looked up by its name, whatever is asked about it.
-    A tool whose name stands in the question goes before the rest, and fetching before all else.
+    An unknown product is looked up by its name alone. Tools named in the question come first, then
+    those that fetch.
     """
     last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
     question = last_question(prompt)
@@ -132,10 +132,7 @@ def _behind(prompt: QuotedPrompt) -> str:
 
 
 def _lacking(side: str, question: ChatQuestion, prompt: QuotedPrompt) -> str:
-    """What to look up of one side: its name, with what is asked about where only that is missing.
-
-    Nothing where some exhibit of it holds each word that is asked about.
-    """
+    """What to look up of one side: its name, with the words that no exhibit of it holds."""
     if not _naming(side, prompt, titles=True):
         return side
     texts = [" ".join(exhibit.item.texts) for exhibit in _naming(side, prompt)]

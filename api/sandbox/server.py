@@ -65,11 +65,7 @@ def world(
     clock: Callable[[], float] = time.time,
     journal: Journal | None = None,
 ) -> World:
-    """The world of a sandbox, with the shipped posts unless others are given.
-
-    Raises:
-        ValueError: a fault or latency that does not exist, or a folder without recordings.
-    """
+    """The world of a sandbox, by default with the shipped posts; raises `ValueError`."""
     rows = (*corpus.load(), *corpus.keyless()) if posts is None else list(posts)
     ready = tuple(row for row in rows if isinstance(row, Post))
     return World(
@@ -134,11 +130,7 @@ def application(world: World) -> Starlette:
 
 
 def _change_faults(faults: Faults, wanted: Any) -> None:
-    """Apply `{"clear": bool, "faults": [...], "latency": [...]}`; a single text is a list of one.
-
-    Raises:
-        ValueError: not of that form, or a fault or latency that does not exist.
-    """
+    """Apply `{"clear": bool, "faults": [...], "latency": [...]}`; raises `ValueError`."""
     if not isinstance(wanted, Mapping):
         raise ValueError('send {"faults": ["youtube=quota"], "latency": ["openai=800ms"]}')
     if wanted.get("clear"):
@@ -202,9 +194,7 @@ class Sandbox:
     ) -> Self:
         """Serve on a free port in a daemon thread; `options` are those of `world`.
 
-        Raises:
-            ValueError: a fault or latency that does not exist.
-            OSError: the port is taken.
+        Raises `ValueError` for an unknown fault or latency, `OSError` if the port is taken.
         """
         made = world(posts, **options)
         # asyncio sets TCP_NODELAY only if the protocol is named; without it the body of an answer
@@ -283,12 +273,7 @@ def serve(
     ready: Callable[[str], None] = lambda url: None,
     **options: Any,
 ) -> None:
-    """Serve in this process until interrupted; `ready(url)` is called once it listens.
-
-    Raises:
-        ValueError: a fault or latency that does not exist.
-        OSError: the port is taken.
-    """
+    """Serve until interrupted, `ready(url)` first; raises `ValueError` or `OSError`."""
     with Sandbox.start(host=host, port=port, **options) as sandbox:
         ready(sandbox.url)
         stopped = threading.Event()

@@ -133,11 +133,7 @@ class Recordings:
     """Recorded answers not served yet, by upstream and endpoint, ordered by file name."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the indexes; bodies are read when they are served.
-
-        Raises:
-            ValueError: the folder has no index of an upstream, or one is malformed.
-        """
+        """Read the indexes; raises `ValueError` without any, or for a malformed one."""
         self._waiting: dict[tuple[str, str], deque[tuple[Path, Mapping[str, Any]]]]
         self._waiting = defaultdict(deque)
         for upstream, patterns in _ENDPOINTS.items():

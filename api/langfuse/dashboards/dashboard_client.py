@@ -1,9 +1,7 @@
-"""A small client of Langfuse's public API, for what its SDK does not do safely.
+"""A small client of Langfuse's public API, and what it reads of a project before changing it.
 
-The SDK repeats a POST that failed, which can make two of one thing, and reads answers strictly.
-Here a POST is sent once, and what an answer holds beyond what is needed is no error.
-
-What there is in a Langfuse project, all of it read before anything is written.
+The SDK repeats a POST that failed, which can create a thing twice, and rejects unknown fields. This
+client sends a POST once, and ignores fields that it does not need.
 """
 
 from __future__ import annotations
@@ -47,11 +45,7 @@ class Server:
         pause: Callable[[float], None] = time.sleep,
         notice: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """Nothing is asked yet; `notice` hears of each `pause` that the server asks for.
-
-        Raises:
-            ConfigurationError: a key is missing.
-        """
+        """`notice` gets a line for each `pause` that the server asks for."""
         secret, public = settings.langfuse_secret_key, settings.langfuse_public_key
         if not (public and secret):
             raise ConfigurationError(
@@ -107,11 +101,7 @@ class Server:
         return rows
 
     def post(self, path: str, body: Mapping[str, Any], title: str) -> Mapping[str, Any]:
-        """Make something, `title` in messages; sent once.
-
-        Raises:
-            LangfuseError: with `maybe_done`, when it may have been made all the same.
-        """
+        """Create something (`title` in messages); sent once, so a failure may be `maybe_done`."""
         made = self._body(self._send("POST", path, body, title=title))
         return made if isinstance(made, Mapping) else {}
 
@@ -128,11 +118,7 @@ class Server:
                 raise
 
     def wait(self, seconds: float) -> None:
-        """Wait as the server asks.
-
-        Raises:
-            LangfuseError: it asks for more than one run waits.
-        """
+        """Wait as the server asks; raises `LangfuseError` beyond what one run waits in all."""
         if seconds > self._patience:
             raise LangfuseError(
                 f"Langfuse at `{self.host}` allows no more requests for {seconds:.0f} s; run this "
@@ -304,12 +290,7 @@ class ProjectState:
 
 
 def read_stock(server: Server, prompts: Iterable[Prompt]) -> ProjectState:
-    """Everything, by reading alone.
-
-    Raises:
-        ConfigurationError: the keys, the address or the version of the server do not fit.
-        LangfuseError: it does not answer.
-    """
+    """Everything in the project; raises `ConfigurationError` or `LangfuseError`."""
     project = read_project(server)
     return ProjectState(
         project,

@@ -1,11 +1,7 @@
-"""What there should be in a Langfuse project, read from `definitions/*.toml`, as its API takes it.
+"""What a Langfuse project should have, read from `definitions/*.toml`, as the API takes it.
 
-Names are not unique in Langfuse and its ids are its own, so what is ours bears a mark in its
-description: `listenpost:gate.yield`.
-
-What Langfuse accepts in a widget and then cannot draw, or draws without a part of it.
-
-Its API checks names and types; these are left to whoever sends a widget.
+Names are not unique in Langfuse and its ids are generated, so descriptions of ours have a mark:
+`listenpost:gate.yield`. `undrawable` finds what the API accepts and charts cannot draw.
 """
 
 from __future__ import annotations

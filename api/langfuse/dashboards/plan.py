@@ -1,9 +1,7 @@
-"""What differs between what there should be and what there is, as the steps that mend it.
+"""The steps that make a Langfuse project as defined, and doing them without doing one twice.
 
-Pure. Values are compared as parsed, since the server reorders keys and fills in some. What bears no
-mark of ours is never part of a step.
-
-Doing what a plan says, step by step, so that nothing is made twice whatever is lost.
+Values are compared as parsed, since the server reorders keys and adds some. Only what has a mark of
+ours is ever changed.
 """
 
 from __future__ import annotations
@@ -84,10 +82,10 @@ class Plan:
 
 
 def plan_apply(definitions: Definitions, stock: ProjectState, made: Set[str] = frozenset()) -> Plan:
-    """The fewest steps after which everything is as defined: made, changed, then cleared away.
+    """The fewest steps after which everything is as defined: create, change, then delete.
 
-    Of what is there more than once the oldest counts; what is in `made` goes, since this run made
-    it while another did. Any other copy may be a person's, and is named.
+    Of copies the oldest is used. Those in `made` are deleted, since this run made them at the same
+    time as another run; any other may be a person's, and gets a note.
     """
     steps: list[Step] = []
     notes: list[str] = []
@@ -178,10 +176,7 @@ def _removed(kind: Kind, row: Row) -> Step:
 
 
 def fits(part: Definition, row: Row) -> bool:
-    """Whether this row can be what is wanted: its mark is, and what can never be changed.
-
-    The type of a score config never changes, and a limit that it has cannot be taken back.
-    """
+    """Whether the row has the mark, and the values that can never be changed, of a definition."""
     if mark_of(row.get("description")) != part.mark:
         return False
     if part.kind is Kind.DATASET:  # which its name tells from others
@@ -193,10 +188,7 @@ def fits(part: Definition, row: Row) -> bool:
 
 
 def _foreign(part: Definition, stock: ProjectState) -> str | None:
-    """Why a score config or dataset is not made: its name is taken.
-
-    Two configs of one name could not be told apart in the UI, and there is one dataset of a name.
-    """
+    """Why a score config or dataset is not created: somebody else's has its name."""
     if part.kind not in {Kind.SCORE, Kind.DATASET}:
         return None
     for row in stock.rows[part.kind]:
@@ -277,9 +269,9 @@ def _is_ours(placement: Row) -> bool:
 
 
 def _pushed(prompt: Prompt, there: Pushed) -> Step | None:
-    """A new version of a prompt; None when the text is the same.
+    """A new version of a prompt; None if the text is the same.
 
-    What is in production follows the package until a person puts another version there.
+    It takes the label `production` until a person gives that to another version.
     """
     if there.text is not None and there.text.strip() == prompt.text:
         return None
@@ -304,24 +296,17 @@ def _plain(value: Any) -> Any:
 
 
 def check(definitions: Definitions) -> None:
-    """Look for what Langfuse would accept and not draw.
-
-    Raises:
-        ConfigurationError: a widget is one of these.
-    """
+    """Raise `ConfigurationError` for a widget that Langfuse would accept and not draw."""
     for part in definitions.parts:
         if part.kind is Kind.WIDGET and (faults := list(undrawable(part.body))):
             raise ConfigurationError(f"widget `{part.mark}` cannot be drawn: {'; '.join(faults)}")
 
 
 def carry_out(server: Server, plan: Plan, done: Callable[[Step, str | None], None]) -> set[str]:
-    """Every step; the ids of what is surely of this run.
+    """Do every step; returns the ids that surely this run created.
 
-    `done` hears of each step, with the reason when it could not be done and the others could.
-
-    Raises:
-        ConfigurationError: the server lets these keys write nothing.
-        LangfuseError: it fails; what was done stays.
+    `done` gets each step, with the reason if it failed and the others can go on. Raises
+    `ConfigurationError` or `LangfuseError`; what was done stays.
     """
     widgets, made = dict(plan.widgets), set[str]()
     for step in plan.steps:
@@ -343,11 +328,10 @@ def carry_out(server: Server, plan: Plan, done: Callable[[Step, str | None], Non
 def plan_settling(
     server: Server, definitions: Definitions, stock: ProjectState, made: Set[str]
 ) -> Plan:
-    """What is still to be done when another run made the same at the same moment.
+    """What is still to be done if another run created the same things at the same time.
 
-    Langfuse has no lock and no unique names. So each run looks again after its writes: of what is
-    there more than once the oldest stays, for both, and each takes back its own alone. Whoever made
-    the later one finds the older one there. `stock` is what there was before.
+    Langfuse has no lock and no unique names, so each run reads again after its writes: the oldest
+    copy stays, and each run deletes its own. `stock` is what there was before.
     """
     rows = {kind: read_rows(server, kind) for kind in Kind}
     plan = plan_apply(replace(definitions, prompts=()), replace(stock, rows=rows), made)
@@ -355,11 +339,10 @@ def plan_settling(
 
 
 def _make(server: Server, step: Step, body: Mapping[str, Any], made: set[str]) -> Mapping[str, Any]:
-    """What a POST makes; after an answer that is lost, what it made is looked for.
+    """What a POST creates; if the answer is lost, what it created is looked for.
 
-    It is sent again only when the server said that it did nothing and asked to wait. Of two who
-    push one prompt at the same moment Langfuse refuses one with 400. What was looked for may be
-    another's, and is not in `made`.
+    It is sent again only if the server did nothing and asked to wait. Of two concurrent pushes of a
+    prompt Langfuse answers 400 to one. A row that was looked for may be another run's: not `made`.
     """
     while True:
         try:

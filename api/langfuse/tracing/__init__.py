@@ -22,11 +22,8 @@ def start(
     """Tracing to the Langfuse of the settings; None without keys or when it is switched off.
 
     `user_id` and `session_id` are defaults for callers without one; `version` names the judge.
-    Sends nothing yet. Works in any event loop, and beside other instances. One that is collected
-    without `shutdown` sends what it has. A server on this machine is asked without a proxy.
-
-    Raises:
-        ConfigurationError: the libraries cannot read an environment variable; it is named.
+    Sends nothing yet; one that is collected without `shutdown` sends what it has. Raises
+    `ConfigurationError`, which names the variable that a library cannot read.
     """
     if not settings.is_on:
         return None

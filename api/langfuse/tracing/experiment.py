@@ -1,7 +1,7 @@
 """An experiment in Langfuse: a trace for each item of a dataset, with its output and scores.
 
-An experiment is made by attributes of its spans, as the SDK's experiments write them. The SDK's own
-are not used, since they run tasks in another event loop, and only log an item that failed.
+It is made by attributes of its spans, as by the SDK, whose own runs tasks in another event loop and
+only logs an item that failed.
 """
 
 from __future__ import annotations

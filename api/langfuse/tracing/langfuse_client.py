@@ -130,10 +130,7 @@ class Client:
     def observation(
         self, name: str, kind: Kind, tags: Sequence[str] = (), **fields: Any
     ) -> _OpenSpan:
-        """A span below the current one, ours or not; without one it begins a trace.
-
-        It and all spans below it have the tags.
-        """
+        """A span with tags below the current one, ours or not; without one it begins a trace."""
         return _OpenSpan(self._langfuse, self._sent_by_program, name, kind, tags, fields)
 
     @staticmethod
@@ -156,8 +153,7 @@ class Client:
     ) -> None:
         """Queue a score of a span or its whole trace; its type follows from the value.
 
-        Its time is the span's start: Langfuse identifies a score by id, name and day, so a score
-        that is written again replaces the first.
+        Its time is the span's start, since a score of the same id, name and day replaces it.
         """
         kind: Any = {bool: "BOOLEAN", str: "CATEGORICAL"}.get(type(value), "NUMERIC")
         if self.trace_id is None:  # nothing is recorded: sampled out, or by the program around us
@@ -270,8 +266,7 @@ class _OpenSpan:
 def _trace_attributes(name: str, parent: Parent, tags: Sequence[str]) -> dict[str, Any]:
     """Tags, trace name, user, session and tenant of all spans below.
 
-    A trace of the program around us keeps its name, and its user and session unless our caller has
-    its own.
+    A trace of the outer program keeps its name, and its user and session unless ours has its own.
     """
     caller = current_caller()
     attributes: dict[str, Any] = {"tags": [caller.interface, *tags]}
@@ -287,10 +282,7 @@ def _trace_attributes(name: str, parent: Parent, tags: Sequence[str]) -> dict[st
 
 
 def _label(value: str | None) -> str | None:
-    """A user or session as Langfuse accepts it: ASCII, at most 200 characters.
-
-    A longer one ends with its digest, so that two with the same beginning differ.
-    """
+    """A user or session in ASCII, its end replaced by a digest beyond 200 characters."""
     label = (value or "").encode("ascii", "backslashreplace").decode()
     if len(label) <= _LABEL:
         return label or None

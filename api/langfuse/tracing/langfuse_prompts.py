@@ -51,8 +51,8 @@ class _Unread(Exception):
 class LangfusePrompts:
     """Reads all prompts when one is needed, and again after `prompt_ttl`; implements `Prompts`.
 
-    Belongs to one event loop. Nobody waits longer than `prompt_timeout`, and a failed read is not
-    repeated before `prompt_ttl` either: the prompts of the last successful read stay in use.
+    Belongs to one event loop. Nobody waits longer than `prompt_timeout`; after a failure the last
+    prompts that were read stay in use for `prompt_ttl`.
     """
 
     def __init__(

@@ -93,10 +93,7 @@ def mask(value: Any) -> Any:
 
 
 class HomeSession(requests.Session):
-    """Sends the keys, so it follows no redirect to another server.
-
-    Langfuse on this machine is asked without a proxy.
-    """
+    """Sends the keys: no redirect to another server, and no proxy to one on this machine."""
 
     def __init__(self, settings: TracingSettings) -> None:
         super().__init__()

@@ -157,10 +157,9 @@ class LangfuseObserver:
 
     @contextmanager
     def analysis(self, name: str, question: Question, *tags: str) -> Iterator[Recorder[Facts]]:
-        """A trace; inside another one a span, whose facts then count for the outer one.
+        """A trace; inside another one a span, whose facts count for the outer one.
 
-        Inside a trace of the program around us the scores are the span's, since the trace is not
-        ours.
+        Inside a trace of the outer program, which is not ours to score, its span has the scores.
         """
         outer, whole_trace = _run.get(), not self.client.is_guest
         nested = outer is not None and self.client.trace_id is not None
@@ -275,11 +274,10 @@ _CHUNK = 8_192
 
 
 def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
-    """The score of a thumb: 1 is up, 0 is down, so its mean is the share of thumbs up.
+    """The score of a thumb: 1 is up, 0 is down; `scope` says what it is about.
 
-    It belongs to the span that judged the item or wrote the finding, where that is known, else to
-    the trace; `scope` says what it is about. A later opinion of the same author replaces it, since
-    id, name and day are the same. Without `trace_content` it has no comment and no item key.
+    It belongs to the span that judged the item or wrote the finding, else to the trace. A later
+    opinion of the same author has the same id. Without `trace_content` no comment or key is sent.
     """
     metadata: dict[str, Any]
     feedback: Feedback | RatedTurn

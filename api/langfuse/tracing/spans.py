@@ -130,8 +130,7 @@ class _Ids(RandomIdGenerator):
 def provider_of(settings: TracingSettings, spans: SynchronousMultiSpanProcessor) -> TracerProvider:
     """A provider that records the sampled traces, except those that the outer program drops.
 
-    Sampling depends on the trace id, as in Langfuse's own clients, so that a trace is sent whole or
-    not at all, by both programs or neither.
+    Sampling depends on the trace id, as in Langfuse's own clients: both programs send it or none.
     """
     resource = Resource.create(
         {
