@@ -14,7 +14,7 @@ import time
 
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import Tenant
 from api.services.product import Ask
 from bench import sandbox
@@ -35,11 +35,11 @@ async def measure(many: int, repeats: int) -> None:
     await once(app_context, 0)
     alone = statistics.median([await once(app_context, number) for number in range(1, 1 + repeats)])
     for number in range(many):
-        flight = await app_context.runner.join(
+        task = await app_context.runner.join(
             BUSY, Ask("ember mug", "deep", about=f"the mug {number}")
         )
-        assert isinstance(flight, AnalysisFlight)
-        flight.detached = True
+        assert isinstance(task, AnalysisTask)
+        task.detached = True
     beside = statistics.median([await once(app_context, 100 + number) for number in range(repeats)])
     print(f"quick alone: {alone:.2f} s; beside {many} deep of another key: {beside:.2f} s")
     print(f"ratio: {beside / alone:.2f} (at most 3)")

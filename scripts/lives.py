@@ -25,7 +25,7 @@ from api.bootstrap.watch_work import run_watch
 from api.core.context import adopt_trace_id
 from api.core.progress import Event
 from api.errors import Conflict
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.store_ports import Filters, StoredAnalysis
 from api.services.product import Ask
@@ -224,14 +224,14 @@ async def _lived(
 async def _analysis(
     app_context: AppContext, tenant: Tenant, orders: Orders, pipe: Connection
 ) -> None:
-    flight = await app_context.runner.join(tenant, orders.ask, orders.key, detached=True)
-    pipe.send(flight.id)
+    task = await app_context.runner.join(tenant, orders.ask, orders.key, detached=True)
+    pipe.send(task.id)
     with suppress(Conflict):  # it was cancelled
-        if isinstance(flight, StoredAnalysis):
-            await app_context.runner.outcome(flight)
+        if isinstance(task, StoredAnalysis):
+            await app_context.runner.outcome(task)
         else:
-            await flight.result()
-            app_context.runner.leave(flight)
+            await task.result()
+            app_context.runner.leave(task)
 
 
 async def _watch(app_context: AppContext, tenant: Tenant, orders: Orders, pipe: Connection) -> None:
@@ -246,16 +246,16 @@ async def _listen(
     """Hear whatever analysis of the tenant runs here, from its beginning."""
     while True:
         for listed in (await app_context.store.listing(tenant.id, NONE, 10)).analyses:
-            flight = await app_context.runner.follow(tenant, listed.id)
-            if isinstance(flight, AnalysisFlight):
+            task = await app_context.runner.follow(tenant, listed.id)
+            if isinstance(task, AnalysisTask):
 
                 def hear(event: Event) -> None:
                     heard[event.kind] += 1
                     moments.tell(event)
 
-                flight.listen(hear)
-                await flight.over()
-                app_context.runner.leave(flight)
+                task.listen(hear)
+                await task.ended()
+                app_context.runner.leave(task)
         await asyncio.sleep(PAUSE)
 
 

@@ -30,14 +30,14 @@ class Errand:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     result: Usage | None = None
 
-    async def run(self, life: WorkLease) -> Usage:
+    async def run(self, lease: WorkLease) -> Usage:
         """What both steps used."""
-        tell = life.heard(self.heard.append)
+        tell = lease.recorded(self.heard.append)
 
         async def first() -> Usage:
             self.taken.append("first")
             tell(SourceFetched(source="reddit", fetched=7))
-            return await life.keep("within", Usage, self.within)
+            return await lease.run_step("within", Usage, self.within)
 
         async def second() -> Usage:
             self.taken.append("second")
@@ -45,8 +45,8 @@ class Errand:
             await self.go.wait()
             return Usage(2)
 
-        used = await life.keep("first", Usage, first)
-        self.result = used + await life.keep("second", Usage, second)
+        used = await lease.run_step("first", Usage, first)
+        self.result = used + await lease.run_step("second", Usage, second)
         self.ended.set()
         return self.result
 
@@ -55,10 +55,10 @@ class Errand:
         self.taken.append("within")
         return Usage(1, usd=0.5)
 
-    async def go_on(self, request: str, life: WorkLease) -> None:
+    async def resume(self, request: str, lease: WorkLease) -> None:
         """The same, by another process."""
         assert request == '{"errand": 1}'
-        await self.run(life)
+        await self.run(lease)
 
 
 @asynccontextmanager
@@ -66,7 +66,7 @@ async def engine(
     url: str, errand: Errand, executor: str = "first", version: str = "1"
 ) -> AsyncIterator[DurableEngine]:
     """The engine of a process."""
-    opened = await open_engine(url, executor, version, Share(), {KIND: errand.go_on})
+    opened = await open_engine(url, executor, version, Share(), {KIND: errand.resume})
     try:
         yield opened
     finally:
@@ -143,8 +143,8 @@ async def test_who_waits_hears_that_the_process_stops(url: str) -> None:
     """And that the work goes on."""
     errand = Errand()
 
-    async def broken_off(life: WorkLease) -> Usage:
-        await errand.run(life)
+    async def broken_off(lease: WorkLease) -> Usage:
+        await errand.run(lease)
         raise AssertionError
 
     async with engine(url, errand) as opened:
@@ -159,7 +159,7 @@ async def test_who_waits_hears_that_the_process_stops(url: str) -> None:
 async def test_an_error_is_raised_where_the_work_was_begun(url: str) -> None:
     """As it is."""
 
-    async def failing(life: WorkLease) -> Usage:
+    async def failing(lease: WorkLease) -> Usage:
         raise UsageError("there is no such errand")
 
     async with engine(url, Errand()) as opened:

@@ -22,7 +22,7 @@ from api.bootstrap.model_steps import chat, turn_usd
 from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive
 from api.core.domain import Gated, Item, Question
 from api.core.progress import Listener, ignore_event
-from api.core.work import Flights, GoOn, StepKeeper
+from api.core.work import Resume, SharedTasks, StepRunner
 from api.errors import StoreUnavailable
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
@@ -98,8 +98,10 @@ class AppContext:
     """Of a server that is live, what answers those who ask for made-up data."""
     _chats: dict[bool, Chats] = field(default_factory=dict)
     """By whether they are about made-up data only."""
-    _fetches: Flights[tuple[str, str, Ask], SourceAnswer] = field(default_factory=Flights)
-    _judging: Flights[tuple[str, Question, str, str], Gated] = field(default_factory=Flights)
+    _fetches: SharedTasks[tuple[str, str, Ask], SourceAnswer] = field(default_factory=SharedTasks)
+    _judging: SharedTasks[tuple[str, Question, str, str], Gated] = field(
+        default_factory=SharedTasks
+    )
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
     _archives: dict[bool, ArchiveSearch] = field(default_factory=dict)
     """By whether what is made up is searched."""
@@ -109,9 +111,9 @@ class AppContext:
     def __post_init__(self) -> None:
         self._limiter = ModelCallLimiter(self.settings.models.model_concurrency)
         if self.durable:
-            kinds: dict[str, GoOn] = {
-                KIND: lambda request, life: self.runner.go_on(request, life),
-                watch_work.KIND: partial(watch_work.go_on_with_run, self),
+            kinds: dict[str, Resume] = {
+                KIND: lambda request, lease: self.runner.resume(request, lease),
+                watch_work.KIND: partial(watch_work.resume_run, self),
             }
             look = partial(watch_work.queue_due, self)
             self.engine = DurableWorkEngine(self.settings, self.store, kinds, look)
@@ -299,7 +301,7 @@ class AppContext:
         await self.store.aclose()
 
     async def _analyze(
-        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepKeeper
+        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepRunner
     ) -> Report:
         product = await self._product_for(ask, tenant)
         ask = await self._taught(tenant, ask)

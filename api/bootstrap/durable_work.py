@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
 
-from api.core.work import GoOn, Work
+from api.core.work import Resume, Work
 from api.errors import StoreUnavailable
 from api.features.analyses.store_ports import Store
 from api.settings import Settings
@@ -36,7 +36,7 @@ class DurableWorkEngine:
 
     settings: Settings
     store: Store
-    go_on: Mapping[str, GoOn] = field(default_factory=dict)
+    resume: Mapping[str, Resume] = field(default_factory=dict)
     look: Callable[[], Awaitable[None]] = nothing
     """What else is looked for each time."""
     beat: float = BEAT
@@ -67,9 +67,9 @@ class DurableWorkEngine:
         """See `DurableEngine`."""
         return await (await self.opened()).known(work_ids)
 
-    async def noted(self, prefix: str) -> str | None:
+    async def find(self, prefix: str) -> str | None:
         """See `Engine`."""
-        return await (await self.opened()).noted(prefix)
+        return await (await self.opened()).find(prefix)
 
     async def cancel(self, prefix: str) -> None:
         """See `Engine`."""
@@ -96,7 +96,7 @@ class DurableWorkEngine:
             await self.store.appear(),
             version("listenpost"),
             module.Share(everywhere=10 * most, here=most, tenant=5 * most),
-            self.go_on,
+            self.resume,
         )
         self._tending = asyncio.create_task(self._tend(engine), name="tending the engine")
         return engine

@@ -96,8 +96,8 @@ async def run_watch(app_context: WatchContext, watch: Watch) -> WatchRun:
         return await watching.run(watch, run_id)
     request = RunRequest(watch.tenant, watch.id, run_id, None)
 
-    async def work(life: WorkLease) -> WatchRun:
-        return await watching.run(watch, run_id, life.keep)
+    async def work(lease: WorkLease) -> WatchRun:
+        return await watching.run(watch, run_id, lease.run_step)
 
     return await app_context.engine.run(
         KIND, f"watch.{watch.id}.{run_id}", _REQUEST.dump_json(request).decode(), work
@@ -125,19 +125,19 @@ async def queue_due(app_context: WatchContext) -> None:
         )
 
 
-async def go_on_with_run(app_context: WatchContext, written: str, life: WorkLease) -> None:
+async def resume_run(app_context: WatchContext, written: str, lease: WorkLease) -> None:
     """Run a watch that was due, or go on with a run that another process began."""
     request, watching = _REQUEST.validate_json(written), watching_of(app_context)
     if request.due_at is not None:
         await watching.run_as_due(
-            request.tenant, request.watch_id, request.due_at, request.run_id, life.keep
+            request.tenant, request.watch_id, request.due_at, request.run_id, lease.run_step
         )
         return
     with suppress(Conflict, NotFound):  # it ended before, or the watch is gone
         watch = await watch_of(app_context.store, request.tenant, request.watch_id)
         ended = await app_context.store.watch_runs(watch.tenant, watch.id, 1)
         if not ended or ended[0].id != request.run_id:  # its process may have died behind that
-            await watching.run(watch, request.run_id, life.keep)
+            await watching.run(watch, request.run_id, lease.run_step)
 
 
 def notifier_of(settings: Settings) -> Notifier:

@@ -1,11 +1,13 @@
-"""Work under way that several wait for: begun once, in a task of its own, whoever leaves.
+"""Tasks that several callers share, work that outlives its process, and errors nobody foresaw.
 
-Whoever waits may leave without harm to the rest; when the last has left, the work is cancelled.
-All who wait get what came of it, an error too: nobody begins it again because it failed.
+A shared task is started once. A caller may stop waiting without harm to the others; when the last
+has left, it is cancelled. All callers get its result, an error too: nobody starts it again because
+it failed.
 
-Work that outlives its process: its steps are kept, and another process goes on behind them.
+Durable work is done in steps. The result of each is stored, and when its process dies another one
+continues behind the steps that are done.
 
-The one place where what nobody foresaw is contained: logged in full, answered in safe words.
+An error that is not one of ours is a defect: logged with its traceback, answered in safe words.
 """
 
 from __future__ import annotations
@@ -13,7 +15,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Iterator,
+    Mapping,
+)
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -23,63 +34,71 @@ from api.errors import Conflict, ListenpostError
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+V = TypeVar("V")
 REMEMBERED = 1_000
-"""Events of one piece of work that whoever comes late still hears; the oldest go first."""
+"""Latest events of a task that a caller who joins late still gets."""
+_INTERNAL = "an internal error"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Flight(Generic[T]):
-    """One piece of work, and who waits for it."""
+class SharedTask(Generic[T]):
+    """A task that several callers wait for."""
 
     waiting: int = 0
+    """Callers that wait for it; each calls `leave` in the end."""
     detached: bool = False
-    """It runs on when nobody waits."""
+    """It goes on when nobody waits."""
     cancelled: bool = False
-    moments: int = 0
-    """Events so far."""
+    event_count: int = 0
     _events: deque[Event] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _listeners: list[Listener] = field(default_factory=list)
     _task: asyncio.Task[T] = field(init=False)
 
-    def begin(self, work: Coroutine[Any, Any, T], name: str | None = None) -> None:
-        """Do it, in a copy of this context: what it costs is counted where it was begun."""
+    def start(self, work: Coroutine[Any, Any, T], name: str | None = None) -> None:
+        """Start the work, in a copy of this context: its cost is counted where it was started."""
         self._task = asyncio.create_task(work, name=name)
         # read the error: when everybody has left, nobody else will, and asyncio would complain
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     @property
-    def forgotten(self) -> int:
-        """Events that whoever comes now does not hear any more."""
-        return self.moments - len(self._events)
+    def open(self) -> bool:
+        """Whether a caller can still join it."""
+        return not self.cancelled and not self._task.done()
+
+    @property
+    def lost_events(self) -> int:
+        """Events that a caller who joins now does not get any more."""
+        return self.event_count - len(self._events)
 
     def listen(self, listener: Listener) -> None:
-        """Be told everything, what was before included unless it is `forgotten`."""
+        """Get every event, and first those that are remembered."""
         for event in self._events:
             listener(event)
         self._listeners.append(listener)
 
-    def tell(self, event: Event) -> None:
-        """Pass an event on to whoever listens, now or later."""
-        self.moments += 1
+    def publish(self, event: Event) -> None:
+        """Hand an event to those who listen, now or later."""
+        self.event_count += 1
         self._events.append(event)
         for listener in self._listeners:
             listener(event)
 
     async def result(self) -> T:
-        """What the work gives, or its error; whoever gives up waiting stops nothing by that."""
+        """The result of the work, or its error; a caller that is cancelled stops nothing."""
         return await asyncio.shield(self._task)
 
-    def check(self) -> None:
-        """Raise the error with which it has ended already, if it has."""
+    def raise_if_failed(self) -> None:
+        """Raise the error with which the work has ended already, if it has."""
         if self._task.done():
             self._task.result()
 
-    def when_over(self, tell: Callable[[], None]) -> None:
-        """Call `tell` once there is a result or an error, before anybody who waits hears of it."""
-        self._task.add_done_callback(lambda task: tell())
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once there is a result or an error, before anybody who waits gets it."""
+        self._task.add_done_callback(lambda task: callback())
 
     def leave(self, listener: Listener = ignore_event) -> None:
-        """Wait and listen no longer; the last to leave work that is not detached cancels it."""
+        """Wait and listen no longer; the last to leave cancels a task that is not detached."""
         self.waiting -= 1
         for at, known in enumerate(self._listeners):
             if known is listener:  # the same, not an equal one; several may have come with it
@@ -89,20 +108,32 @@ class Flight(Generic[T]):
             self.cancel()
 
     def cancel(self) -> None:
-        """End it, whoever waits."""
+        """End the work, whoever waits."""
         self.cancelled = True
         self._task.cancel()
 
-    async def over(self) -> None:
+    async def ended(self) -> None:
         """Wait until the work has ended, however."""
         await asyncio.wait([self._task])
 
+    @asynccontextmanager
+    async def joined(self, listener: Listener = ignore_event) -> AsyncIterator[None]:
+        """Wait for it within the block; whoever cancels it by leaving waits until it has ended."""
+        self.waiting += 1
+        try:
+            self.listen(listener)
+            yield
+        finally:
+            self.leave(listener)
+            if self.cancelled:
+                await self.ended()
+
 
 @dataclass(slots=True)
-class Flights(Generic[K, T]):
-    """Work under way by what makes two requests one; nothing is remembered once it is over."""
+class SharedTasks(Generic[K, T]):
+    """Tasks under way by key: who asks for the same at the same time shares one."""
 
-    _under_way: dict[K, Flight[T]] = field(default_factory=dict)
+    _tasks: dict[K, SharedTask[T]] = field(default_factory=dict)
 
     async def share(
         self,
@@ -110,130 +141,145 @@ class Flights(Generic[K, T]):
         work: Callable[[Listener], Coroutine[Any, Any, T]],
         listener: Listener = ignore_event,
     ) -> T:
-        """What `work` gives, begun here or by an earlier caller; `listener` hears all of it."""
-        flight = self._under_way.get(key)
-        if flight is None:
-            flight = self._under_way[key] = Flight()
-            flight.begin(work(flight.tell))
-            flight.when_over(partial(self._gone, key, flight))
-        flight.waiting += 1
-        try:
-            flight.listen(listener)
-            return await flight.result()
-        finally:
-            flight.leave(listener)
-            if flight.cancelled:
-                self._gone(key, flight)
-                await flight.over()
+        """The result of `work`, started here or by an earlier caller; `listener` gets all events.
 
-    def _gone(self, key: K, flight: Flight[T]) -> None:
-        """Who comes now begins anew."""
-        if self._under_way.get(key) is flight:
-            del self._under_way[key]
+        Nothing is remembered once it has ended.
+        """
+        task = self._tasks.get(key)
+        if task is None or not task.open:
+            task = self._tasks[key] = SharedTask()
+            task.start(work(task.publish))
+            task.on_end(partial(self._remove, key, task))
+        async with task.joined(listener):
+            return await task.result()
+
+    def _remove(self, key: K, task: SharedTask[T]) -> None:
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
 
 
-class StepKeeper(Protocol):
-    """Takes a step once: what it gave is kept, and given again to whoever takes it later.
+@dataclass(slots=True)
+class RunCache(Generic[K, V]):
+    """Values by key, each asked for once; one that was not found, or was removed, again."""
 
-    Steps are taken in the same order by every process that works at one thing. A step that is taken
-    within another is a part of that one.
+    _values: dict[K, V] = field(default_factory=dict)
+    _tasks: dict[K, SharedTask[Mapping[K, V]]] = field(default_factory=dict)
+
+    async def values_of(
+        self,
+        wanted: Mapping[K, T],
+        find: Callable[[dict[K, T]], Coroutine[Any, Any, Mapping[K, V]]],
+    ) -> dict[K, V]:
+        """Values of `wanted`; `find` is asked for those that are neither known nor being found.
+
+        `find` may find less: then that is missing here too, and for all who wait for it, as its
+        error is everybody's. It goes on as long as somebody waits, whoever asked first.
+        """
+        known = {key: self._values[key] for key in wanted if key in self._values}
+        others = {
+            key: other
+            for key in wanted
+            if key not in known and (other := self._tasks.get(key)) is not None and other.open
+        }
+        mine = {
+            key: thing for key, thing in wanted.items() if key not in known and key not in others
+        }
+        tasks = list(dict.fromkeys(others.values()))
+        if mine:
+            task: SharedTask[Mapping[K, V]] = SharedTask()
+            task.start(self._find(mine, find))
+            self._tasks |= dict.fromkeys(mine, task)
+            tasks.append(task)
+        async with AsyncExitStack() as waiting:
+            for task in tasks:
+                await waiting.enter_async_context(task.joined())
+            for task in tasks:
+                known |= await task.result()
+        return {key: known[key] for key in wanted if key in known}
+
+    def remove(self, key: K) -> None:
+        """Have the next caller ask again; those already waiting keep what was found."""
+        self._values.pop(key, None)
+
+    async def _find(
+        self,
+        mine: dict[K, T],
+        find: Callable[[dict[K, T]], Coroutine[Any, Any, Mapping[K, V]]],
+    ) -> Mapping[K, V]:
+        values = await find(mine)
+        self._values |= {key: values[key] for key in mine if key in values}
+        return values
+
+
+class StepRunner(Protocol):
+    """Runs a step of durable work once: its result is stored, and returned to who runs it again.
+
+    Every process runs the steps of a piece of work in the same order. A step within another is a
+    part of that one.
     """
 
     async def __call__(self, name: str, shape: type[T], step: Callable[[], Awaitable[T]]) -> T:
-        """What `step` gives, of a type that can be written as JSON.
+        """The result of `step`, of a type that can be written as JSON.
 
         Raises:
             Conflict: the work was cancelled, here or elsewhere.
         """
-        ...
 
 
-async def unkept(name: str, shape: type[T], step: Callable[[], Awaitable[T]]) -> T:
-    """Take the step; nothing of it is kept."""
+async def run_step(name: str, shape: type[T], step: Callable[[], Awaitable[T]]) -> T:
+    """Run a step whose result is not stored."""
     return await step()
 
 
-def as_it_comes(listener: Listener) -> Listener:
-    """Nothing is kept of what is heard."""
-    return listener
-
-
 class ProcessStopping(Conflict):
-    """This process stops, and another goes on with the work: that it has failed nobody may say."""
+    """This process stops, and another continues the work: nobody may say that it has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkLease:
-    """What one process knows of a piece of work that it does, or goes on with."""
+    """A process's hold on a piece of work."""
 
     work_id: str = ""
-    """The same in every process: what it costs is charged under it once. Empty: nothing is kept."""
-    keep: StepKeeper = unkept
-    heard: Callable[[Listener], Listener] = as_it_comes
-    """Around a listener: what it hears within a step is kept, and heard again, with that step."""
+    """The same in every process: its cost is charged under it once. Empty: nothing is stored."""
+    run_step: StepRunner = run_step
+    recorded: Callable[[Listener], Listener] = lambda listener: listener
+    """A listener whose events within a step are stored, and published again, with that step."""
 
 
 Work = Callable[[WorkLease], Coroutine[Any, Any, T]]
-GoOn = Callable[[str, WorkLease], Coroutine[Any, Any, None]]
-"""Goes on, by the request that began it, with work whose process has ended or that was queued."""
+Resume = Callable[[str, WorkLease], Coroutine[Any, Any, None]]
+"""Continues, by its request, work whose process has died or that was queued."""
 
 
 class Engine(Protocol):
-    """Does pieces of work; with one whose process has died another process goes on."""
+    """Runs durable work, for all processes on one database."""
 
     async def run(self, kind: str, work_id: str, request: str, work: Work[T]) -> T:
-        """What the work gives, or its error; when the work is cancelled, another process goes on.
+        """The result of the work, or its error.
 
         Args:
-            kind: which `GoOn` goes on with it elsewhere.
+            kind: which `Resume` continues it elsewhere.
             work_id: a new one.
-            request: what that `GoOn` needs, as JSON.
+            request: what that `Resume` needs, as JSON.
             work: what is done here.
 
         Raises:
-            Stopping: another process goes on with it.
-            StoreUnavailable: it could not be noted, and was not begun.
+            ProcessStopping: another process continues it.
+            StoreUnavailable: it could not be stored, and was not started.
         """
-        ...
-
-    async def noted(self, prefix: str) -> str | None:
-        """The id of work that begins so, and is done or waits to be, in whatever process."""
-        ...
-
-    async def cancel(self, prefix: str) -> None:
-        """Have whichever process does work whose id begins so stop, and none begin it."""
-        ...
-
-
-class SharedEngine(Engine, Protocol):
-    """An engine of several processes."""
 
     async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
         """Leave work to whichever process has room; each id once. Tenants take turns.
 
         Raises:
-            StoreUnavailable: it could not be noted.
+            StoreUnavailable: it could not be stored.
         """
-        ...
 
-
-class Unkept:
-    """Does work here and now; with the process it ends."""
-
-    async def run(self, kind: str, work_id: str, request: str, work: Work[T]) -> T:
-        """What the work gives, or its error."""
-        return await work(WorkLease())
-
-    async def noted(self, prefix: str) -> str | None:
-        """Nothing is noted."""
-        return None
+    async def find(self, prefix: str) -> str | None:
+        """The id of work that begins so, and is under way or queued, in whatever process."""
 
     async def cancel(self, prefix: str) -> None:
-        """No other process does any of it."""
-
-
-_INTERNAL = "an internal error"
-_log = logging.getLogger(__name__)
+        """Cancel all work whose id begins so, in whatever process, and start none of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +292,13 @@ class Failure:
 
 
 class Defect(ListenpostError):
-    """What nobody foresaw, in words that are safe to show."""
+    """An error nobody foresaw, in words that are safe to show."""
 
     code = "internal"
 
 
 async def contained(work: Awaitable[T], name: str) -> T | Failure:
-    """What `work` gives, or how it failed; `name` is what the log calls it.
+    """The result of `work`, or how it failed; `name` is what the log calls it.
 
     An error of ours speaks for itself. Any other is a defect: the log has its traceback, and the
     failure names its kind alone. Cancellation is no failure and passes through.
@@ -271,10 +317,10 @@ async def translated(
     to: Callable[[str], ListenpostError],
     known: tuple[type[Exception], ...] = (),
 ) -> T:
-    """What `work` gives; a defect leaves as the error that `to` makes of its kind, logged in full.
+    """The result of `work`; a defect is logged in full and raised as the error that `to` makes.
 
-    So one source or model step that stumbles over what nobody foresaw fails like any other. Errors
-    of ours, a deadline that passed, cancellation and what the caller has `known` go through.
+    So a source or model step with a defect fails like any other. Errors of ours, a deadline that
+    passed, cancellation and errors of the types `known` pass through.
     """
     expected: tuple[type[Exception], ...] = (TimeoutError, *known)
     try:
@@ -296,7 +342,7 @@ def is_defect(reason: str | None) -> bool:
 
 
 def _leaves(error: Exception) -> Iterator[Exception]:
-    """What one task, or several tasks at once, failed with."""
+    """The errors within an `ExceptionGroup`: several tasks may fail at once."""
     if isinstance(error, ExceptionGroup):
         for inner in error.exceptions:
             yield from _leaves(inner)

@@ -21,7 +21,7 @@ from api.core.ports import Facts, Grader, Observer, Source, SupportChecker, Upst
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import Fence, clean
-from api.core.work import Flights, StepKeeper, unkept
+from api.core.work import SharedTasks, StepRunner, run_step
 from api.errors import NotConfigured, UsageError
 from api.pipeline.evidence.collection import Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
@@ -121,7 +121,7 @@ class Product:
     """What the sandbox was asked until now, a line each."""
     closing: AsyncExitStack = field(default_factory=AsyncExitStack)
     """What `aclose` does, the last first."""
-    _searches: Searches = field(default_factory=Flights, init=False)
+    _searches: Searches = field(default_factory=SharedTasks, init=False)
     _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict, init=False)
     _dossiers: OrderedDict[str, Dossier] = field(default_factory=OrderedDict, init=False)
 
@@ -141,13 +141,16 @@ class Product:
         await self.closing.aclose()
 
     def start(
-        self, window: Window = "all", listener: Listener = ignore_event, keep: StepKeeper = unkept
+        self,
+        window: Window = "all",
+        listener: Listener = ignore_event,
+        run_step: StepRunner = run_step,
     ) -> Run:
         """A run with an empty memory."""
         bounds = Bounds(self.adaptive, self.crawl_seconds, window)
         return Run(
             self.sources, RunGate(self.gate), self.grader, bounds, self.observer, listener,
-            self.places, keep, self._searches,
+            self.places, run_step, self._searches,
         )  # fmt: skip
 
     async def listen(
@@ -223,11 +226,11 @@ async def analyze(
     ask: Ask,
     listener: Listener = ignore_event,
     report_id: str | None = None,
-    keep: StepKeeper = unkept,
+    run_step: StepRunner = run_step,
 ) -> Report:
     """The report on one question; every upstream failure is part of it.
 
-    What each source gave, the grades and the report are steps that `keep` takes.
+    What each source gave, the grades and the report are steps that `run_step` takes.
 
     Raises:
         UsageError: an unknown source or a limit out of range.
@@ -238,7 +241,7 @@ async def analyze(
     with product.observer.analysis("analyze", scope.question, *tags) as span:
         origin = Origin(report_id, product.sample, product.observer.trace_id)
         if screened.ok:
-            run = product.start(ask.window, listener, keep)
+            run = product.start(ask.window, listener, run_step)
             evidence = await collect(run, scope, product.steps)
 
             async def reporting() -> Report:
@@ -253,7 +256,7 @@ async def analyze(
                 terms = {"since": ask.window, "limit": ask.limit}
                 return report_of(conclusion, seen, timings).model_copy(update=terms)
 
-            report = await keep("report", Report, reporting)
+            report = await run_step("report", Report, reporting)
         else:
             report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
         cost, rate, count = report.cost, report.support.rate, len(report.items)

@@ -24,7 +24,7 @@ from api.core.domain import Comment, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.progress import Listener
 from api.core.text import clean, clean_query, one_line, web_url
-from api.core.work import Flights
+from api.core.work import SharedTasks
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
 from api.pipeline.gate.drop_reasons import BY_BOT, REMOVED
@@ -203,7 +203,7 @@ class LemmySource(KeylessSource):
     ) -> None:
         """See `KeylessSource`."""
         super().__init__(settings, roots, memory)
-        self._asking: Flights[str, Version] = Flights()
+        self._asking: SharedTasks[str, Version] = SharedTasks()
 
     def _worded(self, plan: FetchPlan) -> FetchPlan:
         """The product's name alone: each word more must stand behind it in the same text."""

@@ -21,7 +21,7 @@ from typing import Any
 from api.choices import WINDOW_DAYS, Window
 from api.core.domain import Batch, Comment, FetchPlan, Item
 from api.core.progress import Listener
-from api.core.work import Flights
+from api.core.work import SharedTasks
 from api.errors import StoreUnavailable
 from api.features.analyses.store_ports import SourceMemory
 
@@ -127,7 +127,7 @@ class PagedSearch:
         self._read, self._ttl, self._size = read, ttl, size
         self._memory, self._upstream = memory, upstream
         self._streams: OrderedDict[tuple[str, Window], _Stream] = OrderedDict()
-        self._turning: Flights[_Stream, None] = Flights()
+        self._turning: SharedTasks[_Stream, None] = SharedTasks()
 
     async def take(self, plan: FetchPlan) -> Batch:
         """The first `plan.limit` entries, asking for as few pages as that needs."""

@@ -19,7 +19,7 @@ from dbos import DBOS, SetEnqueueOptions, SetWorkflowID, error
 from pydantic import TypeAdapter
 
 from api.core.progress import EVENT_TYPES, Event, Listener, ignore_event
-from api.core.work import GoOn, ProcessStopping, Work, WorkLease, translated
+from api.core.work import ProcessStopping, Resume, Work, WorkLease, translated
 from api.errors import ConfigurationError, Conflict, StoreUnavailable
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class _Steps:
         return hear
 
     async def keep(self, name: str, shape: type[T], step: Callable[[], Awaitable[T]]) -> T:
-        """See `StepKeeper`; an error of the step is kept as well."""
+        """See `StepRunner`; an error of the step is kept as well."""
         if _moments.get() is not None:
             return await step()
         taken: list[T] = []
@@ -140,9 +140,9 @@ async def _workflow(kind: str, request: str) -> None:
 class DurableEngine:
     """See `Engine` for the contract; belongs to the event loop that opened it."""
 
-    def __init__(self, executor: str, go_on: Mapping[str, GoOn]) -> None:
+    def __init__(self, executor: str, resume: Mapping[str, Resume]) -> None:
         """Nothing is open yet; see `open_engine`."""
-        self._executor, self._go_on = executor, go_on
+        self._executor, self._resume = executor, resume
         self._begun: dict[str, _Begun] = {}
 
     async def run(self, kind: str, work_id: str, request: str, work: Work[T]) -> T:
@@ -179,12 +179,12 @@ class DurableEngine:
     async def perform(self, work_id: str, kind: str, request: str) -> None:
         """Do what was begun here, or go on with what another process has left."""
         steps = _Steps()
-        life = WorkLease(work_id, steps.keep, steps.heard)
+        lease = WorkLease(work_id, steps.keep, steps.heard)
         begun = self._begun.pop(work_id, None)
         if begun is None:
-            await self._go_on[kind](request, life)
+            await self._resume[kind](request, lease)
             return
-        working = asyncio.create_task(begun.work(life))
+        working = asyncio.create_task(begun.work(lease))
         try:
             await asyncio.wait([working])
         finally:
@@ -193,7 +193,7 @@ class DurableEngine:
         if working.cancelled():
             raise asyncio.CancelledError
 
-    async def noted(self, prefix: str) -> str | None:
+    async def find(self, prefix: str) -> str | None:
         """The id of work that begins so, and is done or waits to be, in whatever process."""
         return next(iter(await _waiting(prefix)), None)
 
@@ -239,7 +239,7 @@ class DurableEngine:
 
 
 async def open_engine(
-    url: str, executor: str, version: str, share: Share, go_on: Mapping[str, GoOn]
+    url: str, executor: str, version: str, share: Share, resume: Mapping[str, Resume]
 ) -> DurableEngine:
     """Launch the engine over a database of its own, or a schema.
 
@@ -248,7 +248,7 @@ async def open_engine(
         executor: this process, by the name that `tend` asks about.
         version: work begun by another version is left to that.
         share: how much queued work runs.
-        go_on: by kind, what goes on with work.
+        resume: by kind, what goes on with work.
 
     Raises:
         ConfigurationError: this process has one.
@@ -256,7 +256,7 @@ async def open_engine(
     """
     if _open:
         raise ConfigurationError("this process has a durable engine already")
-    engine = DurableEngine(executor, go_on)
+    engine = DurableEngine(executor, resume)
     _open.append(engine)
     opened = False
     try:

@@ -13,11 +13,11 @@ from pydantic import TypeAdapter
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
 from api.bootstrap.durable_work import LOST
-from api.bootstrap.watch_work import RunRequest, go_on_with_run, keep_watch, run_watch
+from api.bootstrap.watch_work import RunRequest, keep_watch, resume_run, run_watch
 from api.core.progress import Event, Writing
 from api.core.work import WorkLease
 from api.errors import Conflict
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.watches.watch import Watch, new_watch
@@ -69,21 +69,21 @@ async def test_the_next_house_goes_on(sandbox: Sandbox) -> None:
             writing.set()
 
     async with app_context() as first:
-        flight = await first.runner.join(LOCAL, ASK, detached=True)
-        assert isinstance(flight, AnalysisFlight)
-        flight.detached = True
-        flight.listen(hear)
+        task = await first.runner.join(LOCAL, ASK, detached=True)
+        assert isinstance(task, AnalysisTask)
+        task.detached = True
+        task.listen(hear)
         await writing.wait()
     paid = len(sandbox.requests("reddit")), len(sandbox.requests("hackernews"))
     sandbox.heal()
     async with app_context() as second:
-        kept = await second.runner.follow(LOCAL, flight.id)
-        if isinstance(kept, AnalysisFlight):
+        kept = await second.runner.follow(LOCAL, task.id)
+        if isinstance(kept, AnalysisTask):
             report = await kept.result()
         else:
             assert isinstance(kept, StoredAnalysis)
             report = await second.runner.outcome(kept)
-    assert report.id == flight.id
+    assert report.id == task.id
     assert report.findings
     assert (len(sandbox.requests("reddit")), len(sandbox.requests("hackernews"))) == paid
 
@@ -113,7 +113,7 @@ async def test_a_watch_runs_at_once_where_it_is_asked_to(sandbox: Sandbox) -> No
         await keep_watch(opened.store, paused, new=True)
         run = await run_watch(opened, paused)
         order = RunRequest(LOCAL.id, paused.id, run.id, None)
-        await go_on_with_run(opened, TypeAdapter(RunRequest).dump_json(order).decode(), WorkLease())
+        await resume_run(opened, TypeAdapter(RunRequest).dump_json(order).decode(), WorkLease())
         runs = await opened.store.watch_runs(LOCAL.id, paused.id, 9)
     assert (run.state, run.watch_id) == ("baseline", paused.id)
     assert [kept.id for kept in runs] == [run.id]

@@ -9,7 +9,7 @@ import pytest
 
 from api.core.domain import Outcome
 from api.core.progress import Listener, SourceFetched, SourceStarted
-from api.core.work import REMEMBERED, Flight, Flights
+from api.core.work import REMEMBERED, SharedTask, SharedTasks
 from api.errors import Unreachable
 from api.services.product import Ask
 from tests.services.fakes import FakeJudge, FakeSource, SourceAnswer, items
@@ -45,27 +45,27 @@ async def test_twenty_at_once_are_one_and_all_hear_of_it() -> None:
     """
     Who comes late is told what was before; who comes after begins anew.
     """
-    flights, work, heard = Flights[str, int](), Work(), [SourceAnswer() for _ in range(20)]
-    sharing = [asyncio.create_task(flights.share("mug", work, each)) for each in heard]
+    tasks, work, heard = SharedTasks[str, int](), Work(), [SourceAnswer() for _ in range(20)]
+    sharing = [asyncio.create_task(tasks.share("mug", work, each)) for each in heard]
     await work.entered.wait()
-    other = asyncio.create_task(flights.share("cup", work))
+    other = asyncio.create_task(tasks.share("cup", work))
     work.go.set()
 
     assert [await each for each in sharing] == [1] * 20
     assert {tuple(each.kinds) for each in heard} == {("source.started",)}
-    assert (await other, await flights.share("mug", work), work.begun) == (2, 3, 3)
+    assert (await other, await tasks.share("mug", work), work.begun) == (2, 3, 3)
 
 
 async def test_the_oldest_events_are_forgotten() -> None:
     """
     Who comes late hears the last thousand, and how many he missed is known.
     """
-    flight, late = Flight[int](), list[int]()
+    task, late = SharedTask[int](), list[int]()
     for number in range(REMEMBERED + 7):
-        flight.tell(SourceFetched(source="reddit", fetched=number))
-    flight.listen(lambda event: late.append(event.data["fetched"]))
+        task.publish(SourceFetched(source="reddit", fetched=number))
+    task.listen(lambda event: late.append(event.data["fetched"]))
 
-    assert (flight.moments, flight.forgotten) == (REMEMBERED + 7, 7)
+    assert (task.event_count, task.lost_events) == (REMEMBERED + 7, 7)
     assert late == list(range(7, REMEMBERED + 7))
 
 
@@ -73,8 +73,8 @@ async def test_a_failure_is_shared_and_nobody_begins_again() -> None:
     """
     Source down: 20 waited, one asked; the next to come asks again.
     """
-    flights, work = Flights[str, int](), Work(trouble=Unreachable("reddit"))
-    sharing = [asyncio.create_task(flights.share("mug", work)) for _ in range(20)]
+    tasks, work = SharedTasks[str, int](), Work(trouble=Unreachable("reddit"))
+    sharing = [asyncio.create_task(tasks.share("mug", work)) for _ in range(20)]
     await work.entered.wait()
     work.go.set()
 
@@ -82,7 +82,7 @@ async def test_a_failure_is_shared_and_nobody_begins_again() -> None:
 
     assert (work.begun, {type(each) for each in ended}) == (1, {Unreachable})
     work.trouble = None
-    assert await flights.share("mug", work) == 2
+    assert await tasks.share("mug", work) == 2
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
@@ -90,8 +90,8 @@ async def test_who_leaves_takes_nothing_from_the_others(gone: int) -> None:
     """
     Whoever it is, the one who began it too.
     """
-    flights, work = Flights[str, int](), Work()
-    sharing = [asyncio.create_task(flights.share("mug", work)) for _ in range(3)]
+    tasks, work = SharedTasks[str, int](), Work()
+    sharing = [asyncio.create_task(tasks.share("mug", work)) for _ in range(3)]
     await work.entered.wait()
     sharing[gone].cancel()
     await asyncio.wait([sharing[gone]])
@@ -108,8 +108,8 @@ async def test_the_last_to_leave_ends_it() -> None:
     """
     It has ended when the last is gone, and who comes now begins anew.
     """
-    flights, work = Flights[str, int](), Work()
-    sharing = [asyncio.create_task(flights.share("mug", work)) for _ in range(2)]
+    tasks, work = SharedTasks[str, int](), Work()
+    sharing = [asyncio.create_task(tasks.share("mug", work)) for _ in range(2)]
     await work.entered.wait()
     for each in sharing:
         each.cancel()
@@ -117,7 +117,7 @@ async def test_the_last_to_leave_ends_it() -> None:
 
     assert work.ended == ["cancelled"]
     work.go.set()
-    assert await flights.share("mug", work) == 2
+    assert await tasks.share("mug", work) == 2
 
 
 async def test_agents_that_ask_the_same_at_once_ask_once() -> None:
@@ -173,20 +173,20 @@ async def test_a_listener_that_fails_is_counted_out() -> None:
     """
     Its own call fails, the others' does not; who left hears nothing any more.
     """
-    flights, work, heard, gone = Flights[str, int](), Work(), SourceAnswer(), SourceAnswer()
-    sharing = asyncio.create_task(flights.share("mug", work, heard))
+    tasks, work, heard, gone = SharedTasks[str, int](), Work(), SourceAnswer(), SourceAnswer()
+    sharing = asyncio.create_task(tasks.share("mug", work, heard))
     await work.entered.wait()
-    leaving = asyncio.create_task(flights.share("mug", work, gone))
+    leaving = asyncio.create_task(tasks.share("mug", work, gone))
     await asyncio.wait([leaving], timeout=0)  # until it listens
 
     def failing(event: object) -> None:
         raise OSError("nobody reads")
 
     with pytest.raises(OSError, match="nobody reads"):
-        await flights.share("mug", work, failing)
+        await tasks.share("mug", work, failing)
     leaving.cancel()
     await asyncio.wait([leaving])
-    flights._under_way["mug"].tell(SourceStarted(source="youtube", query="mug", limit=5))
+    tasks._tasks["mug"].publish(SourceStarted(source="youtube", query="mug", limit=5))
     work.go.set()
 
     assert (await sharing, work.begun) == (1, 1)

@@ -27,7 +27,7 @@ class Notebook:
     async def run(self, kind: str, work_id: str, request: str, work: Work[T]) -> T:
         self.requests[work_id] = request
         try:
-            return await work(self.life(work_id))
+            return await work(self.lease(work_id))
         except asyncio.CancelledError:
             raise Conflict("this process stops") from None
 
@@ -35,13 +35,13 @@ class Notebook:
         self.requests[work_id] = request
         self.queued.append(work_id)
 
-    async def noted(self, prefix: str) -> str | None:
+    async def find(self, prefix: str) -> str | None:
         return next((work_id for work_id in self.requests if work_id.startswith(prefix)), None)
 
     async def cancel(self, prefix: str) -> None:
         self.cancelled.append(prefix)
 
-    def life(self, work_id: str) -> WorkLease:
+    def lease(self, work_id: str) -> WorkLease:
         """Of whichever process works at it."""
 
         async def keep(name: str, shape: type[T], step: Callable[[], Awaitable[T]]) -> T:

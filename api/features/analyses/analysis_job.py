@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from api.core.context import Caller
 from api.core.progress import Event, Listener, SourceFetched
 from api.core.text import clean, one_line
-from api.core.work import Flight, ProcessStopping, StepKeeper, WorkLease
+from api.core.work import ProcessStopping, SharedTask, StepRunner, WorkLease
 from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable, UsageError
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.fair_queue import Slot
@@ -60,7 +60,7 @@ _REQUEST = TypeAdapter(WorkOrder)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class AnalysisFlight(Flight[Report]):
+class AnalysisTask(SharedTask[Report]):
     """An analysis under way in this process; `result` is its finished report.
 
     Raises:
@@ -103,13 +103,13 @@ class AnalysisFlight(Flight[Report]):
             self.work.cancel()
 
 
-Analyze = Callable[[Tenant, Ask, Listener, str, StepKeeper], Coroutine[Any, Any, Report]]
+Analyze = Callable[[Tenant, Ask, Listener, str, StepRunner], Coroutine[Any, Any, Report]]
 """The report of a question under the id that is given."""
 Estimate = Callable[[Ask], Coroutine[Any, Any, float]]
 """USD that an analysis may cost at most; raises `UsageError` for what cannot be asked."""
 Tenants = Callable[[str], Coroutine[Any, Any, Tenant | None]]
 """The tenant of an id; None of a key that is no longer valid."""
-Begin = Callable[[Tenant, Ask, str], Coroutine[Any, Any, "AnalysisFlight | StoredAnalysis"]]
+Begin = Callable[[Tenant, Ask, str], Coroutine[Any, Any, "AnalysisTask | StoredAnalysis"]]
 """Begins a question under an id: here, or wherever there is room."""
 Ended = Callable[[Report | None, str], None]
 """Told at the end: the report, or None and why there is none."""
@@ -165,7 +165,7 @@ class AnalysisJob:
     """How those ended that could not be stored: while the store fails nothing is begun, so these
     are no more than were under way."""
 
-    async def perform(self, flight: AnalysisFlight, life: WorkLease) -> Report:
+    async def perform(self, task: AnalysisTask, lease: WorkLease) -> Report:
         """The report, kept; what it may cost is reserved before, and settled after it.
 
         Raises:
@@ -175,55 +175,55 @@ class AnalysisJob:
             StoreUnavailable: it could not be noted, so it was not begun.
             UsageError: it cannot be asked.
         """
-        usd, tenant = await self.estimate(flight.ask), flight.tenant
-        with self.limits.turns.seat(tenant, always=flight.resumed) as seat:
+        usd, tenant = await self.estimate(task.ask), task.tenant
+        with self.limits.turns.seat(tenant, always=task.resumed) as seat:
             async with self.limits.spending(
-                tenant, usd=usd, analyses=1, work_id=life.work_id
+                tenant, usd=usd, analyses=1, work_id=lease.work_id
             ) as spent:
-                flight.began = await self.store.begin(
-                    tenant.id, flight.id, flight.ask.query, life.work_id, flight.ask.digest
+                task.began = await self.store.begin(
+                    tenant.id, task.id, task.ask.query, lease.work_id, task.ask.digest
                 )
-                self.unstored.pop(flight.id, None)
-                return await self._landed(flight, seat, spent, life)
+                self.unstored.pop(task.id, None)
+                return await self._landed(task, seat, spent, lease)
 
     async def _landed(
-        self, flight: AnalysisFlight, seat: Slot, spent: Spending, life: WorkLease
+        self, task: AnalysisTask, seat: Slot, spent: Spending, lease: WorkLease
     ) -> Report:
         def hear(event: Event) -> None:
             if isinstance(event, SourceFetched):
                 spent.counts = True
 
         async def worked() -> Report:
-            flight.listen(hear)
+            task.listen(hear)
             await seat.turn()
-            tell = life.heard(flight.tell)
-            report = await self.analyze(flight.tenant, flight.ask, tell, flight.id, life.keep)
-            if not await life.keep("store", bool, partial(self._stored, flight, report)):
+            tell = lease.recorded(task.publish)
+            report = await self.analyze(task.tenant, task.ask, tell, task.id, lease.run_step)
+            if not await lease.run_step("store", bool, partial(self._stored, task, report)):
                 notes = (*report.quality_notes, UNKEPT)
                 report = report.model_copy(update={"quality_notes": notes})
-                self._note(flight, report)
+                self._note(task, report)
             return report
 
-        work = flight.work = asyncio.create_task(worked())
-        if flight.cancelled or flight.abandoned:
+        work = task.work = asyncio.create_task(worked())
+        if task.cancelled or task.abandoned:
             work.cancel()
-        flight.begun.set()
+        task.begun.set()
         await asyncio.wait([work])
         if work.cancelled():
-            if flight.abandoned and not flight.cancelled and life.work_id:
+            if task.abandoned and not task.cancelled and lease.work_id:
                 spent.goes_on = True
                 raise asyncio.CancelledError
-            await self._failed(flight, CANCELLED)
-            raise Conflict(f"the analysis `{flight.id}` was cancelled")
+            await self._failed(task, CANCELLED)
+            raise Conflict(f"the analysis `{task.id}` was cancelled")
         if (error := _single(work.exception())) is not None:
             if isinstance(error, ProcessStopping):
                 spent.goes_on = True
                 raise asyncio.CancelledError
             if isinstance(error, ListenpostError):
-                await self._failed(flight, str(error))
+                await self._failed(task, str(error))
                 raise error
-            _log.error("the analysis %s failed", flight.id, exc_info=error)
-            await self._failed(flight, "internal error")
+            _log.error("the analysis %s failed", task.id, exc_info=error)
+            await self._failed(task, "internal error")
             raise ListenpostError("internal error")
         report = work.result()
         spent.counts, spent.usd = bool(report.cost.tokens), report.cost.usd
@@ -231,27 +231,27 @@ class AnalysisJob:
             ended(report, "")
         return report
 
-    async def _stored(self, flight: AnalysisFlight, report: Report) -> bool:
+    async def _stored(self, task: AnalysisTask, report: Report) -> bool:
         try:
-            await keep_report(self.store, flight.tenant.id, report)
+            await keep_report(self.store, task.tenant.id, report)
         except StoreUnavailable as failure:
-            _log.warning("the analysis %s could not be stored: %s", flight.id, failure)
+            _log.warning("the analysis %s could not be stored: %s", task.id, failure)
             return False
         return True
 
-    def _note(self, flight: AnalysisFlight, report: Report | None, reason: str = "") -> None:
+    def _note(self, task: AnalysisTask, report: Report | None, reason: str = "") -> None:
         """Remember how one ended of which the store knows only that it ran."""
         state: State = "failed" if report is None else "done"
-        self.unstored[flight.id] = StoredAnalysis(
-            flight.id, flight.tenant.id, state, flight.began, flight.query, report, reason or None
+        self.unstored[task.id] = StoredAnalysis(
+            task.id, task.tenant.id, state, task.began, task.query, report, reason or None
         )
 
-    async def _failed(self, flight: AnalysisFlight, reason: str) -> None:
+    async def _failed(self, task: AnalysisTask, reason: str) -> None:
         try:
-            await self.store.fail(flight.tenant.id, flight.id, reason)
+            await self.store.fail(task.tenant.id, task.id, reason)
         except StoreUnavailable as error:
-            _log.warning("the analysis %s could not be marked failed: %s", flight.id, error)
-            self._note(flight, None, reason)
+            _log.warning("the analysis %s could not be marked failed: %s", task.id, error)
+            self._note(task, None, reason)
         for ended in self.ended:
             ended(None, reason)
 

@@ -25,12 +25,12 @@ from typing import Any
 from api.core.context import adopt_trace_id, current_caller, current_trace_id, set_caller
 from api.core.display_names import SourceLabels
 from api.core.progress import Listener, ignore_event
-from api.core.work import Engine, Failure, ProcessStopping, SharedEngine, Unkept, WorkLease
+from api.core.work import Engine, Failure, ProcessStopping, WorkLease
 from api.errors import Conflict, ListenpostError, UsageError
 from api.features.analyses.analysis_job import (
     CANCELLED,
-    AnalysisFlight,
     AnalysisJob,
+    AnalysisTask,
     Analyze,
     Begin,
     Ended,
@@ -65,16 +65,15 @@ class Runner:
         estimate: Estimate,
         grace: float = 0.0,
         pause: float = PAUSE,
-        engine: SharedEngine | None = None,
+        engine: Engine | None = None,
         tenants: Tenants = nobody,
     ) -> None:
         """Nothing runs yet; `grace` is how many seconds a lost connection still counts as one."""
         self._store, self._limits = store, limits
-        self._shared, self._tenants = engine, tenants
-        self._engine: Engine = engine or Unkept()
+        self._engine, self._tenants = engine, tenants
         self._performance = AnalysisJob(store, limits, analyze, estimate)
         self._grace, self._pause = grace, pause
-        self._flights: dict[str, AnalysisFlight] = {}
+        self._flights: dict[str, AnalysisTask] = {}
         self._claiming = asyncio.Lock()
         self._closed = False
 
@@ -95,18 +94,18 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
             UsageError: it cannot be asked.
         """
-        flight = await self.join(tenant, ask, key)
-        if isinstance(flight, StoredAnalysis):
-            return await self.outcome(flight)
+        task = await self.join(tenant, ask, key)
+        if isinstance(task, StoredAnalysis):
+            return await self.outcome(task)
         try:
-            flight.listen(listener)
-            return await flight.result()
+            task.listen(listener)
+            return await task.result()
         finally:
-            self.leave(flight)
+            self.leave(task)
 
     async def join(
         self, tenant: Tenant, ask: Ask, key: str | None = None, *, detached: bool = False
-    ) -> AnalysisFlight | StoredAnalysis:
+    ) -> AnalysisTask | StoredAnalysis:
         """The flight for a request, begun or shared; call `leave` when done with it.
 
         One that nobody waits for, `detached`, runs on, and is left to the queue when it would wait
@@ -121,23 +120,23 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
         """
         begin: Begin = self._launch
-        if detached and self._shared is not None and self._limits.turns.full(tenant):
-            begin = partial(self._queue, self._shared)
+        if detached and self._engine is not None and self._limits.turns.full(tenant):
+            begin = partial(self._queue, self._engine)
         async with self._claiming:
-            flight = await self._claimed(tenant, ask, key, begin)
-        if isinstance(flight, StoredAnalysis):
-            return flight
-        flight.detached |= detached
-        flight.waiting += 1
+            task = await self._claimed(tenant, ask, key, begin)
+        if isinstance(task, StoredAnalysis):
+            return task
+        task.detached |= detached
+        task.waiting += 1
         boarded = False
         try:
-            await flight.begun.wait()
-            flight.check()
+            await task.begun.wait()
+            task.raise_if_failed()
             boarded = True
         finally:
             if not boarded:
-                self.leave(flight)
-        return flight
+                self.leave(task)
+        return task
 
     async def kept(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
         """One analysis of this tenant as it is stored, or as it ended if that could not be."""
@@ -148,18 +147,18 @@ class Runner:
 
     async def follow(
         self, tenant: Tenant, analysis_id: str
-    ) -> AnalysisFlight | StoredAnalysis | None:
+    ) -> AnalysisTask | StoredAnalysis | None:
         """One that was begun before, and None when there is none; nothing is begun.
 
         Its flight while it runs here, call `leave` when done with that; else what is kept of it.
         """
-        flight = self._flights.get(analysis_id)
-        if flight is not None and flight.tenant.id == tenant.id and flight.begun.is_set():
-            flight.waiting += 1
-            return flight
+        task = self._flights.get(analysis_id)
+        if task is not None and task.tenant.id == tenant.id and task.begun.is_set():
+            task.waiting += 1
+            return task
         return await self.kept(tenant.id, analysis_id)
 
-    async def awaited(self, kept: StoredAnalysis) -> AnalysisFlight | StoredAnalysis:
+    async def awaited(self, kept: StoredAnalysis) -> AnalysisTask | StoredAnalysis:
         """What is kept, once it has ended; or its flight, call `leave` when done with that.
 
         Another process works on it; when that dies, the work may come here.
@@ -168,10 +167,10 @@ class Runner:
             Conflict: it was deleted meanwhile.
         """
         while kept.state == "running":
-            flight = self._flights.get(kept.id)
-            if flight is not None and flight.begun.is_set():
-                flight.waiting += 1
-                return flight
+            task = self._flights.get(kept.id)
+            if task is not None and task.begun.is_set():
+                task.waiting += 1
+                return task
             await asyncio.sleep(self._pause)
             later = await self.kept(kept.tenant, kept.id)
             if later is None:
@@ -186,7 +185,7 @@ class Runner:
             Conflict: it has failed, or was deleted meanwhile.
         """
         ended = await self.awaited(kept)
-        if isinstance(ended, AnalysisFlight):
+        if isinstance(ended, AnalysisTask):
             try:
                 return await ended.result()
             finally:
@@ -195,24 +194,25 @@ class Runner:
             raise _no_report(ended, ended.reason or ended.state)
         return ended.report
 
-    def leave(self, flight: AnalysisFlight, *, lost: bool = False) -> None:
+    def leave(self, task: AnalysisTask, *, lost: bool = False) -> None:
         """Wait no longer; the last to leave a flight that is not detached cancels it.
 
         Who did not mean to, since the connection was `lost`, has the grace to come back: until it
         is over the flight runs as if somebody waited.
         """
         if lost and self._grace:
-            asyncio.get_running_loop().call_later(self._grace, flight.leave)
+            asyncio.get_running_loop().call_later(self._grace, task.leave)
         else:
-            flight.leave()
+            task.leave()
 
     async def cancel(self, tenant: Tenant, analysis_id: str) -> None:
         """End an analysis if it runs, here or elsewhere; that it was cancelled is kept."""
-        flight = self._flights.get(analysis_id)
-        if flight is not None and flight.tenant.id == tenant.id:
-            await self._stop(flight)
+        task = self._flights.get(analysis_id)
+        if task is not None and task.tenant.id == tenant.id:
+            await self._stop(task)
         elif (kept := await self.kept(tenant.id, analysis_id)) and kept.state == "running":
-            await self._engine.cancel(_work_of(analysis_id))
+            if self._engine is not None:
+                await self._engine.cancel(_work_of(analysis_id))
             await self._store.fail(tenant.id, analysis_id, CANCELLED)
 
     async def delete(self, tenant: Tenant, analysis_id: str) -> bool:
@@ -228,7 +228,7 @@ class Runner:
         self._closed = True  # nor is anything begun that was about to be
         await asyncio.gather(*map(self._end, self._flights.values()))
 
-    async def go_on(self, written: str, life: WorkLease) -> None:
+    async def resume(self, written: str, lease: WorkLease) -> None:
         """Go on with an analysis that another process began, or left in the queue."""
         request = WorkOrder.read(written)
         tenant = await self._tenants(request.tenant)
@@ -240,36 +240,36 @@ class Runner:
             return  # its process died before the engine heard of that
         set_caller(request.caller)
         adopt_trace_id(request.trace_id)
-        flight = AnalysisFlight(
+        task = AnalysisTask(
             id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True
         )
-        self._flights[flight.id], name = flight, f"analysis {flight.id}"
-        flight.begin(self._flown(flight, self._performance.perform(flight, life)), name)
+        self._flights[task.id], name = task, f"analysis {task.id}"
+        task.start(self._ended(task, self._performance.perform(task, lease)), name)
         try:
-            await flight.result()
+            await task.result()
         except ListenpostError as error:  # one that ran has said so itself
-            await self._store.fail(tenant.id, flight.id, str(error))
+            await self._store.fail(tenant.id, task.id, str(error))
 
-    async def _stop(self, flight: AnalysisFlight) -> None:
-        flight.cancel()
-        await flight.over()
+    async def _stop(self, task: AnalysisTask) -> None:
+        task.cancel()
+        await task.ended()
 
-    def _same(self, tenant: Tenant, ask: Ask) -> AnalysisFlight | None:
-        for flight in self._flights.values():
-            if flight.tenant.id == tenant.id and flight.ask == ask and not flight.cancelled:
-                return flight
+    def _same(self, tenant: Tenant, ask: Ask) -> AnalysisTask | None:
+        for task in self._flights.values():
+            if task.tenant.id == tenant.id and task.ask == ask and not task.cancelled:
+                return task
         return None
 
     async def _elsewhere(self, tenant: Tenant, ask: Ask) -> StoredAnalysis | None:
         """The same question, when another process runs it."""
-        if self._shared is None:
+        if self._engine is None:
             return None
         analysis_id = await self._store.running(tenant.id, ask.digest)
         return None if analysis_id is None else await self.kept(tenant.id, analysis_id)
 
     async def _claimed(
         self, tenant: Tenant, ask: Ask, key: str | None, begin: Begin
-    ) -> AnalysisFlight | StoredAnalysis:
+    ) -> AnalysisTask | StoredAnalysis:
         same = self._same(tenant, ask)
         if key is None:
             shared = same or await self._elsewhere(tenant, ask)
@@ -279,11 +279,11 @@ class Runner:
             owner, mine = await self._store.claim(tenant.id, key, ask.digest, wanted)
         except UsageError as error:
             raise Conflict(str(error)) from None
-        flight = self._flights.get(owner)
-        if flight is not None and flight.cancelled:
-            await self._stop(flight)
-        elif flight is not None:
-            return flight
+        task = self._flights.get(owner)
+        if task is not None and task.cancelled:
+            await self._stop(task)
+        elif task is not None:
+            return task
         if same is not None or not mine:
             kept = await self.kept(tenant.id, owner) or await self._noted(tenant, ask, owner)
             if kept is not None and kept.state != "failed":
@@ -292,47 +292,51 @@ class Runner:
 
     async def _noted(self, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis | None:
         """One whose process died before it was begun: the next will begin it, and nobody else."""
-        work_id = await self._engine.noted(_work_of(analysis_id))
-        if work_id is None:
+        work_id = self._engine and await self._engine.find(_work_of(analysis_id))
+        if not work_id:
             return None
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         return _running(tenant, analysis_id, ask, began)
 
-    async def _end(self, flight: AnalysisFlight) -> None:
-        flight.abandon()
-        await flight.over()
+    async def _end(self, task: AnalysisTask) -> None:
+        task.abandon()
+        await task.ended()
 
     def _check_open(self) -> None:
         if self._closed:
             raise ProcessStopping("this process stops; ask again later")
 
     async def _queue(
-        self, shared: SharedEngine, tenant: Tenant, ask: Ask, analysis_id: str
+        self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str
     ) -> StoredAnalysis:
         self._check_open()
         usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
-        await shared.enqueue(KIND, work_id, request.written, tenant.id)
+        await engine.enqueue(KIND, work_id, request.written, tenant.id)
         return _running(tenant, analysis_id, ask, began)
 
-    async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:
+    async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisTask:
         self._check_open()
-        flight = AnalysisFlight(id=analysis_id, tenant=tenant, ask=ask)
-        self._flights[analysis_id] = flight
+        task = AnalysisTask(id=analysis_id, tenant=tenant, ask=ask)
+        self._flights[analysis_id] = task
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
-        work = partial(self._performance.perform, flight)
-        running = self._engine.run(KIND, _new_work(analysis_id), request.written, work)
-        flight.begin(self._flown(flight, running), f"analysis {analysis_id}")
-        return flight
+        work = partial(self._performance.perform, task)
+        running = (
+            work(WorkLease())
+            if self._engine is None
+            else self._engine.run(KIND, _new_work(analysis_id), request.written, work)
+        )
+        task.start(self._ended(task, running), f"analysis {analysis_id}")
+        return task
 
-    async def _flown(self, flight: AnalysisFlight, work: Coroutine[Any, Any, Report]) -> Report:
+    async def _ended(self, task: AnalysisTask, work: Coroutine[Any, Any, Report]) -> Report:
         try:
             return await work
         finally:  # also when it could not begin
-            del self._flights[flight.id]
-            flight.begun.set()
+            del self._flights[task.id]
+            task.begun.set()
 
 
 def _no_report(kept: StoredAnalysis, reason: str) -> Conflict:
@@ -367,7 +371,7 @@ class Comparisons:
     @asynccontextmanager
     async def begun(
         self, tenant: Tenant, asks: Sequence[Ask], key: str | None = None
-    ) -> AsyncIterator[list[AnalysisFlight | StoredAnalysis]]:
+    ) -> AsyncIterator[list[AnalysisTask | StoredAnalysis]]:
         """The analyses in the order of the questions; left at the end: who is last cancels.
 
         The caller's own request is counted already, so each further product is one more. When one
@@ -394,31 +398,31 @@ class Comparisons:
         if fresh:  # whatever fails later: the day's analyses suffice for all, or nothing begins
             async with self.limits.spending(tenant, usd=0.0, analyses=len(asks)):
                 pass
-        flights: list[AnalysisFlight | StoredAnalysis] = []
+        tasks: list[AnalysisTask | StoredAnalysis] = []
         try:
             for ask, name in zip(asks, keys, strict=True):
-                flights.append(await self.runner.join(tenant, ask, name))
-            yield flights
+                tasks.append(await self.runner.join(tenant, ask, name))
+            yield tasks
         finally:
-            for flight in flights:
-                if isinstance(flight, AnalysisFlight):
-                    self.runner.leave(flight)
+            for task in tasks:
+                if isinstance(task, AnalysisTask):
+                    self.runner.leave(task)
 
     async def answers(
         self,
         asks: Sequence[Ask],
-        flights: Sequence[AnalysisFlight | StoredAnalysis],
+        tasks: Sequence[AnalysisTask | StoredAnalysis],
         listener: Listener = ignore_event,
     ) -> list[Report | Failure]:
         """The report of each question, or how its analysis failed."""
-        begun = dict(zip(asks, flights, strict=True))
+        begun = dict(zip(asks, tasks, strict=True))
 
         async def landed(ask: Ask, hear: Listener) -> Report:
-            flight = begun[ask]
-            if isinstance(flight, StoredAnalysis):
-                return await self.runner.outcome(flight)
-            flight.listen(hear)
-            return await flight.result()
+            task = begun[ask]
+            if isinstance(task, StoredAnalysis):
+                return await self.runner.outcome(task)
+            task.listen(hear)
+            return await task.result()
 
         return await analyze_each(landed, asks, listener)
 

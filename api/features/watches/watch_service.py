@@ -17,7 +17,7 @@ from typing import Any
 from api.choices import WINDOW_DAYS, Window
 from api.core.display_names import SourceLabels
 from api.core.domain import Question
-from api.core.work import Failure, StepKeeper, contained, unkept
+from api.core.work import Failure, StepRunner, contained, run_step
 from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
 from api.features.watches.new_posts import CountedRun, counted, sifted
 from api.features.watches.new_questions import new_questions
@@ -75,7 +75,7 @@ class Watching:
             now = self.clock()
 
     async def run(
-        self, watch: Watch, run_id: str | None = None, keep: StepKeeper = unkept
+        self, watch: Watch, run_id: str | None = None, run_step: StepRunner = run_step
     ) -> WatchRun:
         """Run this one now, due or not; by the id of a run that was broken off, go on with that.
 
@@ -89,10 +89,10 @@ class Watching:
         )
         if claim is None:
             raise Conflict(f"the watch “{watch.name}” is being run, or is gone; look again later")
-        return await self._ended(claim, keep)
+        return await self._ended(claim, run_step)
 
     async def run_as_due(
-        self, tenant: str, watch_id: str, due_at: datetime, run_id: str, keep: StepKeeper
+        self, tenant: str, watch_id: str, due_at: datetime, run_id: str, run_step: StepRunner
     ) -> None:
         """Run it unless that has been done since it was due, or it has been paused or removed.
 
@@ -102,20 +102,20 @@ class Watching:
         now = self.clock()
         claim = await self.shelf.claim_watch(tenant, watch_id, now, now + LEASE, run_id, due_at)
         if claim is not None:
-            await self._ended(claim, keep)
+            await self._ended(claim, run_step)
 
-    async def _ended(self, claim: RunClaim, keep: StepKeeper = unkept) -> WatchRun:
+    async def _ended(self, claim: RunClaim, run_step: StepRunner = run_step) -> WatchRun:
         """The run; one that is broken off, by a person for example, leaves the watch free."""
         run: WatchRun | None = None
         try:
-            run = await self._run(claim, keep)
+            run = await self._run(claim, run_step)
         finally:
             if run is None:
                 with suppress(StoreUnavailable):  # then it is free when its time is over
                     await self.shelf.let_go(claim)
         return run
 
-    async def _run(self, claim: RunClaim, keep: StepKeeper) -> WatchRun:
+    async def _run(self, claim: RunClaim, run_step: StepRunner) -> WatchRun:
         watch, now = claim.watch, self.clock()
         result = await contained(self._listened(claim, now), "a run of a watch")
         learnt: Sequence[SeenPost] = ()
@@ -127,7 +127,7 @@ class Watching:
             message = message_of(watch, run, self.places)
             sent = await asyncio.gather(
                 *(
-                    keep(f"tell {number}", Delivery, partial(self.send, watch, target, message))
+                    run_step(f"tell {number}", Delivery, partial(self.send, watch, target, message))
                     for number, target in enumerate(watch.notify)
                 )
             )

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from api.core.domain import Decision, Gathered, Outcome
 from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
 from api.errors import Conflict, NotFound, UsageError
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.store_ports import Filters, StoredAnalysis
 from api.interfaces.http.access import Asker, Looker, OpenContext, Reader
@@ -209,36 +209,36 @@ async def create_analysis(
     streamed = wants_events(request.headers.get("accept", ""))
 
     async def work() -> Response:
-        flight: AnalysisFlight | StoredAnalysis | None
+        task: AnalysisTask | StoredAnalysis | None
         if last_seen is None:
-            flight = await runner.join(tenant, ask, idempotency_key, detached=detached)
-        elif (flight := await runner.follow(tenant, last_seen.analysis_id)) is None:
+            task = await runner.join(tenant, ask, idempotency_key, detached=detached)
+        elif (task := await runner.follow(tenant, last_seen.analysis_id)) is None:
             raise _nothing(last_seen.analysis_id)
-        location = {"Location": f"/v1/analyses/{flight.id}"}
-        if flight.query != ask.query:
-            if not isinstance(flight, StoredAnalysis):
-                runner.leave(flight)
+        location = {"Location": f"/v1/analyses/{task.id}"}
+        if task.query != ask.query:
+            if not isinstance(task, StoredAnalysis):
+                runner.leave(task)
             raise Conflict("the `Last-Event-ID` belongs to another question")
         if streamed and not detached:
-            return EventStream(runner, flight, last_seen, keepalive, location)
-        if isinstance(flight, StoredAnalysis) and flight.state != "running":
+            return EventStream(runner, task, last_seen, keepalive, location)
+        if isinstance(task, StoredAnalysis) and task.state != "running":
             # what the key or the event stands for already
-            report = await runner.outcome(flight)
+            report = await runner.outcome(task)
             done = {"state": "done"} if detached else {}
             return JSONResponse(report.model_dump(mode="json") | done, headers=location)
-        if isinstance(flight, StoredAnalysis) or detached:
-            if not isinstance(flight, StoredAnalysis):
-                runner.leave(flight)
+        if isinstance(task, StoredAnalysis) or detached:
+            if not isinstance(task, StoredAnalysis):
+                runner.leave(task)
             applied = {"Preference-Applied": "respond-async"} if detached else {}
-            shown = Pending.of(flight).model_dump(mode="json")
+            shown = Pending.of(task).model_dump(mode="json")
             return JSONResponse(
                 shown, 202, {**location, "Retry-After": str(RETRY_AFTER), **applied}
             )
         try:
-            report = await flight.result()
+            report = await task.result()
             return JSONResponse(report.model_dump(mode="json"), headers=location)
         finally:
-            runner.leave(flight)
+            runner.leave(task)
 
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 

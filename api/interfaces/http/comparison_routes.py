@@ -13,7 +13,7 @@ from api.bootstrap.app_context import AppContext
 from api.choices import DepthName
 from api.core.text import quantity
 from api.errors import UsageError
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.runner import Comparisons
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.comparisons.compare import FEWEST, MOST, asks_of, comparison_of
@@ -140,25 +140,25 @@ async def create_comparison(
 
     async def work() -> Response:
         comparisons = comparisons_of(app_context)
-        async with comparisons.begun(tenant, asks, idempotency_key) as flights:
-            if detached and (running := left_running(flights)):
+        async with comparisons.begun(tenant, asks, idempotency_key) as tasks:
+            if detached and (running := left_running(tasks)):
                 headers = {"Preference-Applied": "respond-async", "Retry-After": str(RETRY_AFTER)}
                 body = PendingComparison(analyses=running).model_dump(mode="json")
                 return JSONResponse(body, 202, headers)
-            answers = await comparisons.answers(asks, flights)
+            answers = await comparisons.answers(asks, tasks)
         return shown_as(comparison_of(asks, answers, ALL_SOURCES), wanted)
 
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 
 
-def left_running(flights: Sequence[AnalysisFlight | StoredAnalysis]) -> list[Pending]:
+def left_running(tasks: Sequence[AnalysisTask | StoredAnalysis]) -> list[Pending]:
     """Those that have not ended; from now on they run whoever waits."""
     running = []
-    for flight in flights:
-        if isinstance(flight, AnalysisFlight):
-            flight.detached = True
-        if isinstance(flight, AnalysisFlight) or flight.state == "running":
-            running.append(Pending.of(flight))
+    for task in tasks:
+        if isinstance(task, AnalysisTask):
+            task.detached = True
+        if isinstance(task, AnalysisTask) or task.state == "running":
+            running.append(Pending.of(task))
     return running
 
 

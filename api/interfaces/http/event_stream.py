@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.core.progress import Event
 from api.errors import ListenpostError, UsageError
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.runner import Runner
 from api.features.analyses.store_ports import State, StoredAnalysis
 from api.features.chat.chat_turn import ChatEvent
@@ -138,7 +138,7 @@ class EventStream(Response):
     def __init__(
         self,
         runner: Runner,
-        analysis: AnalysisFlight | StoredAnalysis,
+        analysis: AnalysisTask | StoredAnalysis,
         last_seen: LastSeen | None,
         keepalive: float,
         headers: Mapping[str, str],
@@ -160,7 +160,7 @@ class EventStream(Response):
         try:
             sent = await unless_gone(receive, sending())
         finally:
-            if isinstance(self._analysis, AnalysisFlight):
+            if isinstance(self._analysis, AnalysisTask):
                 self._runner.leave(self._analysis, lost=sent is None)
 
     async def _frames(self, trace_id: str) -> AsyncGenerator[bytes]:
@@ -180,12 +180,12 @@ class EventStream(Response):
         except ListenpostError as error:
             yield frame("error", described(error, trace_id), f"{self._analysis.id}:failed")
 
-    async def _progress(self, flight: AnalysisFlight) -> AsyncGenerator[bytes]:
+    async def _progress(self, task: AnalysisTask) -> AsyncGenerator[bytes]:
         """Each moment under its number; `begun` has the flight's first."""
         frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         # a number that the flight has not reached is none that was sent
-        after = self._after if self._after <= flight.first + flight.moments else -1
-        number = flight.first + flight.forgotten
+        after = self._after if self._after <= task.first + task.event_count else -1
+        number = task.first + task.lost_events
 
         def hear(event: Event) -> None:
             nonlocal number
@@ -193,13 +193,13 @@ class EventStream(Response):
             if number > after and event.kind in KINDS:
                 source = {} if event.source is None else {"source": event.source}
                 data = {**source, **event.data}
-                frames.put_nowait(frame(event.kind, data, f"{flight.id}:{number}"))
+                frames.put_nowait(frame(event.kind, data, f"{task.id}:{number}"))
 
-        if after < flight.first:
-            begun = Pending.of(flight).model_dump(mode="json")
-            yield frame("begun", begun, f"{flight.id}:{flight.first}", RETRY)
-        flight.listen(hear)
-        flight.when_over(lambda: frames.put_nowait(None))
+        if after < task.first:
+            begun = Pending.of(task).model_dump(mode="json")
+            yield frame("begun", begun, f"{task.id}:{task.first}", RETRY)
+        task.listen(hear)
+        task.on_end(lambda: frames.put_nowait(None))
         while (each := await frames.get()) is not None:
             yield each
 

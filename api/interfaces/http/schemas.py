@@ -28,7 +28,7 @@ from typing_extensions import TypedDict
 
 from api.choices import DepthName, Window
 from api.core.domain import Decision, Gated, Status
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.store_ports import AnalysisSummary, State, StoredAnalysis
 from api.pipeline.gate.caller_items import FIELDS, TEXT_FIELD_NAMES
 from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
@@ -291,9 +291,9 @@ class Pending(BaseModel):
     reason: str | None = None
 
     @classmethod
-    def of(cls, kept: AnalysisFlight | StoredAnalysis) -> Self:
+    def of(cls, kept: AnalysisTask | StoredAnalysis) -> Self:
         """One that runs here, or what the store has of one without a report."""
-        if isinstance(kept, AnalysisFlight):
+        if isinstance(kept, AnalysisTask):
             return cls(id=kept.id, state="running", query=kept.query, created_at=kept.began)
         return cls(
             id=kept.id,

@@ -322,8 +322,8 @@ def _archive_tool(app_context: AppContext) -> Tool:
 def _comparison_tool(app_context: AppContext) -> Tool:
     async def compare(tenant: Tenant, given: ComparisonArguments, listener: Listener) -> Answer:
         asks, comparisons = given.asks(), comparisons_of(app_context)
-        async with comparisons.begun(tenant, asks) as flights:
-            answers = await comparisons.answers(asks, flights, listener)
+        async with comparisons.begun(tenant, asks) as tasks:
+            answers = await comparisons.answers(asks, tasks, listener)
         comparison = comparison_of(asks, answers, ALL_SOURCES)
         kept = "The structured content holds every count, passage and cited item."
         text = bounded(comparison_markdown(comparison), ROOM[given.depth], kept)

@@ -31,7 +31,7 @@ from api.core.progress import (
     SourceStarted,
 )
 from api.errors import Conflict, ListenpostError, NotFound
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.share_links import linked_report, open_link
 from api.features.analyses.store_ports import StoredAnalysis
 from api.interfaces.http.access import OpenContext, authenticated
@@ -144,9 +144,9 @@ class Lanes:
     """What happens to the question as a whole."""
 
     @classmethod
-    def of(cls, app_context: AppContext, flight: AnalysisFlight) -> Lanes:
+    def of(cls, app_context: AppContext, task: AnalysisTask) -> Lanes:
         """Those that will be asked, before anything happens."""
-        sources = flight.ask.sources or default_sources(app_context.settings.sources)
+        sources = task.ask.sources or default_sources(app_context.settings.sources)
         return cls({source: Lane(source) for source in sources})
 
     def hear(self, event: Event) -> None:
@@ -168,7 +168,7 @@ class LaneStream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, app_context: AppContext, analysis: AnalysisFlight | StoredAnalysis) -> None:
+    def __init__(self, app_context: AppContext, analysis: AnalysisTask | StoredAnalysis) -> None:
         """A flight was joined and is left at the end."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
@@ -180,7 +180,7 @@ class LaneStream(Response):
         try:
             await unless_gone(receive, pour(send, self.raw_headers, self._frames(), keepalive))
         finally:
-            if isinstance(self._analysis, AnalysisFlight):
+            if isinstance(self._analysis, AnalysisTask):
                 self._house.runner.leave(self._analysis, lost=True)
 
     async def _frames(self) -> AsyncGenerator[bytes]:
@@ -188,14 +188,14 @@ class LaneStream(Response):
             # what another process runs; one that is deleted meanwhile is over, too
             with suppress(ListenpostError):
                 self._analysis = await self._house.runner.awaited(self._analysis)
-        if isinstance(self._analysis, AnalysisFlight):
+        if isinstance(self._analysis, AnalysisTask):
             async for each in self._moments(self._analysis):
                 yield each
         yield frame("over", {}, "over")
 
-    async def _moments(self, flight: AnalysisFlight) -> AsyncGenerator[bytes]:
+    async def _moments(self, task: AnalysisTask) -> AsyncGenerator[bytes]:
         """All lanes after each moment; those that come at once are shown once."""
-        lanes, changed, over = Lanes.of(self._house, flight), asyncio.Event(), asyncio.Event()
+        lanes, changed, over = Lanes.of(self._house, task), asyncio.Event(), asyncio.Event()
 
         def hear(event: Event) -> None:
             lanes.hear(event)
@@ -205,12 +205,12 @@ class LaneStream(Response):
             over.set()
             changed.set()
 
-        flight.listen(hear)
-        flight.when_over(end)
+        task.listen(hear)
+        task.on_end(end)
         while not over.is_set():
             changed.clear()
             html = rendered("lanes.html", **lanes.values)
-            yield frame("lanes", {"html": html}, str(flight.moments), RETRY)
+            yield frame("lanes", {"html": html}, str(task.event_count), RETRY)
             await changed.wait()
 
 
@@ -243,7 +243,7 @@ async def analysis_page(
     analysis = await app_context.runner.follow(visitor.tenant, analysis_id)
     if analysis is None:
         raise NotFound(NO_ANALYSIS)
-    if isinstance(analysis, AnalysisFlight):
+    if isinstance(analysis, AnalysisTask):
         lanes = Lanes.of(app_context, analysis)
         analysis.listen(lanes.hear)
         analysis.leave(lanes.hear)
@@ -300,7 +300,7 @@ async def report_of(app_context: AppContext, visitor: Visitor, analysis_id: str)
 
 
 def _live(
-    request: Request, visitor: Visitor, analysis: AnalysisFlight | StoredAnalysis, lanes: Lanes
+    request: Request, visitor: Visitor, analysis: AnalysisTask | StoredAnalysis, lanes: Lanes
 ) -> Response:
     title = presentation.shortened(analysis.query, presentation.LONGEST_HEADING)
     return page(request, visitor, "live.html", title=title, id=analysis.id, **lanes.values)

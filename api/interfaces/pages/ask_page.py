@@ -203,13 +203,13 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
         hint = namesake_hint(question.query, question.about)
         if hint and form.text("sure") != filled.query:
             return await _form(request, form.visitor, app_context, filled, hint=hint)
-        flight = await app_context.runner.join(form.visitor.tenant, question, detached=True)
+        task = await app_context.runner.join(form.visitor.tenant, question, detached=True)
     except (UsageError, LimitReached) as error:
         wrong = faults(error, FIELDS)
         return await _form(request, form.visitor, app_context, filled, error.status, wrong=wrong)
-    if not isinstance(flight, StoredAnalysis):
-        app_context.runner.leave(flight)
-    return RedirectResponse(f"/analyses/{flight.id}", 303)
+    if not isinstance(task, StoredAnalysis):
+        app_context.runner.leave(task)
+    return RedirectResponse(f"/analyses/{task.id}", 303)
 
 
 def namesake_hint(query: str, about: str) -> str:

@@ -86,8 +86,8 @@ def page_wire(question: str, place: Callable[[Turn], str | None], trace_id: str)
                 live.hear(moment)
                 turn = moment if isinstance(moment, Turn) else Turn("", live.text)
                 yield frame("turn", {"html": live.html(turn)}, "turn")
-                unkept = UNKEPT in turn.notes
-                over = {"place": None, "message": UNKEPT} if unkept else {"place": place(turn)}
+                run_step = UNKEPT in turn.notes
+                over = {"place": None, "message": UNKEPT} if run_step else {"place": place(turn)}
         except ListenpostError as error:
             yield frame("error", described(error, trace_id), "error")
         else:

@@ -63,9 +63,9 @@ async def compare(request: Request, form: Filled, app_context: OpenContext) -> R
 
 
 async def _begun(form: Submission, app_context: AppContext, asks: Sequence[Ask]) -> Response:
-    async with comparisons_of(app_context).begun(form.visitor.tenant, asks) as flights:
-        left_running(flights)
-    return RedirectResponse(f"/compare/between?{_query([each.id for each in flights])}", 303)
+    async with comparisons_of(app_context).begun(form.visitor.tenant, asks) as tasks:
+        left_running(tasks)
+    return RedirectResponse(f"/compare/between?{_query([each.id for each in tasks])}", 303)
 
 
 Ids = Annotated[Sequence[str], Query(alias="analysis")]

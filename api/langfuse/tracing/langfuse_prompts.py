@@ -26,7 +26,7 @@ from api.core.http_limits import (
 )
 from api.core.prompts import NAMES, Prompt, PromptName, packaged
 from api.core.text import clean
-from api.core.work import Flights
+from api.core.work import SharedTasks
 from api.errors import ConfigurationError, construction_failures_as
 from api.langfuse.tracing.masking import basic
 from api.settings import TracingSettings
@@ -63,7 +63,7 @@ class LangfusePrompts:
     ) -> None:
         """`linked` is entered around calls with a prompt; `clock` counts seconds."""
         self._settings, self._linked, self._clock = settings, linked, clock
-        self._reading: Flights[None, None] = Flights()
+        self._reading: SharedTasks[None, None] = SharedTasks()
         self._until: float | None = None
         self._prompts = {name: packaged(name) for name in NAMES}
         self._faults: dict[PromptName, str] = {}

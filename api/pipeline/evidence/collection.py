@@ -160,7 +160,7 @@ async def _rewritten(
         rewrites = await contained(rewriter.rewrite(question, variants, gaps), "the rewriter")
         return Rewrites((question.text,)) if isinstance(rewrites, Failure) else rewrites
 
-    return await run.keep(f"rewrite to {variants}", Rewrites, rewriting)
+    return await run.run_step(f"rewrite to {variants}", Rewrites, rewriting)
 
 
 async def _search(

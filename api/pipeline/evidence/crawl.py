@@ -34,14 +34,14 @@ from api.core.domain import (
     Question,
     Usage,
 )
-from api.core.ports import UNGRADED, Grader, Grades, Observer, Source, WrappedSource
+from api.core.ports import UNGRADED, Grader, Grades, Observer, Source
 from api.core.progress import ItemGraded, Listener, SourceGathered, SourceKept, ignore_event
 from api.core.words import canonical
-from api.core.work import Failure, Flights, StepKeeper, contained, unkept
+from api.core.work import Failure, RunCache, SharedTasks, StepRunner, contained, run_step
 from api.errors import SourceError
 from api.pipeline.gate.refetch import RefetchPolicy, gather
 from api.pipeline.gate.source_items import failed_source, merge_crossposts
-from api.pipeline.gate.verdicts import RunCache, RunGate, question_key
+from api.pipeline.gate.verdicts import RunGate, question_key
 from api.pipeline.question.product_name import judged_words, product_in
 from api.pipeline.question.query_screen import without_operators
 from api.settings import AdaptiveSettings
@@ -184,7 +184,7 @@ def _distinct(assessed: Iterable[Assessed], narrow: Collection[str]) -> tuple[As
 Sources = Mapping[str, Source | SourceError]
 """Every source by name; one that cannot be built is the error that says why."""
 _Key = tuple[Hashable, ...]
-Searches = Flights[tuple[Hashable, ...], Gathered]
+Searches = SharedTasks[tuple[Hashable, ...], Gathered]
 """Sources being asked, by question, source and plan: runs that ask the same at once ask once."""
 
 
@@ -209,9 +209,9 @@ class Run:
     observer: Observer
     listener: Listener = ignore_event
     places: SourceLabels = field(default_factory=dict)
-    keep: StepKeeper = unkept
+    run_step: StepRunner = run_step
     """Takes what asks places and models, and what another process need not ask again."""
-    under_way: Searches = field(default_factory=Flights)
+    under_way: Searches = field(default_factory=SharedTasks)
     """What other runs ask at this moment."""
     searches: list[Gathered] = field(default_factory=list)
     """Everything that was searched in this run, failures included, each once."""
@@ -234,7 +234,9 @@ class Run:
             name = product_in(judged_words(question.text))
             plan = FetchPlan(wanted[key], limit, self.bounds.window, name)
             step = f"ask {source} for {limit}: {plan.query}"
-            gathered = await self.keep(step, Gathered, lambda: self._gather(question, source, plan))
+            gathered = await self.run_step(
+                step, Gathered, lambda: self._gather(question, source, plan)
+            )
             fresh.append(replace(gathered, title=title_in(self.places, source)))
             return {key: fresh[0]}
 
@@ -263,12 +265,13 @@ class Run:
 
         async def gathering(listener: Listener) -> Gathered:
             gathered = await gather(
-                _CommentsOnce(source, self._commented),
+                source,
                 plan,
                 partial(self.gate.judge, question),
                 RefetchPolicy(adaptive.min_yield, adaptive.refetch_factor, until, second_look),
                 observer=self.observer,
                 listener=listener,
+                reader=_CommentsOnce(source, self._commented),
             )
             own.append(gathered)
             return gathered
@@ -295,7 +298,7 @@ class Run:
                 graded = await contained(grader.grade(question, tuple(mine.values())), "the grader")
                 return Grades((UNGRADED,) * len(mine)) if isinstance(graded, Failure) else graded
 
-            graded = await self.keep(f"grade {len(mine)}", Grades, grading)
+            graded = await self.run_step(f"grade {len(mine)}", Grades, grading)
             spent.append(graded.usage)
             grades = dict(zip(mine, graded.grades, strict=True))
             for key, grade in grades.items():
@@ -322,9 +325,10 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class _CommentsOnce(WrappedSource):
-    """A source within one run: an item's comments are read once, whichever query found it."""
+class _CommentsOnce:
+    """Within one run an item's comments are read once, whichever query found it."""
 
+    source: Source
     read: RunCache[str, Item]
 
     async def comments(self, items: Sequence[Item]) -> Commented:
@@ -332,7 +336,7 @@ class _CommentsOnce(WrappedSource):
         notes: list[str] = []
 
         async def find(mine: Mapping[str, Item]) -> dict[str, Item]:
-            commented = await self.inner.comments(tuple(mine.values()))
+            commented = await self.source.comments(tuple(mine.values()))
             notes.extend(commented.notes)
             return {item.key: item for item in commented.items if item.key in mine}
 
@@ -343,7 +347,7 @@ class _CommentsOnce(WrappedSource):
         """Once, whichever queries dropped the item."""
 
         async def find(mine: Mapping[str, Item]) -> dict[str, Item]:
-            commented = await self.inner.with_best_comments(item)
+            commented = await self.source.with_best_comments(item)
             return dict.fromkeys(mine, commented) if commented else {}
 
         key = f"remarks under {item.key}"

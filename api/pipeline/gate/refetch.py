@@ -11,14 +11,14 @@ kept when a comment names what was asked and the judge, shown that comment, says
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from api.core.context import request_counter
-from api.core.domain import FetchPlan, Gated, Gathered, Item, Outcome, Question
+from api.core.domain import Commented, FetchPlan, Gated, Gathered, Item, Outcome, Question
 from api.core.ports import Observer, Source
 from api.core.progress import (
     Listener,
@@ -58,6 +58,16 @@ class RefetchPolicy:
     """The question, when a thin result is to get a second look."""
 
 
+class CommentReader(Protocol):
+    """Reads comments under items; a `Source` does."""
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """See `Source.comments`."""
+
+    async def with_best_comments(self, item: Item) -> Item | None:
+        """See `Source.with_best_comments`."""
+
+
 async def gather(
     source: Source,
     plan: FetchPlan,
@@ -66,8 +76,11 @@ async def gather(
     *,
     observer: Observer,
     listener: Listener = ignore_event,
+    reader: CommentReader | None = None,
 ) -> Gathered:
     """Ask one source and judge what it gives; see the module for the second fetch.
+
+    Comments are read by `reader`, or by the source without one.
 
     Never raises `SourceError`: every failure is an outcome. Cancellation passes through, after the
     observer has seen the outcome `cancelled`.
@@ -75,10 +88,11 @@ async def gather(
     name, query = source.name, plan.query
     with observer.gathering(name, query) as span, request_counter() as calls:
         listener(SourceStarted(source=name, query=query, limit=plan.limit))
-        fetching = _Fetching(source, plan, verdicts, policy, listener, SourceItems(name, query))
+        items = SourceItems(name, query)
+        fetching = _Fetching(source, reader or source, plan, verdicts, policy, listener, items)
         try:
             await fetching.run()
-            gathered = fetching.items.result(calls.made)
+            gathered = items.result(calls.made)
         except (SourceError, TimeoutError) as error:
             gathered = replace(failed_source(name, query, error), upstream_calls=calls.made)
         except asyncio.CancelledError:
@@ -92,6 +106,7 @@ async def gather(
 @dataclass(slots=True)
 class _Fetching:
     source: Source
+    reader: CommentReader
     plan: FetchPlan
     verdicts: Verdicts
     policy: RefetchPolicy
@@ -106,7 +121,7 @@ class _Fetching:
 
     async def run(self) -> None:
         """First attempt, refetch if it promises more, comments of what is kept, second look."""
-        items, policy, source = self.items, self.policy, self.source
+        items, policy = self.items, self.policy
         may_hold_more = await self.attempt(self.plan, policy.until)
         if items.first_yield_below(policy.min_yield):
             if may_hold_more:
@@ -120,7 +135,7 @@ class _Fetching:
         if kept:
             try:
                 async with asyncio.timeout_at(policy.until):
-                    items.add_comments(await self.asked(source.comments(kept), "comments of"))
+                    items.add_comments(await self.asked(self.reader.comments(kept), "comments of"))
             except (SourceError, TimeoutError) as error:
                 items.note_failure("comments could not be read", error)
                 return
@@ -180,7 +195,7 @@ class _Fetching:
             return
         try:
             async with asyncio.timeout_at(self.policy.until):
-                discussed = await self.asked(self.source.with_best_comments(item), "comments of")
+                discussed = await self.asked(self.reader.with_best_comments(item), "comments of")
                 if discussed is not None:
                     await self.judge_comments(question, item, discussed)
         except (SourceError, TimeoutError) as error:

@@ -1,89 +1,22 @@
 """The gate: one verdict per item; a judge that fails lets all items pass, and the result says so.
 
-`RunCache` and `RunGate` make sure that within one run nothing is asked twice.
+`RunGate` makes sure that within one run nothing is asked twice.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from api.core.domain import Gated, Item, Question, Usage, Verdict
 from api.core.model_cost import ask_in_batches, usage_of_error
 from api.core.ports import Judge, Judgement
 from api.core.words import canonical
-from api.core.work import Flight, translated
+from api.core.work import RunCache, translated
 from api.errors import ModelError
-
-K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
-V = TypeVar("V")
-
-
-@dataclass(slots=True)
-class RunCache(Generic[K, V]):
-    """Values by key; a value that was not found, or was removed, is asked for again."""
-
-    _known: dict[K, V] = field(default_factory=dict)
-    _finding: dict[K, Flight[Mapping[K, V]]] = field(default_factory=dict)
-
-    async def values_of(
-        self,
-        wanted: Mapping[K, T],
-        find: Callable[[dict[K, T]], Coroutine[Any, Any, Mapping[K, V]]],
-    ) -> dict[K, V]:
-        """The values of `wanted`; `find` gets what is neither known nor being found.
-
-        What `find` leaves out is missing for all who wait for it, and its error is raised for all
-        of them. It runs as long as any caller waits, not only the first.
-        """
-        known = {key: self._known[key] for key in wanted if key in self._known}
-        under_way = {
-            key: flight
-            for key, flight in self._finding.items()
-            if key in wanted and key not in known and not flight.cancelled
-        }
-        flights = list(dict.fromkeys(under_way.values()))
-        missing = {
-            key: thing for key, thing in wanted.items() if key not in known and key not in under_way
-        }
-        if missing:
-            flight: Flight[Mapping[K, V]] = Flight()
-
-            async def find_missing() -> Mapping[K, V]:
-                values = await find(missing)
-                self._known |= {key: values[key] for key in missing if key in values}
-                return values
-
-            def remove_flight() -> None:
-                for key in missing:
-                    if self._finding.get(key) is flight:
-                        del self._finding[key]
-
-            flight.begin(find_missing())
-            self._finding |= dict.fromkeys(missing, flight)
-            flight.when_over(remove_flight)
-            flights.append(flight)
-        for flight in flights:
-            flight.waiting += 1
-        try:
-            for flight in flights:
-                known |= await flight.result()
-        finally:
-            for flight in flights:
-                flight.leave()
-            for flight in flights:
-                if flight.cancelled:
-                    await flight.over()
-        return {key: known[key] for key in wanted if key in known}
-
-    def remove(self, key: K) -> None:
-        """Let the next caller ask again; those already waiting keep what was found."""
-        self._known.pop(key, None)
-
 
 Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
 """`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from api.core.context import count_requests
 from api.core.progress import ItemsGraded, Listener, SourceFetched, SourceStarted
-from api.core.work import SharedEngine, StepKeeper
+from api.core.work import Engine, StepRunner
 from api.errors import UsageError
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.fair_queue import FairQueue
 from api.features.analyses.limits import Limits
@@ -45,7 +45,7 @@ class Desk:
     cancelled: int = 0
 
     async def analyze(
-        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepKeeper
+        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepRunner
     ) -> Report:
         self.asked.append(ask)
         count_requests(self.requests)
@@ -76,7 +76,7 @@ class Desk:
         self,
         day: int = 0,
         grace: float = 0.0,
-        engine: SharedEngine | None = None,
+        engine: Engine | None = None,
         known: Sequence[Tenant] = (ANN, BEN),
         turns: FairQueue | None = None,
     ) -> Runner:
@@ -93,8 +93,8 @@ class Desk:
         return [kept.state for kept in self.shelf.analyses.values()]
 
 
-async def joined(runner: Runner, tenant: Tenant = ANN, key: str | None = None) -> AnalysisFlight:
+async def joined(runner: Runner, tenant: Tenant = ANN, key: str | None = None) -> AnalysisTask:
     """The flight of the usual question."""
     found = await runner.join(tenant, ASK, key)
-    assert isinstance(found, AnalysisFlight)
+    assert isinstance(found, AnalysisTask)
     return found

@@ -113,10 +113,10 @@ async def test_a_cancelled_flight_is_not_shared(desk: Desk) -> None:
 async def test_a_detached_flight_runs_on(desk: Desk) -> None:
     """Nobody waits, and it is done all the same."""
     runner, over = desk.runner(), asyncio.Event()
-    flight = await joined(runner)
-    flight.detached = True
-    runner.leave(flight)
-    flight.when_over(over.set)
+    task = await joined(runner)
+    task.detached = True
+    runner.leave(task)
+    task.on_end(over.set)
     desk.go.set()
     await over.wait()
 
@@ -136,23 +136,23 @@ async def test_closing_marks_everything_failed(desk: Desk) -> None:
 async def test_deleting_cancels_first(desk: Desk) -> None:
     """Its own only: another tenant's running one goes on."""
     runner = desk.runner()
-    flight = await joined(runner)
+    task = await joined(runner)
 
-    assert not await runner.delete(BEN, flight.id)
+    assert not await runner.delete(BEN, task.id)
     assert desk.cancelled == 0
-    assert await runner.delete(ANN, flight.id)
-    assert not await runner.delete(ANN, flight.id)
+    assert await runner.delete(ANN, task.id)
+    assert not await runner.delete(ANN, task.id)
     assert desk.shelf.analyses == {}
 
 
 async def test_cancelling_keeps_that_it_was(desk: Desk) -> None:
     """Its own only; one that has ended stays as it was."""
     runner = desk.runner()
-    flight = await joined(runner)
-    await runner.cancel(BEN, flight.id)
+    task = await joined(runner)
+    await runner.cancel(BEN, task.id)
     assert desk.cancelled == 0
-    await runner.cancel(ANN, flight.id)
-    await runner.cancel(ANN, flight.id)
+    await runner.cancel(ANN, task.id)
+    await runner.cancel(ANN, task.id)
 
     assert desk.cancelled == 1
     assert desk.states == ["failed"]
@@ -185,12 +185,12 @@ async def test_a_flight_that_ends_while_a_key_is_claimed(desk: Desk) -> None:
     """The key gets what is kept of it."""
     desk.go.set()
     runner = desk.runner()
-    flight = await joined(runner)
-    desk.shelf.before_claim = flight.result()
+    task = await joined(runner)
+    desk.shelf.before_claim = task.result()
     kept = await runner.join(ANN, ASK, "k")
 
     assert isinstance(kept, StoredAnalysis)
-    assert kept.id == flight.id
+    assert kept.id == task.id
 
 
 async def test_a_key_of_another_request_is_a_conflict(desk: Desk) -> None:
@@ -222,15 +222,15 @@ async def test_what_failed_is_begun_again_under_its_key(desk: Desk) -> None:
 async def test_a_key_of_another_process_is_not_begun_again(desk: Desk) -> None:
     """It runs there; here its end is waited for."""
     runner = desk.runner()
-    flight = await joined(runner, key="k")
+    task = await joined(runner, key="k")
     elsewhere = desk.runner()
     kept = await elsewhere.join(ANN, ASK, "k")
 
     assert isinstance(kept, StoredAnalysis)
-    assert (kept.id, kept.state) == (flight.id, "running")
+    assert (kept.id, kept.state) == (task.id, "running")
     waiting = asyncio.create_task(elsewhere.run(ANN, ASK, key="k"))
     desk.go.set()
-    report = await flight.result()
+    report = await task.result()
     assert await waiting == report
     assert desk.asked == [ASK]
 
@@ -296,9 +296,9 @@ async def test_what_is_cancelled_counts_when_it_had_asked(
     """Also when pages came from a cache: then a model is asked about them."""
     desk.asks = asks
     runner = desk.runner(day=5)
-    flight = await joined(runner)
+    task = await joined(runner)
     await desk.entered.wait()
-    runner.leave(flight)
+    runner.leave(task)
     await runner.aclose()
 
     assert desk.shelf.units["key:ann:analyses", DAY] == counted
@@ -350,10 +350,10 @@ async def test_a_failure_that_cannot_be_stored_is_logged(
     """The next start finds it running and sweeps it; until then it is known here."""
     desk.shelf.broken.add("fail")
     runner = desk.runner()
-    flight = await joined(runner, key="k")
-    runner.leave(flight)
-    await flight.over()
-    kept = await runner.kept("ann", flight.id)
+    task = await joined(runner, key="k")
+    runner.leave(task)
+    await task.ended()
+    kept = await runner.kept("ann", task.id)
 
     assert "could not be marked failed" in caplog.text
     assert desk.states == ["running"]
@@ -361,7 +361,7 @@ async def test_a_failure_that_cannot_be_stored_is_logged(
     assert (kept.state, kept.reason) == ("failed", "cancelled")
     desk.go.set()
     report = await runner.run(ANN, ASK, key="k")
-    again = await runner.kept("ann", flight.id)
+    again = await runner.kept("ann", task.id)
     assert again is not None
     assert again.report == report
 

@@ -8,7 +8,7 @@ import pytest
 
 from api.core.work import Failure
 from api.errors import Conflict, LimitReached, ListenpostError, UsageError
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.limits import Limits
 from api.features.analyses.runner import Comparisons, side_by_side
 from api.features.analyses.store_ports import StoredAnalysis
@@ -32,8 +32,8 @@ async def test_each_product_is_an_analysis_that_is_kept(desk: Desk) -> None:
     """At once, in their order, and heard of by name."""
     desk.go.set()
     asking, heard = comparisons(desk), SourceAnswer()
-    async with asking.begun(ANN, [MUG, CUP]) as flights:
-        answers = await asking.answers([MUG, CUP], flights, heard)
+    async with asking.begun(ANN, [MUG, CUP]) as tasks:
+        answers = await asking.answers([MUG, CUP], tasks, heard)
 
     assert [answer.query for answer in answers if isinstance(answer, Report)] == ["mug", "cup"]
     assert desk.states == ["done", "done"]
@@ -59,8 +59,8 @@ async def test_where_there_is_no_room_for_all_none_begins(desk: Desk) -> None:
             pass
     assert (desk.asked, desk.states) == ([], [])
     for _ in range(2):
-        async with asking.begun(ANN, [MUG, CUP], "k") as flights:
-            await asking.answers([MUG, CUP], flights)
+        async with asking.begun(ANN, [MUG, CUP], "k") as tasks:
+            await asking.answers([MUG, CUP], tasks)
 
     assert desk.states == ["done", "done"]
 
@@ -79,10 +79,10 @@ async def test_when_one_may_not_begin_none_goes_on(desk: Desk) -> None:
 async def test_one_that_fails_leaves_the_others(desk: Desk) -> None:
     """It is a failure in its place; of what fails for want of a source nobody else suffers."""
     asking = comparisons(desk)
-    async with asking.begun(ANN, [MUG, CUP]) as flights:
-        first, _ = flights
-        assert isinstance(first, AnalysisFlight)
-        working = asyncio.create_task(asking.answers([MUG, CUP], flights))
+    async with asking.begun(ANN, [MUG, CUP]) as tasks:
+        first, _ = tasks
+        assert isinstance(first, AnalysisTask)
+        working = asyncio.create_task(asking.answers([MUG, CUP], tasks))
         await desk.entered.wait()
         first.cancel()
         desk.go.set()
@@ -97,7 +97,7 @@ async def test_leaving_cancels_all(desk: Desk) -> None:
     """Whoever else waits for one keeps it."""
     asking = comparisons(desk)
     other = await asking.runner.join(ANN, CUP)
-    assert isinstance(other, AnalysisFlight)
+    assert isinstance(other, AnalysisTask)
     async with asking.begun(ANN, [MUG, CUP]):
         await desk.entered.wait()
     desk.go.set()
@@ -114,11 +114,11 @@ async def test_a_key_names_one_comparison(desk: Desk) -> None:
     desk.go.set()
     asking = comparisons(desk)
     both = [MUG, CUP]
-    async with asking.begun(ANN, both, "k") as flights:
-        first = await asking.answers(both, flights)
-    async with asking.begun(ANN, both, "k") as flights:
-        assert all(isinstance(flight, StoredAnalysis) for flight in flights)
-        assert await asking.answers(both, flights) == first
+    async with asking.begun(ANN, both, "k") as tasks:
+        first = await asking.answers(both, tasks)
+    async with asking.begun(ANN, both, "k") as tasks:
+        assert all(isinstance(task, StoredAnalysis) for task in tasks)
+        assert await asking.answers(both, tasks) == first
     for others in ([MUG, JAR], [CUP, MUG], [MUG, CUP, JAR]):
         with pytest.raises(Conflict, match="different request"):
             async with asking.begun(ANN, others, "k"):
@@ -132,12 +132,12 @@ async def test_a_key_begins_again_what_failed(desk: Desk) -> None:
     desk.go.set()
     desk.trouble = ListenpostError("broken")
     asking = comparisons(desk)
-    async with asking.begun(ANN, [MUG, CUP], "k") as flights:
-        answers = await asking.answers([MUG, CUP], flights)
+    async with asking.begun(ANN, [MUG, CUP], "k") as tasks:
+        answers = await asking.answers([MUG, CUP], tasks)
     assert all(isinstance(answer, Failure) for answer in answers)
     desk.trouble = None
-    async with asking.begun(ANN, [MUG, CUP], "k") as flights:
-        answers = await asking.answers([MUG, CUP], flights)
+    async with asking.begun(ANN, [MUG, CUP], "k") as tasks:
+        answers = await asking.answers([MUG, CUP], tasks)
 
     assert all(isinstance(answer, Report) for answer in answers)
 

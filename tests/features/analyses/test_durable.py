@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from api.core.work import ProcessStopping, Unkept
+from api.core.work import ProcessStopping
 from api.errors import Conflict, LimitReached, UsageError
-from api.features.analyses.analysis_job import CANCELLED, AnalysisFlight, nobody
+from api.features.analyses.analysis_job import CANCELLED, AnalysisTask, nobody
 from api.features.analyses.fair_queue import FairQueue
 from api.features.analyses.store_ports import StoredAnalysis
 from tests.features.analyses.desk import ANN, ASK, BEN, DAY, Desk, joined
@@ -24,12 +24,12 @@ def notebook() -> Notebook:
 async def interrupted(desk: Desk, notebook: Notebook, key: str | None = None) -> tuple[str, str]:
     """An analysis whose process stopped while sources were asked: the ids of it and its work."""
     runner = desk.runner(day=5, engine=notebook)
-    flight = await joined(runner, key=key)
+    task = await joined(runner, key=key)
     await desk.entered.wait()
     await runner.aclose()
     with pytest.raises(Conflict, match="stops"):
-        await flight.result()
-    return flight.id, next(iter(notebook.requests))
+        await task.result()
+    return task.id, next(iter(notebook.requests))
 
 
 async def test_another_process_goes_on(desk: Desk, notebook: Notebook) -> None:
@@ -37,8 +37,8 @@ async def test_another_process_goes_on(desk: Desk, notebook: Notebook) -> None:
     analysis_id, work_id = await interrupted(desk, notebook)
     assert desk.states == ["running"]
     desk.go.set()
-    await desk.runner(day=5, engine=notebook).go_on(
-        notebook.requests[work_id], notebook.life(work_id)
+    await desk.runner(day=5, engine=notebook).resume(
+        notebook.requests[work_id], notebook.lease(work_id)
     )
 
     kept = desk.shelf.analyses["ann", analysis_id]
@@ -52,7 +52,7 @@ async def test_a_process_that_stops_twice_leaves_it_again(desk: Desk, notebook: 
     _, work_id = await interrupted(desk, notebook)
     desk.entered.clear()
     second = desk.runner(day=5, engine=notebook)
-    going = asyncio.create_task(second.go_on(notebook.requests[work_id], notebook.life(work_id)))
+    going = asyncio.create_task(second.resume(notebook.requests[work_id], notebook.lease(work_id)))
     await desk.entered.wait()
     await second.aclose()
     with pytest.raises(asyncio.CancelledError):
@@ -64,8 +64,8 @@ async def test_what_is_over_the_limit_meanwhile_goes_on(desk: Desk, notebook: No
     """Its part was reserved when it was begun."""
     _, work_id = await interrupted(desk, notebook)
     desk.go.set()
-    await desk.runner(day=1, engine=notebook).go_on(
-        notebook.requests[work_id], notebook.life(work_id)
+    await desk.runner(day=1, engine=notebook).resume(
+        notebook.requests[work_id], notebook.lease(work_id)
     )
     assert desk.states == ["done"]
 
@@ -74,7 +74,7 @@ async def test_of_a_revoked_key_it_ends(desk: Desk, notebook: Notebook) -> None:
     """Nobody could read it."""
     analysis_id, work_id = await interrupted(desk, notebook)
     runner = desk.runner(engine=notebook, known=())
-    await runner.go_on(notebook.requests[work_id], notebook.life(work_id))
+    await runner.resume(notebook.requests[work_id], notebook.lease(work_id))
     kept = desk.shelf.analyses["ann", analysis_id]
     assert (kept.state, kept.reason) == (
         "failed", "the API key that it belongs to is no longer valid",
@@ -85,7 +85,7 @@ async def test_what_cannot_go_on_says_why(desk: Desk, notebook: Notebook) -> Non
     """The settings may be others by now."""
     analysis_id, work_id = await interrupted(desk, notebook)
     desk.trouble, desk.most_trouble = None, UsageError("there is no source `reddit` any more")
-    await desk.runner(engine=notebook).go_on(notebook.requests[work_id], notebook.life(work_id))
+    await desk.runner(engine=notebook).resume(notebook.requests[work_id], notebook.lease(work_id))
     kept = desk.shelf.analyses["ann", analysis_id]
     assert (kept.state, kept.reason) == ("failed", "there is no source `reddit` any more")
 
@@ -98,12 +98,12 @@ async def test_who_waits_elsewhere_is_handed_the_flight(desk: Desk, notebook: No
     assert isinstance(kept, StoredAnalysis)
     waiting = asyncio.create_task(runner.outcome(kept))
     following = asyncio.create_task(runner.awaited(kept))
-    going = asyncio.create_task(runner.go_on(notebook.requests[work_id], notebook.life(work_id)))
-    flight = await following
-    assert isinstance(flight, AnalysisFlight)
+    going = asyncio.create_task(runner.resume(notebook.requests[work_id], notebook.lease(work_id)))
+    task = await following
+    assert isinstance(task, AnalysisTask)
     desk.go.set()
-    assert await waiting == await flight.result()
-    runner.leave(flight)
+    assert await waiting == await task.result()
+    runner.leave(task)
     await going
 
 
@@ -112,14 +112,14 @@ async def test_the_same_question_of_another_process_is_followed(
 ) -> None:
     """It is not asked again, nor paid; another tenant's is."""
     first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
-    flight = await joined(first)
+    task = await joined(first)
     followed = await second.join(ANN, ASK)
     assert isinstance(followed, StoredAnalysis)
-    assert followed.id == flight.id
+    assert followed.id == task.id
     other = await second.join(BEN, ASK)
-    assert other.id != flight.id
+    assert other.id != task.id
     desk.go.set()
-    assert (await second.outcome(followed)).id == flight.id
+    assert (await second.outcome(followed)).id == task.id
     await second.aclose()
 
 
@@ -134,7 +134,7 @@ async def test_who_asks_again_by_key_begins_nothing_that_is_noted(
     assert isinstance(kept, StoredAnalysis)
     assert (kept.id, kept.state, desk.states) == (analysis_id, "running", ["running"])
     desk.go.set()
-    await second.go_on(notebook.requests[work_id], notebook.life(work_id))
+    await second.resume(notebook.requests[work_id], notebook.lease(work_id))
     assert (await second.outcome(kept)).id == analysis_id
     assert (list(notebook.requests), desk.shelf.units["key:ann:analyses", DAY]) == ([work_id], 1)
 
@@ -142,12 +142,12 @@ async def test_who_asks_again_by_key_begins_nothing_that_is_noted(
 async def test_deleted_here_it_is_cancelled_elsewhere(desk: Desk, notebook: Notebook) -> None:
     """With its next step; nothing of it comes back."""
     first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
-    flight = await joined(first)
-    assert await second.delete(ANN, flight.id)
-    assert notebook.cancelled == [f"{flight.id}."]
+    task = await joined(first)
+    assert await second.delete(ANN, task.id)
+    assert notebook.cancelled == [f"{task.id}."]
     desk.go.set()
     with pytest.raises(Conflict, match="cancelled"):
-        await flight.result()
+        await task.result()
     assert desk.states == []
 
 
@@ -155,9 +155,9 @@ async def test_cancellation_that_all_sources_hear_is_one(desk: Desk, notebook: N
     """And no defect."""
     desk.trouble = ExceptionGroup("tasks", [Conflict("it was cancelled"), Conflict("so it was")])
     desk.go.set()
-    flight = await joined(desk.runner(engine=notebook))
+    task = await joined(desk.runner(engine=notebook))
     with pytest.raises(Conflict, match="it was cancelled"):
-        await flight.result()
+        await task.result()
     assert desk.states == ["failed"]
 
 
@@ -167,18 +167,18 @@ async def test_what_another_process_has_taken_over_has_not_failed(
     """It runs, there; what it costs is settled there."""
     desk.trouble = ExceptionGroup("tasks", [ProcessStopping("it is another's")])
     desk.go.set()
-    flight = await joined(desk.runner(day=5, engine=notebook))
+    task = await joined(desk.runner(day=5, engine=notebook))
     with pytest.raises(Conflict, match="stops"):
-        await flight.result()
+        await task.result()
     assert (desk.states, desk.shelf.units["key:ann:usd", DAY]) == (["running"], 500_000)
 
 
 async def test_cancelled_here_it_ends_elsewhere(desk: Desk, notebook: Notebook) -> None:
     """And stays, as one that was cancelled."""
     first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
-    flight = await joined(first)
-    await second.cancel(ANN, flight.id)
-    assert notebook.cancelled == [f"{flight.id}."]
+    task = await joined(first)
+    await second.cancel(ANN, task.id)
+    assert notebook.cancelled == [f"{task.id}."]
     assert desk.states == ["failed"]
     await first.aclose()
 
@@ -189,7 +189,7 @@ async def test_what_was_cancelled_is_not_gone_on_with(desk: Desk, notebook: Note
     asked = len(desk.asked)
     await desk.shelf.store.fail("ann", analysis_id, CANCELLED)
     desk.go.set()
-    await desk.runner(engine=notebook).go_on(notebook.requests[work_id], notebook.life(work_id))
+    await desk.runner(engine=notebook).resume(notebook.requests[work_id], notebook.lease(work_id))
 
     kept = desk.shelf.analyses["ann", analysis_id]
     assert (kept.state, kept.reason, len(desk.asked)) == ("failed", CANCELLED, asked)
@@ -209,18 +209,20 @@ async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
         await runner.join(ANN, ASK, "k", detached=True)
     desk.go.set()
     await first.result()
-    await desk.runner(day=1, engine=notebook).go_on(
-        notebook.requests[work_id], notebook.life(work_id)
+    await desk.runner(day=1, engine=notebook).resume(
+        notebook.requests[work_id], notebook.lease(work_id)
     )
     assert desk.shelf.analyses["ann", queued.id].state == "done"
     assert desk.shelf.units["key:ann:analyses", DAY] == 1
 
 
-async def test_without_an_engine_nothing_is_noted() -> None:
-    """Nor is there anything to cancel."""
-    engine = Unkept()
-    await engine.cancel("a.")
-    assert await engine.noted("a.") is None
+async def test_without_an_engine_what_another_process_runs_is_marked_cancelled(desk: Desk) -> None:
+    """It cannot be told to stop; whoever asks for it is told that it was cancelled."""
+    await desk.shelf.begin(ANN.id, "a", "mug")
+
+    await desk.runner(day=5).cancel(ANN, "a")
+
+    assert [kept.reason for kept in desk.shelf.analyses.values()] == [CANCELLED]
 
 
 async def test_a_process_that_stops_while_it_begins_leaves_it(
@@ -235,18 +237,18 @@ async def test_a_process_that_stops_while_it_begins_leaves_it(
     await asyncio.sleep(0)
     desk.shelf.may_begin.set()
     await closing
-    flight = await joining
-    assert isinstance(flight, AnalysisFlight)
+    task = await joining
+    assert isinstance(task, AnalysisTask)
     with pytest.raises(Conflict, match="stops"):
-        await flight.result()
+        await task.result()
     assert desk.states == ["running"]
 
 
 async def test_what_need_not_wait_is_not_queued(desk: Desk, notebook: Notebook) -> None:
     """Nobody waits for it, but there is room; nor is what nobody is known for gone on with."""
     runner = desk.runner(engine=notebook)
-    flight = await runner.join(ANN, ASK, detached=True)
-    assert isinstance(flight, AnalysisFlight)
+    task = await runner.join(ANN, ASK, detached=True)
+    assert isinstance(task, AnalysisTask)
     assert not notebook.queued
     assert await nobody("ann") is None
     await runner.aclose()

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from api.errors import Conflict
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.store_ports import StoredAnalysis
 from api.reports.report import Report
 from api.services.product import Ask
@@ -18,16 +18,16 @@ from tests.services.shelf import NOW
 async def test_a_flight_is_followed_by_its_id(desk: Desk) -> None:
     """By its tenant alone, and whoever follows it keeps it alive."""
     runner = desk.runner()
-    flight = await joined(runner)
-    followed = await runner.follow(ANN, flight.id)
-    runner.leave(flight)
+    task = await joined(runner)
+    followed = await runner.follow(ANN, task.id)
+    runner.leave(task)
     desk.go.set()
 
-    assert followed is flight
-    assert flight.query == ASK.query
-    assert await runner.follow(BEN, flight.id) is None
-    report = await flight.result()
-    kept = await runner.follow(ANN, flight.id)
+    assert followed is task
+    assert task.query == ASK.query
+    assert await runner.follow(BEN, task.id) is None
+    report = await task.result()
+    kept = await runner.follow(ANN, task.id)
     assert isinstance(kept, StoredAnalysis)
     assert await runner.outcome(kept) is kept.report
     assert kept.report == report
@@ -51,13 +51,13 @@ async def test_what_has_not_begun_is_not_followed(desk: Desk) -> None:
 async def test_a_lost_connection_has_time_to_come_back(desk: Desk) -> None:
     """Until the grace is over it runs as if somebody waited."""
     runner = desk.runner(grace=3600)
-    flight = await joined(runner)
-    runner.leave(flight, lost=True)
-    again = await runner.follow(ANN, flight.id)
+    task = await joined(runner)
+    runner.leave(task, lost=True)
+    again = await runner.follow(ANN, task.id)
     desk.go.set()
 
-    assert again is flight
-    assert (await flight.result()).id == flight.id
+    assert again is task
+    assert (await task.result()).id == task.id
     assert desk.cancelled == 0
 
 
@@ -65,11 +65,11 @@ async def test_who_does_not_come_back_has_left(desk: Desk) -> None:
     """When the grace is over, and at once where there is none."""
     for grace in (0.001, 0):
         runner = desk.runner(grace=grace)
-        flight = await joined(runner)
+        task = await joined(runner)
         await desk.entered.wait()
-        runner.leave(flight, lost=True)
+        runner.leave(task, lost=True)
         with pytest.raises(Conflict, match="cancelled"):
-            await flight.result()
+            await task.result()
 
     assert desk.states == ["failed", "failed"]
 
@@ -83,7 +83,7 @@ async def test_one_of_another_process_is_waited_for(desk: Desk) -> None:
     waiting = [
         asyncio.create_task(here.outcome(each)) for each in kept if isinstance(each, StoredAnalysis)
     ]
-    assert isinstance(failed, AnalysisFlight)
+    assert isinstance(failed, AnalysisTask)
     there.leave(failed)
     del shelf["ann", "d"]
     desk.go.set()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from api.core.progress import Listener
-from api.core.work import StepKeeper
+from api.core.work import StepRunner
 from api.errors import LimitReached
 from api.features.analyses.api_keys import LOCAL, Tenant
 from api.features.analyses.fair_queue import FairQueue
@@ -176,7 +176,7 @@ class Desk:
     begun: list[str] = field(default_factory=list)
 
     async def analyze(
-        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepKeeper
+        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepRunner
     ) -> Report:
         self.begun.append(ask.query)
         await self.go.wait()
@@ -193,7 +193,7 @@ async def test_bs_quick_question_begins_before_as_sixty_are_done() -> None:
     desk, shelf = Desk(), Shelf()
     limits = Limits(shelf.store, clock=lambda: NOW, turns=FairQueue(8, 64))
     runner = Runner(shelf.store, limits, desk.analyze, desk.most)
-    flights = [await runner.join(A, Ask(f"a{n}", "deep")) for n in range(60)]
+    tasks = [await runner.join(A, Ask(f"a{n}", "deep")) for n in range(60)]
     quick = asyncio.create_task(runner.run(B, Ask("b", "quick")))
     await settled()
 
@@ -203,7 +203,7 @@ async def test_bs_quick_question_begins_before_as_sixty_are_done() -> None:
     await quick
     assert len(desk.begun) < 60
     await runner.aclose()
-    assert len(flights) == 60
+    assert len(tasks) == 60
 
 
 async def test_an_analysis_too_many_is_refused_before_it_is_kept() -> None:

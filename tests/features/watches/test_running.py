@@ -292,20 +292,22 @@ async def test_run_is_gone_on_with_and_tells_nobody_twice(store: Store) -> None:
     two = replace(told, notify=(HOOK, replace(HOOK, address="https://hooks.example/other")))
     await store.change_watch(two)
     (due,) = await store.due_watches(world.now, 9)
-    life = notebook.life("watch.w1.due")
+    lease = notebook.lease("watch.w1.due")
     dead = replace(world.watching, send=dying)
-    running = asyncio.create_task(dead.run_as_due("local", "w1", due.due_at, "run1", life.keep))
+    running = asyncio.create_task(
+        dead.run_as_due("local", "w1", due.due_at, "run1", lease.run_step)
+    )
     await sent.wait()
     running.cancel()
     await asyncio.wait([running])
-    await world.watching.run_as_due("local", "w1", due.due_at, "run1", life.keep)
+    await world.watching.run_as_due("local", "w1", due.due_at, "run1", lease.run_step)
     (run,) = await store.watch_runs("local", "w1", 9)
     assert run.id == "run1"
     assert [delivery.delivered for delivery in run.deliveries] == [True, True]
     assert len(world.messages) == 3  # one of them was under way, and has the same id again
     assert {message.run_id for message in world.messages} == {"run1"}
 
-    await world.watching.run_as_due("local", "w1", due.due_at, "run2", life.keep)
+    await world.watching.run_as_due("local", "w1", due.due_at, "run2", lease.run_step)
     assert len(await store.watch_runs("local", "w1", 9)) == 1
 
 

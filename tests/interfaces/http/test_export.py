@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.http.analysis_routes import preferred
 from api.interfaces.http.schemas import AnalysisRequest
@@ -259,12 +259,12 @@ async def test_one_that_runs_has_no_page_yet(served: Served) -> None:
     """Nor has one that failed: a `format` is refused, with when to ask again or why not."""
     served.sandbox.latency("openai=2s")
     ask = AnalysisRequest.model_validate(QUESTION).ask()
-    flight = await served.app_context.runner.join(LOCAL, ask)
-    assert isinstance(flight, AnalysisFlight)
-    place = f"/v1/analyses/{flight.id}"
+    task = await served.app_context.runner.join(LOCAL, ask)
+    assert isinstance(task, AnalysisTask)
+    place = f"/v1/analyses/{task.id}"
     runs = [await served.client.get(place, params={"format": form}) for form in ("html", "json")]
-    flight.cancel()
-    await flight.over()
+    task.cancel()
+    await task.ended()
     forms = ("csv", "markdown", "html")
     failed = [await served.client.get(place, params={"format": form}) for form in forms]
     plain = await served.client.get(place, headers={"Accept": "text/csv"})
@@ -273,10 +273,9 @@ async def test_one_that_runs_has_no_page_yet(served: Served) -> None:
     assert [answer.status_code for answer in (*runs, *failed)] == [409, 200, 409, 409, 409]
     assert [answer.headers["retry-after"] for answer in runs] == ["2", "2"]
     assert words == [
-        f"the analysis `{flight.id}` has no html yet: it runs; try again in 2 s",
+        f"the analysis `{task.id}` has no html yet: it runs; try again in 2 s",
         *(
-            f"the analysis `{flight.id}` has no {form}: it failed (cancelled); "
-            "ask its question again"
+            f"the analysis `{task.id}` has no {form}: it failed (cancelled); ask its question again"
             for form in forms
         ),
     ]

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.http.event_stream import EventStream, LastSeen
 from api.interfaces.http.schemas import AnalysisRequest
@@ -233,7 +233,7 @@ async def test_a_second_run_is_heard_whole() -> None:
     desk = Desk()
     runner = desk.runner()
 
-    async def heard(flight: AnalysisFlight, mark: str = "") -> list[bytes]:
+    async def heard(task: AnalysisTask, mark: str = "") -> list[bytes]:
         """All that a stream sends, which is let go on once it has been opened."""
         bodies: list[bytes] = []
 
@@ -245,7 +245,7 @@ async def test_a_second_run_is_heard_whole() -> None:
         async def receive() -> Message:
             return await asyncio.Future()
 
-        stream = EventStream(runner, flight, LastSeen.read(mark), 3600, {})
+        stream = EventStream(runner, task, LastSeen.read(mark), 3600, {})
         await stream({"type": "http"}, receive, send)
         return bodies
 
@@ -268,12 +268,12 @@ async def test_a_second_run_is_heard_whole() -> None:
 async def test_the_last_event_of_a_run_is_not_that_of_the_next(served: Served) -> None:
     """204 while what it told still holds; then the report, whether it runs or is done."""
     ask, runner = AnalysisRequest.model_validate(QUESTION).ask(), served.app_context.runner
-    flight = await runner.join(LOCAL, ask, "k")
-    assert isinstance(flight, AnalysisFlight)
-    flight.cancel()
-    await flight.over()
-    place = f"{URL}/{flight.id}?format=events"
-    failed = {"Last-Event-ID": f"{flight.id}:failed"}
+    task = await runner.join(LOCAL, ask, "k")
+    assert isinstance(task, AnalysisTask)
+    task.cancel()
+    await task.ended()
+    place = f"{URL}/{task.id}?format=events"
+    failed = {"Last-Event-ID": f"{task.id}:failed"}
     over = await served.client.get(place, headers=failed)
     asking = served.client.post(URL, json=QUESTION, headers={"Idempotency-Key": "k"})
     running = asyncio.create_task(asking)
@@ -282,11 +282,11 @@ async def test_the_last_event_of_a_run_is_not_that_of_the_next(served: Served) -
             continue
     report = (await running).json()
     later = await served.client.get(place, headers=failed)
-    end = await served.client.get(place, headers={"Last-Event-ID": f"{flight.id}:end"})
+    end = await served.client.get(place, headers={"Last-Event-ID": f"{task.id}:end"})
 
     assert (over.status_code, over.content) == (204, b"")
     assert events(look.text)[-1] == events(later.text)[0] == ("report", report)
-    assert (report["id"], end.status_code) == (flight.id, 204)
+    assert (report["id"], end.status_code) == (task.id, 204)
 
 
 async def test_waiting_uses_up_nothing(opening: Opening) -> None:

@@ -27,9 +27,9 @@ async def answers(served: Served, url: str, *bodies: dict[str, Any], keys: str =
         ]
         async with asyncio.timeout(60):
             while len(bodies) > sum(
-                flight.waiting
-                for flights in (app_context._fetches, app_context._judging)
-                for flight in flights._under_way.values()
+                task.waiting
+                for tasks in (app_context._fetches, app_context._judging)
+                for task in tasks._tasks.values()
             ):
                 await served.client.get("/readyz")  # the database lets others run
     return [answer.json() for answer in await asyncio.gather(*asked)]

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.services.product import Ask
 from tests.interfaces.http.conftest import Served
@@ -168,11 +168,11 @@ async def test_what_is_not_there_is_a_page_too(served: Served) -> None:
 async def test_evidence_of_one_that_runs_is_not_there_yet(served: Served) -> None:
     """It says that it runs; the page itself shows its lanes."""
     served.sandbox.latency("openai=2s")
-    flight = await served.app_context.runner.join(LOCAL, Ask("plaud.ai", "quick"))
-    assert isinstance(flight, AnalysisFlight)
-    answer = await served.client.get(f"/analyses/{flight.id}/evidence")
-    flight.cancel()
-    await flight.over()
+    task = await served.app_context.runner.join(LOCAL, Ask("plaud.ai", "quick"))
+    assert isinstance(task, AnalysisTask)
+    answer = await served.client.get(f"/analyses/{task.id}/evidence")
+    task.cancel()
+    await task.ended()
 
     assert answer.status_code == 409
     assert "holds no report yet" in answer.text

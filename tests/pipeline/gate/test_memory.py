@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from api.pipeline.gate.verdicts import RunCache
+from api.core.work import RunCache
 
 
 async def test_finds_once_and_remembers() -> None:
