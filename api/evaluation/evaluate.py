@@ -217,7 +217,6 @@ class _Evaluation:
     done: int = 0
 
     async def work(self, queue: Iterator[list[_LabelledPage]]) -> None:
-        """Ask about pages of the queue until it is empty or a failure is hopeless."""
         for pages in queue:
             if self.hopeless is not None:
                 return

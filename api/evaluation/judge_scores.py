@@ -199,8 +199,6 @@ def _costs(queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet]) -> d
 
 @dataclass(frozen=True, slots=True)
 class _Graded:
-    """The graded items of one query: labels, predicted grades, and the values they come from."""
-
     labels: list[int] = field(default_factory=list)
     predicted: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)

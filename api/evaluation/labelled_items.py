@@ -106,7 +106,6 @@ class _ClaimRecord(BaseModel):
 
     @property
     def label(self) -> bool | None:
-        """The label, or whether both readings say yes; None without either."""
         if self.supported is not None or self.first is None or self.second is None:
             return self.supported
         return self.first.supported and self.second.supported

@@ -157,7 +157,6 @@ def _digest(*parts: Any) -> str:
 
 
 def _distinct(examples: Iterable[Example]) -> list[Example]:
-    """The same, with a number appended to the case of those that repeat an earlier one."""
     seen: Counter[str] = Counter()
     distinct = []
     for example in examples:

@@ -160,8 +160,6 @@ def _traced(
     dataset: Dataset,
     outcome: Callable[[int, Sequence[AnswerSheet]], ExperimentOutcome],
 ) -> Around[list[AnswerSheet]]:
-    """Around each case: its trace, and the measures of this case alone."""
-
     async def around(
         number: int, ask: Callable[[], Awaitable[list[AnswerSheet]]]
     ) -> list[AnswerSheet]:

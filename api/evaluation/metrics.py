@@ -330,7 +330,6 @@ def _tally_of(row: Mapping[str, Any]) -> Tally:
 
 
 def _labels(counted: Tally) -> tuple[float, float]:
-    """Counts of relevant and of irrelevant items."""
     right, wrongly_kept, missed, dropped = counted[:4]
     return right + missed, wrongly_kept + dropped
 

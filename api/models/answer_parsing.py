@@ -180,7 +180,6 @@ def unwrapped(text: str) -> str:
 
 
 def _document(text: str) -> Any:
-    """The one JSON object or list in the text; prose around it is dropped."""
     if isinstance(value := _loaded(text), dict | list):
         return value
     text = unwrapped(text)

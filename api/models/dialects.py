@@ -87,7 +87,6 @@ def status_of(answer: bytes) -> int | None:
 
 
 def _only_reasoned(answer: bytes) -> bool:
-    """Whether the token limit ended the answer before its first visible character."""
     try:
         choice = object_of(answer)["choices"][0]
         cut = choice["finish_reason"] in {"length", "max_tokens"}
@@ -107,7 +106,6 @@ def object_of(answer: bytes) -> dict[str, Any]:
 
 
 def _matching(status: int, refusal: str) -> list[Adaptation]:
-    """Adaptations that a refusal may call for, the most likely first."""
     if status not in _REFUSING or _UNRELATED.search(refusal):
         return []
     named = [adaptation for adaptation in ADAPTATIONS if adaptation.pattern.search(refusal)]

@@ -363,8 +363,6 @@ class OpenAIExplainer(ModelStep):
 
 
 def _explained(ground: CitableText, text: str) -> tuple[str, tuple[str, ...]]:
-    """Explanation and suggestions without what `ground` does not hold."""
-
     def cleared(text: str) -> str:
         return DraftCleaner(lambda _: ground, markdown=False).whole(text)
 
@@ -378,7 +376,6 @@ def _explained(ground: CitableText, text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _ground(shortfall: Shortfall) -> CitableText:
-    """What the explanation may rest on: what the model is shown, and how many that is."""
     dropped = shortfall.dropped[:MOST_DROPPED]
     given = [*shortfall.queries, *shortfall.coverage, *chain.from_iterable(dropped)]
     counts = (len(shortfall.queries), len(shortfall.coverage), len(dropped), shortfall.kept)

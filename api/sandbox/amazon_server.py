@@ -212,7 +212,6 @@ class Amazon(EmulatedServer):
         return hits, adverts[0] if adverts else None
 
     def _search(self, call: SandboxCall) -> str:
-        """The shop's page of results."""
         query = call.query.get("k", "")
         hits, advert = self._hits(query)
         return search_page(query, hits, max(call.number("page", 1), 1), advert)
@@ -224,7 +223,6 @@ class Amazon(EmulatedServer):
         return product_page(self.world, post)
 
     def _page(self, call: SandboxCall) -> tuple[list[Post], int]:
-        """One page of a provider's search, its advertisement first; how many hits there are."""
         hits, advert = self._hits(call.query.get("query", ""))
         page = hits[call.page(TILES)]
         if page and advert is not None and advert.sponsored:
@@ -244,12 +242,10 @@ class Amazon(EmulatedServer):
         return ninja(call.query, {"total_products": total, "products": products, **site})
 
     def _ninja_details(self, call: SandboxCall) -> dict[str, Any]:
-        """A product; empty data for an unknown one."""
         post = self._post(call)
         return ninja(call.query, {} if post is None else ninja_details(post))
 
     def _ninja_reviews(self, call: SandboxCall) -> dict[str, Any]:
-        """The first reviews of a product; none for an unknown one."""
         post = self._post(call)
         top = post.comments[:_TOP] if post else ()
         reviews = [ninja_review(self.world, post, remark) for remark in top if post]
@@ -267,12 +263,10 @@ class Amazon(EmulatedServer):
         return post
 
     def _omkar_details(self, call: SandboxCall) -> dict[str, Any]:
-        """A product with its first reviews; 404 for an unknown one."""
         post = self._omkar_post(call)
         return omkar_details(self.world, post, post.comments[:_TOP])
 
     def _omkar_reviews(self, call: SandboxCall) -> dict[str, Any]:
-        """The first reviews of a product; 404 for an unknown one."""
         post = self._omkar_post(call)
         return {"results": [omkar_review(self.world, post, r) for r in post.comments[:_TOP]]}
 

@@ -176,7 +176,6 @@ def _rows(file: Traversable) -> list[dict[str, Any]]:
 
 
 def _files(folder: str) -> Iterator[tuple[str, Traversable]]:
-    """Names of products and their files, in order."""
     at = resources.files("api.sandbox") / "data" / folder
     if at.is_dir():
         files = {file.name: file for file in at.iterdir() if file.name.endswith(".jsonl")}

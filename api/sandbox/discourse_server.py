@@ -70,7 +70,6 @@ class Discourse(EmulatedServer):
         return super().fault(kind, call)
 
     def _search(self, call: SandboxCall) -> dict[str, Any]:
-        """Topics whose first post or title holds every word, at most ten pages of them."""
         query, number = call.query.get("q", ""), call.number("page", 1)
         if len(query) < _SHORTEST or not 1 <= number <= _LAST:
             message = "You supplied invalid parameters to the request"
@@ -87,7 +86,6 @@ class Discourse(EmulatedServer):
         return _results(list(map(self._hit, shown)), list(map(self._topic, shown)), more=more)
 
     def _read_topic(self, call: SandboxCall) -> dict[str, Any]:
-        """A topic with its first twenty posts."""
         topic = self.world.post("discourse", call.parameter("id"))
         if topic is None or topic.deleted:
             message = "The requested URL or resource could not be found."

@@ -101,7 +101,6 @@ class Faults:
     """The current faults and latencies; safe to change from any thread."""
 
     def __init__(self, faults: Iterable[str] = (), latencies: Iterable[str] = ()) -> None:
-        """See `fault` and `latency` for the forms."""
         self._lock = threading.Lock()
         self._faults: list[Fault] = []
         self._seen: Counter[Fault] = Counter()

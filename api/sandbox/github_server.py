@@ -77,7 +77,6 @@ class GitHub(EmulatedServer):
         self._quotas[_kind(call)].spend(_token(call))
 
     def _search(self, call: SandboxCall) -> Response:
-        """Issues that hold every word, under the qualifiers of the query."""
         query, qualifiers = call.query.get("q", ""), dict[str, str]()
         for match in _QUALIFIER.finditer(query):
             if match[1]:
@@ -104,7 +103,6 @@ class GitHub(EmulatedServer):
         return reply(answer, headers=self._headers(call, "search"))
 
     def _comments(self, call: SandboxCall) -> Response:
-        """Comments of an issue, the oldest first."""
         post = self.world.post("github", call.parameter("number"))
         repository = f"{call.parameter('owner')}/{call.parameter('repo')}"
         headers = self._headers(call, "core")
@@ -125,7 +123,6 @@ class GitHub(EmulatedServer):
         return reply(rows[: min(call.number("per_page", 30), _PAGE)], headers=headers)
 
     def _limits(self, call: SandboxCall) -> dict[str, Any]:
-        """The state of both quotas."""
         resources = {kind: self._state(call, kind) for kind in self._quotas}
         return {"resources": resources, "rate": resources["core"]}
 
@@ -141,7 +138,6 @@ class GitHub(EmulatedServer):
         }  # fmt: skip
 
     def _state(self, call: SandboxCall, kind: str) -> dict[str, int]:
-        """Limit, used and remaining requests, and the Unix time at which they are reset."""
         options, quota, token = self.world.options, self._quotas[kind], _token(call)
         limit = options.github_searches if kind == "search" else options.github_requests
         if token:

@@ -58,7 +58,6 @@ class HackerNews(EmulatedServer):
         ]
 
     def _search(self, call: SandboxCall) -> dict[str, Any]:
-        """Stories and comments that hold every word."""
         query, number = call.query.get("query", ""), call.number("page", 0)
         size = min(max(call.number("hitsPerPage", 20), 1), _MOST)
         after = call.query.get("numericFilters", "").partition("created_at_i>=")[2]
@@ -76,7 +75,6 @@ class HackerNews(EmulatedServer):
         }  # fmt: skip
 
     def _thread(self, call: SandboxCall) -> dict[str, Any]:
-        """A story or comment with everything below it."""
         id_ = call.parameter("id")
         story = self.world.post("hackernews", id_)
         if story is not None:

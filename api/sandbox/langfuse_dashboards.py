@@ -198,7 +198,6 @@ class Dashboards:
         return self._boards.change(_id(call), {k: v for k, v in sent.items() if k in known})
 
     def _place(self, call: SandboxCall) -> Row:
-        """One more placement, below the others if it has no position."""
         board, sent = self._boards.get(_id(call)), fields_of(call)
         placed = board["definition"]["widgets"]
         below = max((entry["y"] + entry["height"] for entry in placed), default=0)

@@ -120,7 +120,6 @@ class ProjectApi:
         ]
 
     def _take_scores(self, call: SandboxCall) -> Response:
-        """Keep the valid scores of a list, and name the others."""
         single = isinstance(call.data, Mapping)
         demand(single == self._old, "Invalid request data", "invalid_body")
         sent = call.data if isinstance(call.data, list) else [call.data]
@@ -152,7 +151,6 @@ class ProjectApi:
         return (low is None or value >= low) and (high is None or value <= high)
 
     def _make_config(self, call: SandboxCall) -> Row:
-        """One more, of any name; an id in the body is ignored."""
         row = {name: value for name, value in fields_of(call).items() if name in _CONFIG}
         demand(_CONFIG_NAME.fullmatch(str(row.get("name"))), "Invalid name")
         return self._configs.make({**_PROJECT_ID, "isArchived": False, **_checked_config(row)})
@@ -202,7 +200,6 @@ class ProjectApi:
         return reply(row, 201)
 
     def _prompt(self, call: SandboxCall) -> Row:
-        """By version or label, by default `production`."""
         versions = self._prompts.get(call.parameter("name"), [])
         label, number = call.query.get("label", "production"), call.query.get("version")
         for row in versions:
@@ -265,7 +262,6 @@ class ProjectApi:
 
 
 def _checked_config(row: Row) -> Row:
-    """The same, with the categories that a BOOLEAN always has."""
     kind = row.get("dataType")
     demand(kind in _TYPES, "Invalid dataType")
     low, high = row.get("minValue"), row.get("maxValue")
@@ -281,7 +277,6 @@ def _checked_config(row: Row) -> Row:
 
 
 def _fault_of(score: Any) -> str | None:
-    """Why a score is not taken."""
     if not isinstance(score, Mapping) or not score.get("name") or "value" not in score:
         return "name and value are required"
     if score.get("source", "API") not in {"API", "ANNOTATION"}:
@@ -311,7 +306,6 @@ def _error(status: int, code: str, message: str, **headers: str) -> tuple[Any, i
 
 
 def _unknown(call: SandboxCall) -> Response:
-    """An old server's page for a path that it does not know."""
     return reply(*_NOT_FOUND)
 
 
@@ -385,7 +379,6 @@ class Langfuse(EmulatedServer):
         return Response(b"", media_type="application/x-protobuf")
 
     def _ingest(self, call: SandboxCall) -> Response:
-        """The older batch endpoint: each event's id comes back."""
         batch = call.data.get("batch", []) if isinstance(call.data, Mapping) else []
         events = [event for event in batch if isinstance(event, Mapping)]
         done = [{"id": str(event.get("id")), "status": 201} for event in events]

@@ -21,8 +21,6 @@ _ANUBIS = "<!doctype html><title>Making sure you're not a bot!</title><script>an
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """What a search can find: a post, or a comment on it."""
-
     post: Post
     remark: Remark | None = None
 
@@ -94,7 +92,6 @@ class Lemmy(EmulatedServer):
         return answer | ({kind.lower(): shown} if rows else {})
 
     def _comments(self, call: SandboxCall) -> dict[str, Any]:
-        """Comments on a post, best voted first; below a comment there is only itself."""
         post, parent = call.query.get("post_id"), call.query.get("parent_id")
         rows = [
             row

@@ -103,7 +103,6 @@ class Quoted:
 
     @property
     def _pieces(self) -> tuple[str, ...]:
-        """The same with the comments in quotation marks."""
         pieces = (part.strip() for part in _PLACE.sub("", self.text).split(" | "))
         return tuple(piece for piece in pieces if piece)
 
@@ -312,7 +311,6 @@ def report(prompt: QuotedPrompt) -> dict[str, Any]:
 
 
 def _judged(prompt: QuotedPrompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
-    """Chances by the judge, lower where a text only drops the name."""
     texts, name = [item.text for item in items], product_in(prompt.question)
     chances = judge(prompt.question, prompt.about, texts, prompt.source) if texts else []
     return [
@@ -383,7 +381,6 @@ def _telling(texts: Sequence[str], subject: Subject) -> str:
 
 
 def _queries(prompt: QuotedPrompt) -> list[str]:
-    """Other spellings of the name, and what stands beside it."""
     name = product_in(prompt.question) or prompt.question
     core = without_web_ending(name)
     held = {word.casefold() for word in re.findall(r"\w+", name)} | ASKING_WORDS
@@ -401,7 +398,6 @@ def _queries(prompt: QuotedPrompt) -> list[str]:
 
 
 def _explanation(prompt: QuotedPrompt) -> dict[str, Any]:
-    """Why there is too little, as the product says it without a model."""
     dropped = (text.partition(" | reason: ") for text in prompt.all("dropped"))
     shortfall = Shortfall(
         Question(prompt.question, prompt.about),

@@ -152,14 +152,12 @@ def _known(question: ChatQuestion, prompt: QuotedPrompt) -> bool:
 
 
 def _about(prompt: QuotedPrompt, question: ChatQuestion) -> bool:
-    """Whether some exhibit names the subject."""
     names = question.subject.casefold().split()
     texts = (exhibit.text.casefold() for exhibit in prompt.exhibits)
     return any(all(name in text for name in names) for text in texts)
 
 
 def _holds(text: str, word: str) -> bool:
-    """Whether a text speaks of what a word means, or holds the word."""
     meant = aspects_named(word)
     return any(aspect.is_in(text) for aspect in meant) or word.casefold() in text.casefold()
 
@@ -192,7 +190,6 @@ def chat(prompt: QuotedPrompt) -> str:
 
 
 def _missing(question: ChatQuestion) -> str:
-    """That nothing was found; of a question that was not understood, why."""
     missing = f"I could not find posts about {question.query}."
     return (
         f"{missing} {FOREIGN[0].upper()}{FOREIGN[1:]}."

@@ -139,7 +139,6 @@ def tokens(text: str) -> int:
 def _error(
     status: int, message: str, kind: str = "invalid_request_error", **more: Any
 ) -> tuple[dict[str, Any], int]:
-    """OpenAI's error envelope, and the status."""
     return {
         "error": {"message": message, "type": kind, "param": None, "code": None, **more}
     }, status
@@ -236,7 +235,6 @@ class OpenAI(EmulatedServer):
         return {**head, "object": "chat.completion", "choices": choices}
 
     def _generate(self, body: Mapping[str, Any], prompt: QuotedPrompt) -> Generation:
-        """The answer without faults and limits."""
         judge = self.world.judge
         schema, tool = _target(body)
         field = kind_of(schema, prompt)
@@ -267,7 +265,6 @@ def _functions(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _target(body: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str | None]:
-    """The schema of the answer, and the tool whose arguments it is, if so."""
     wanted = body.get("response_format")
     if isinstance(wanted, Mapping) and wanted.get("type") == "json_schema":
         return wanted.get("json_schema", {}).get("schema"), None
@@ -278,8 +275,6 @@ def _target(body: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str | No
 
 
 def _check_request(body: Mapping[str, Any]) -> None:
-    """Refuse a request (400) with a missing parameter or an invalid schema."""
-
     def demand(valid: object, message: str, param: str | None = None, code: Any = None) -> None:
         if not valid:
             raise Refusal(*_error(400, message, param=param, code=code))

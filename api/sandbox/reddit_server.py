@@ -85,7 +85,6 @@ class Reddit(EmulatedServer):
         return self._too_many(headers | {"retry-after": headers["x-ratelimit-reset"]})
 
     def _token(self, call: SandboxCall) -> Any:
-        """A bearer token for a client's credentials."""
         user, secret = call.basic
         known = self.world.options.reddit_credentials
         if not user or not secret or known not in (None, (user, secret)):
@@ -98,7 +97,6 @@ class Reddit(EmulatedServer):
         return {"access_token": token, **lifetime}
 
     def _limits(self, used: int) -> dict[str, str]:
-        """The headers about the limit after so many requests."""
         limit = self.world.options.reddit_limit
         return {
             "x-ratelimit-used": str(min(used, limit)),
@@ -172,7 +170,6 @@ class Reddit(EmulatedServer):
         return self._answer(call, [listing([submission(self.world, post)]), listing(top)])
 
     def _more(self, call: SandboxCall) -> Response:
-        """Comments that a `more` stands for."""
         form = {**call.query, **_form(call)}
         post = self.world.post("reddit", form.get("link_id", "").removeprefix("t3_"))
         wanted = form.get("children", "").split(",")[:_PAGE]
@@ -181,7 +178,6 @@ class Reddit(EmulatedServer):
         return self._answer(call, {"json": {"errors": [], "data": {"things": things}}})
 
     def _info(self, call: SandboxCall) -> Response:
-        """Submissions by name; unknown ones are left out."""
         ids = [name.removeprefix("t3_") for name in call.query.get("id", "").split(",")]
         posts = [post for id_ in ids if (post := self.world.post("reddit", id_)) is not None]
         return self._answer(call, listing([submission(self.world, post) for post in posts]))
@@ -211,7 +207,6 @@ def _html(text: str) -> str | None:
 
 
 def _origin(post: Post, deleted: bool, *parts: object) -> dict[str, Any]:
-    """Subreddit and author, as submissions and comments have them."""
     subreddit = {
         "subreddit": post.place,
         "subreddit_id": f"t5_{spelled(BASE36, 5, post.place)}",

@@ -142,8 +142,6 @@ def _change_faults(faults: Faults, wanted: Any) -> None:
 
 
 class _StoppableServer(uvicorn.Server):
-    """A uvicorn server that any thread can stop at once."""
-
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = threading.Event()
@@ -173,7 +171,6 @@ class _StoppableServer(uvicorn.Server):
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
     def halt(self) -> None:
-        """Stop it, from any thread."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._halt.set)
 

@@ -79,7 +79,6 @@ class StackExchange(EmulatedServer):
         return _error(502, "throttle_violation", message)
 
     def _search(self, call: SandboxCall) -> dict[str, Any]:
-        """Questions of one site that hold one of the words."""
         query = call.query
         posts = [
             post
@@ -91,7 +90,6 @@ class StackExchange(EmulatedServer):
         return self._page(call, [self._question(post, call) for post in posts])
 
     def _answers(self, call: SandboxCall) -> dict[str, Any]:
-        """Answers to the questions with these ids, of all of them in one order."""
         ids = call.parameter("ids").split(";")
         if len(ids) > _IDS or not all(id_.isdigit() for id_ in ids):
             raise Refusal(*_error(400, "bad_parameter", "ids"))
@@ -106,7 +104,6 @@ class StackExchange(EmulatedServer):
         return self._page(call, [self._answer(remark, post, call) for remark, post in listed])
 
     def _info(self, call: SandboxCall) -> dict[str, Any]:
-        """A few figures of a site."""
         posts = self._indexes[call.query["site"]].posts
         answers = sum(len(post.comments) for post in posts)
         row = {"total_questions": len(posts), "total_answers": answers, "api_revision": "2026.11.1"}

@@ -133,7 +133,6 @@ class Recordings:
     """Recorded answers not served yet, by upstream and endpoint, ordered by file name."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the indexes; raises `ValueError` without any, or for a malformed one."""
         self._waiting: dict[tuple[str, str], deque[tuple[Path, Mapping[str, Any]]]]
         self._waiting = defaultdict(deque)
         for upstream, patterns in _ENDPOINTS.items():
@@ -277,7 +276,6 @@ class Refusal(Exception):
     def __init__(
         self, body: Any, status: int = 400, headers: Mapping[str, str] | None = None
     ) -> None:
-        """The arguments of `reply`."""
         super().__init__(status)
         self.response = reply(body, status, headers)
 
@@ -351,7 +349,6 @@ class EmulatedServer:
     """Kind of fault -> arguments of `reply`."""
 
     def __init__(self, world: World) -> None:
-        """A subclass builds its search index here."""
         self.world = world
 
     def routes(self) -> list[Route]:
@@ -418,7 +415,6 @@ class EmulatedServer:
         return result if isinstance(result, Response) else reply(result)
 
     async def _strike(self, entry: LoggedRequest) -> str | None:
-        """The fault that hits this request, after its latency."""
         kind = self.world.faults.strike(entry.upstream, entry.endpoint)
         seconds = self.world.faults.seconds(entry.upstream, entry.endpoint)
         if kind == "slow":

@@ -60,12 +60,10 @@ def _channel_id(place: str) -> str:
 
 
 def _encoded(text: str) -> str:
-    """Entities as search encodes titles."""
     return html.escape(text, quote=False).replace('"', "&quot;").replace("'", "&#39;")
 
 
 def _described(post: Post, title: str, description: str, published: str) -> dict[str, Any]:
-    """The snippet of a video, as in search results and in the video itself."""
     return {
         "publishedAt": published,
         "channelId": _channel_id(post.place),
@@ -195,7 +193,6 @@ def _error(
     code: int, reason: str, message: str, domain: str = "youtube.parameter",
     parameter: str | None = None, **more: Any,
 ) -> tuple[dict[str, Any], int]:  # fmt: skip
-    """Google's error envelope and its status, with the parameter it is about."""
     first = {"message": message, "domain": domain, "reason": reason}
     if parameter is not None:
         first |= {"location": parameter, "locationType": "parameter"}
@@ -306,7 +303,6 @@ class YouTube(EmulatedServer):
         }
 
     def _videos(self, call: SandboxCall) -> dict[str, Any]:
-        """Videos by id; unknown ones are left out."""
         ids = [id_ for id_ in call.query.get("id", "").split(",") if id_]
         if not ids:
             message = "No filter selected. Expected one of: id, chart"
@@ -321,7 +317,6 @@ class YouTube(EmulatedServer):
         return resource("videoListResponse", ("videos", *ids), items=items, pageInfo=counts)
 
     def _threads(self, call: SandboxCall) -> dict[str, Any]:
-        """Comments of a video with their first replies."""
         query, domain = call.query, "youtube.commentThread"
         post = self.world.post("youtube", query.get("videoId"))
         if post is None:
@@ -342,7 +337,6 @@ class YouTube(EmulatedServer):
         }
 
     def _replies(self, call: SandboxCall) -> dict[str, Any]:
-        """All replies to one comment."""
         parent, plain = call.query.get("parentId", ""), call.query.get("textFormat") == "plainText"
         for post in self._index.posts:
             for top, replies in threads(post, "time"):
@@ -355,7 +349,6 @@ class YouTube(EmulatedServer):
 
 
 def _page(call: SandboxCall, default: int, least: int, most: int) -> tuple[int, int]:
-    """Offset and size of the page that is asked for."""
     size = whole(call.query.get("maxResults", str(default)), -1)
     if not least <= size <= most:
         value = call.query["maxResults"]

@@ -167,7 +167,6 @@ def _removable(stock: ProjectState) -> Iterator[tuple[Kind, Row]]:
 
 
 def _removed(kind: Kind, row: Row) -> Step:
-    """The end of one row; Langfuse deletes no score config."""
     path, mark = f"{PATHS[kind]}/{row['id']}", str(mark_of(row.get("description")))
     name = str(row.get("name"))
     if kind is Kind.SCORE:
@@ -199,7 +198,6 @@ def _foreign(part: Definition, stock: ProjectState) -> str | None:
 
 
 def _changed(part: Definition, row: Row, widgets: Mapping[str, str]) -> Step | None:
-    """The change that makes a row what it should be; None when it is."""
     differences = [
         difference
         for field, wanted in part.body.items()
@@ -289,7 +287,6 @@ def _pushed(prompt: Prompt, there: Pushed) -> Step | None:
 
 
 def _plain(value: Any) -> Any:
-    """A value without fields that hold nothing."""
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items() if part is not None}
     return [_plain(part) for part in value] if isinstance(value, list) else value
@@ -371,7 +368,6 @@ def _find(server: Server, step: Step) -> Mapping[str, Any] | None:
 
 
 def _delete(server: Server, step: Step) -> str | None:
-    """Why something stays; None when it is gone."""
     query = {} if step.version is None else {"version": step.version}
     try:
         server.delete(step.path, step.title, **query)
@@ -383,7 +379,6 @@ def _delete(server: Server, step: Step) -> str | None:
 
 
 def _resolved(body: Mapping[str, Any] | None, widgets: Mapping[str, str]) -> Mapping[str, Any]:
-    """The same with the ids of widgets where it has marks."""
     if not body or "definition" not in body:
         return body or {}
     placed = [

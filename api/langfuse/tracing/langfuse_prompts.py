@@ -103,7 +103,6 @@ class LangfusePrompts:
             _log.warning("prompts of Langfuse: %s", "; ".join(self._lines()))
 
     async def _replace(self, name: PromptName) -> str | None:
-        """Use Langfuse's prompt; else return why not, and what is used."""
         try:
             self._prompts[name] = await self._read(name)
         except _Unusable as error:

@@ -68,7 +68,6 @@ class LogFilter(logging.Filter):
     """Drops what the libraries log in our threads and in `quiet` blocks."""
 
     def __init__(self, notice: Notice) -> None:
-        """`notice` is called for an error in one of our threads."""
         super().__init__()
         self._notice, self._threads = notice, set[int | None]()
 
@@ -96,7 +95,6 @@ class ShutdownThread(threading.Thread):
     """Runs `close` in a daemon thread that is started early, since none can be started at exit."""
 
     def __init__(self, close: Callable[[], None], seconds: float, late: Callable[[], None]) -> None:
-        """`late` is called if `close` takes longer than `seconds`."""
         super().__init__(name="langfuse-closer", daemon=True)
         self._close, self._seconds, self._late = close, seconds, late
         self._requested, self._done = threading.Event(), threading.Event()

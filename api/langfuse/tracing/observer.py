@@ -98,7 +98,6 @@ def older_scores(facts: Facts, searches: Sequence[Gathered]) -> dict[str, Score]
 
 
 def _judged(answers: Sequence[Gathered]) -> tuple[int, int]:
-    """Numbers of relevant and of judged items over all sources, crossposts counted once."""
     sound = [gathered for gathered in answers if gathered.status == "ok"]
     kept = {entry.item.original for gathered in sound for entry in gathered.kept}
     dropped = {
@@ -129,8 +128,6 @@ _run: ContextVar[_Run | None] = ContextVar("listenpost_run", default=None)
 
 @dataclass(frozen=True, slots=True)
 class _Recorder(Generic[T]):
-    """Implements `Recorder`."""
-
     record: Callable[[T], None]
 
 
@@ -314,7 +311,6 @@ def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
 
 
 def _span_of(rated: RatedReport) -> str | None:
-    """The span that judged the item or wrote the finding, if there is one."""
     feedback, report = rated.feedback, rated.report
     parts = {feedback.item_key}
     if feedback.finding is not None and report.findings[feedback.finding - 1].support != "counted":
