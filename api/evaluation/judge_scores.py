@@ -9,24 +9,9 @@ from statistics import fmean, median
 from typing import Any
 
 from api.core.domain import Usage
+from api.evaluation import metrics
 from api.evaluation.labelled_items import LabelledItem, LabelledQuery
-from api.evaluation.metrics import (
-    LabelledVerdict,
-    Measures,
-    Tally,
-    calibration,
-    grade_of,
-    grouped,
-    measures,
-    ndcg,
-    quadratic_kappa,
-    rounded,
-    spearman,
-    summary,
-    summed,
-    tally,
-    total,
-)
+from api.evaluation.metrics import LabelledVerdict
 
 # measures that mean nothing over part of a page
 _OF_PAGES = ("pages", "yield_mae", "refetch_right")
@@ -132,7 +117,7 @@ def score(
         of: Callable[[_Case], str], without: Iterable[str] = ()
     ) -> dict[str, dict[str, Any]]:
         slices = {}
-        for name, members in sorted(grouped(cases, of).items()):
+        for name, members in sorted(metrics.grouped(cases, of).items()):
             figures = _figures(_tallies(members, min_yield))
             for measure in without:
                 figures.pop(measure)
@@ -140,7 +125,7 @@ def score(
             slices[name] = figures
         return slices
 
-    kinds = grouped((case for case in cases if case.item.kind), lambda case: case.item.kind)
+    kinds = metrics.grouped((case for case in cases if case.item.kind), lambda case: case.item.kind)
     families = {query.query: query.family for query in reversed(queries)}
     shown = ("n", "relevant", "kept", "precision", "recall", "f1", "mcc", "yield_mae")
     return EvalResult(
@@ -151,16 +136,16 @@ def score(
         languages=sliced(lambda case: case.item.language, _OF_PAGES),
         mention=sliced(lambda case: str(case.item.mention).lower(), _OF_PAGES),
         kinds={
-            kind: {"n": len(kept), "kept": sum(kept), "share": rounded(fmean(kept))}
+            kind: {"n": len(kept), "kept": sum(kept), "share": metrics.rounded(fmean(kept))}
             for kind, members in sorted(kinds.items())
             for kept in [[case.opinion.relevant for case in members]]
         },
         grades=_graded(cases),
-        calibration=tuple(calibration(total(tallies.values()))),
+        calibration=tuple(metrics.calibration(metrics.total(tallies.values()))),
         queries={
             name: {
                 "family": families[name],
-                **{key: rounded(measures(counted)[key]) for key in shown},
+                **{key: metrics.rounded(metrics.measures(counted)[key]) for key in shown},
                 "tally": list(counted),
             }
             for name, counted in tallies.items()
@@ -168,21 +153,21 @@ def score(
     )
 
 
-def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, Tally]:
+def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, metrics.Tally]:
     """One tally per query text: queries of the same text are resampled together."""
-    tallies: dict[str, list[Tally]] = defaultdict(list)
-    for members in grouped(cases, lambda case: case.number).values():
+    tallies: dict[str, list[metrics.Tally]] = defaultdict(list)
+    for members in metrics.grouped(cases, lambda case: case.number).values():
         verdicts = [
             LabelledVerdict(case.item.relevant, case.opinion.relevant, case.opinion.probability)
             for case in members
         ]
-        tallies[members[0].query.query].append(tally(verdicts, min_yield))
-    return {text: total(parts) for text, parts in tallies.items()}
+        tallies[members[0].query.query].append(metrics.tally(verdicts, min_yield))
+    return {text: metrics.total(parts) for text, parts in tallies.items()}
 
 
-def _figures(tallies: Mapping[str, Tally]) -> dict[str, Any]:
+def _figures(tallies: Mapping[str, metrics.Tally]) -> dict[str, Any]:
     counts = ("n", "relevant", "kept", "pages")
-    return summary(list(tallies.values()), summed, counts)
+    return metrics.summary(list(tallies.values()), metrics.summed, counts)
 
 
 def _costs(queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet]) -> dict[str, Any]:
@@ -212,21 +197,22 @@ def _graded(cases: Iterable[_Case]) -> dict[str, Any] | None:
         if label is not None and value is not None:
             group = groups[case.query.query]
             group.labels.append(label)
-            group.predicted.append(opinion.score or grade_of(value))
+            group.predicted.append(opinion.score or metrics.grade_of(value))
             group.values.append(value)
     if not groups:
         return None
-    graded = [(group, ndcg(group.values, group.labels)) for group in groups.values()]
+    graded = [(group, metrics.ndcg(group.values, group.labels)) for group in groups.values()]
     count = sum(len(group.labels) for group in groups.values())
-    return {"n": count, **summary(graded, _grade_measures, resamples=_GRADE_RESAMPLES)}
+    return {"n": count, **metrics.summary(graded, _grade_measures, resamples=_GRADE_RESAMPLES)}
 
 
-def _grade_measures(graded: Sequence[tuple[_Graded, float | None]]) -> Measures:
+def _grade_measures(graded: Sequence[tuple[_Graded, float | None]]) -> metrics.Measures:
     labels = [label for group, _ in graded for label in group.labels]
+    values = [value for group, _ in graded for value in group.values]
     predicted = [grade for group, _ in graded for grade in group.predicted]
     gains = [gain for _, gain in graded if gain is not None]
     return {
-        "spearman": spearman([value for group, _ in graded for value in group.values], labels),
-        "quadratic_kappa": quadratic_kappa(predicted, labels),
+        "spearman": metrics.spearman(values, labels),
+        "quadratic_kappa": metrics.quadratic_kappa(predicted, labels),
         "ndcg10": fmean(gains) if gains else None,
     }

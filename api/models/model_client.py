@@ -22,17 +22,7 @@ import httpx2
 import openai
 from openai import AsyncOpenAI
 
-from api.core.http_limits import (
-    REDIRECTS,
-    TOO_LARGE,
-    Connecting,
-    TooLarge,
-    points_here,
-    read_all_async,
-    same_server,
-    tls_context,
-    wait_of,
-)
+from api.core import http_limits
 from api.errors import ModelError, construction_failures_as
 from api.models import ModelCallLimiter
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
@@ -86,7 +76,7 @@ class ModelClient:
         except ValueError:
             raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
-        trust_env = not points_here(url)
+        trust_env = not http_limits.points_here(url)
         with construction_failures_as(partial(ModelError, "unreachable")):
             http = _RetryingClient(
                 self._limiter,
@@ -94,7 +84,7 @@ class ModelClient:
                 timeout=timeout,
                 limits=httpx2.Limits(max_connections=None),
                 trust_env=trust_env,
-                verify=tls_context(httpx2.create_ssl_context, trust_env),
+                verify=http_limits.tls_context(httpx2.create_ssl_context, trust_env),
             )
             return AsyncOpenAI(
                 api_key=key,
@@ -227,9 +217,13 @@ class _RetryingClient(httpx2.AsyncClient):
             return response
         try:
             async with aclosing(response.aiter_bytes()) as chunks:
-                response._content = await read_all_async(chunks)
-        except (TooLarge, httpx2.DecodingError) as error:
-            what = TOO_LARGE if isinstance(error, TooLarge) else "the answer cannot be decoded"
+                response._content = await http_limits.read_all_async(chunks)
+        except (http_limits.TooLarge, httpx2.DecodingError) as error:
+            what = (
+                http_limits.TOO_LARGE
+                if isinstance(error, http_limits.TooLarge)
+                else "the answer cannot be decoded"
+            )
             raise _UnusableResponse("malformed", what, request) from None
         finally:
             await response.aclose()
@@ -241,22 +235,27 @@ class _RetryingClient(httpx2.AsyncClient):
 
     async def _follow(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
         """The answer, after redirects within the server; no body of one is read."""
-        for _ in range(REDIRECTS + 1):
+        for _ in range(http_limits.REDIRECTS + 1):
             response = await self._connected(request, options)
             following = response.next_request
             if following is None:
                 return response
             await response.aclose()
-            if not same_server(str(request.url), str(following.url)):
+            if not http_limits.same_server(str(request.url), str(following.url)):
                 raise _UnusableResponse("unreachable", "it redirects to another host", request)
             request = following
-        raise _UnusableResponse("unreachable", f"it redirects more than {REDIRECTS} times", request)
+        raise _UnusableResponse(
+            "unreachable", f"it redirects more than {http_limits.REDIRECTS} times", request
+        )
 
     async def _connected(self, request: httpx2.Request, options: Any) -> httpx2.Response:
         """The answer's head; a kept connection that turns out dead is replaced by the next."""
         options = {**options, "stream": True, "follow_redirects": False}
         while True:
-            request.extensions = {**request.extensions, "trace": (connecting := Connecting())}
+            request.extensions = {
+                **request.extensions,
+                "trace": (connecting := http_limits.Connecting()),
+            }
             try:
                 return await super().send(request, **options)
             except _DISCONNECTED:
@@ -297,7 +296,7 @@ def _pause(response: httpx2.Response) -> float:
         return math.inf
     if status == 429 and b"insufficient_quota" in response.content:
         return math.inf
-    wait = wait_of(headers)
+    wait = http_limits.wait_of(headers)
     return _PAUSE_SECONDS if wait is None else wait
 
 

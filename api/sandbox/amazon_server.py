@@ -11,16 +11,7 @@ from typing import Any, ClassVar
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from api.sandbox.amazon_markup import (
-    TILES,
-    dated,
-    product_page,
-    render,
-    search_page,
-    shares,
-    shopper,
-    short_count,
-)
+from api.sandbox import amazon_markup as markup
 from api.sandbox.corpus import DIGITS, HEX, Post, Remark, spelled
 from api.sandbox.site_search import Index
 from api.sandbox.world import EmulatedServer, Handler, Refusal, SandboxCall, World, fields, reply
@@ -54,7 +45,7 @@ def _features(post: Post) -> list[str]:
 def _distribution(post: Post) -> dict[str, int]:
     if post.stars is None:
         return {}
-    return {str(5 - at): share for at, share in enumerate(shares(post.stars))}
+    return {str(5 - at): share for at, share in enumerate(markup.shares(post.stars))}
 
 
 def ninja(parameters: dict[str, str], data: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +56,7 @@ def ninja(parameters: dict[str, str], data: dict[str, Any]) -> dict[str, Any]:
 
 def ninja_product(post: Post) -> dict[str, Any]:
     """One search result there: ratings and prices are texts."""
-    sold = f"{short_count(post.ratings or 0)}+ bought in past month"
+    sold = f"{markup.short_count(post.ratings or 0)}+ bought in past month"
     return fields("ninja_product") | {
         "asin": post.id, "product_title": post.title, "product_price": post.price,
         "product_star_rating": None if post.stars is None else f"{post.stars}",
@@ -91,7 +82,7 @@ def ninja_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     return fields("ninja_review") | {
         "review_id": remark.id, "review_title": remark.title, "review_comment": remark.body,
         "review_star_rating": str(remark.stars), "review_link": _review_link(remark),
-        "review_author": shopper(remark), "review_date": dated(world, remark),
+        "review_author": markup.shopper(remark), "review_date": markup.dated(world, remark),
         "is_verified_purchase": remark.verified, "reviewed_product_asin": post.id,
         "helpful_vote_statement": helpful if remark.votes else None,
     }  # fmt: skip
@@ -112,8 +103,8 @@ def omkar_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     return fields("omkar_review") | {
         "review_id": remark.id, "product_asin": post.id, "review_title": remark.title,
         "review_text": remark.body, "review_link": _review_link(remark), "rating": remark.stars,
-        "review_date": dated(world, remark), "is_verified_purchase": remark.verified,
-        "helpful_votes": remark.votes, "reviewer_name": shopper(remark),
+        "review_date": markup.dated(world, remark), "is_verified_purchase": remark.verified,
+        "helpful_votes": remark.votes, "reviewer_name": markup.shopper(remark),
         "reviewer_id": spelled(HEX.upper(), 28, remark.id),
     }  # fmt: skip
 
@@ -167,7 +158,7 @@ class Amazon(EmulatedServer):
             ("/{slug}/dp/{asin}", "product", self._product),
             ("/product-reviews/{asin}", "reviews", _to_sign_in),
             ("/gp/customer-reviews/{id}", "reviews", _to_sign_in),
-            ("/ap/signin", "signin", lambda _: render("sign_in")),
+            ("/ap/signin", "signin", lambda _: markup.render("sign_in")),
         ]
         return [
             *(self.route(path, name, answer, guarded=False) for path, name, answer in shop),
@@ -187,7 +178,7 @@ class Amazon(EmulatedServer):
         if path == "/s" or "/dp/" in path or path.startswith(("/ap/", "/product-reviews/")):
             if kind in _BLOCKS:
                 headers = {"x-amzn-waf-action": "challenge"} if kind == "waf" else None
-                return reply(render(kind), _BLOCKS[kind], headers)
+                return reply(markup.render(kind), _BLOCKS[kind], headers)
             if kind == "signin" and not path.startswith("/ap/"):
                 return _to_sign_in(call, "/")
             return _EMPTY if kind == "empty" else None
@@ -214,17 +205,17 @@ class Amazon(EmulatedServer):
     def _search(self, call: SandboxCall) -> str:
         query = call.query.get("k", "")
         hits, advert = self._hits(query)
-        return search_page(query, hits, max(call.number("page", 1), 1), advert)
+        return markup.search_page(query, hits, max(call.number("page", 1), 1), advert)
 
     def _product(self, call: SandboxCall) -> str:
         post = self.world.post("amazon", call.parameter("asin"))
         if post is None:
-            raise Refusal(render("missing"), 404)
-        return product_page(self.world, post)
+            raise Refusal(markup.render("missing"), 404)
+        return markup.product_page(self.world, post)
 
     def _page(self, call: SandboxCall) -> tuple[list[Post], int]:
         hits, advert = self._hits(call.query.get("query", ""))
-        page = hits[call.page(TILES)]
+        page = hits[call.page(markup.TILES)]
         if page and advert is not None and advert.sponsored:
             page = [advert, *page]
         return page, len(hits)

@@ -13,17 +13,7 @@ from typing import Any, Literal
 
 from api.core.prompts import Prompt
 from api.errors import ConfigurationError, LangfuseError
-from api.langfuse.dashboards.dashboard_client import (
-    PATHS,
-    PROMPTS,
-    ProjectState,
-    Pushed,
-    Row,
-    Server,
-    prompt_path,
-    read_prompt,
-    read_rows,
-)
+from api.langfuse.dashboards import dashboard_client as client
 from api.langfuse.dashboards.definitions import (
     COMMITTED,
     LABEL,
@@ -81,7 +71,9 @@ class Plan:
     unchanged: int = 0
 
 
-def plan_apply(definitions: Definitions, stock: ProjectState, made: Set[str] = frozenset()) -> Plan:
+def plan_apply(
+    definitions: Definitions, stock: client.ProjectState, made: Set[str] = frozenset()
+) -> Plan:
     """The fewest steps after which everything is as defined: create, change, then delete.
 
     Of copies the oldest is used. Those in `made` are deleted, since this run made them at the same
@@ -98,7 +90,7 @@ def plan_apply(definitions: Definitions, stock: ProjectState, made: Set[str] = f
             notes.append(note)
         elif not rows:
             steps.append(
-                Step("create", part.kind, part.name, part.mark, PATHS[part.kind], part.body)
+                Step("create", part.kind, part.name, part.mark, client.PATHS[part.kind], part.body)
             )
         else:
             row = min(rows, key=lambda row: bool(row.get("isArchived")))  # else the oldest
@@ -127,10 +119,10 @@ def plan_apply(definitions: Definitions, stock: ProjectState, made: Set[str] = f
     return Plan(tuple(steps), widgets, tuple(notes), unchanged)
 
 
-def plan_remove(stock: ProjectState, versions: Mapping[str, Sequence[int]]) -> Plan:
+def plan_remove(stock: client.ProjectState, versions: Mapping[str, Sequence[int]]) -> Plan:
     """Take away what bears our marks, dashboards before their widgets, and our prompt versions."""
     prompts = [
-        Step("delete", "prompt", name, name, prompt_path(name), version=number)
+        Step("delete", "prompt", name, name, client.prompt_path(name), version=number)
         for name, numbers in versions.items()
         for number in numbers
     ]
@@ -138,7 +130,7 @@ def plan_remove(stock: ProjectState, versions: Mapping[str, Sequence[int]]) -> P
     return Plan(steps, {}, tuple(_lasting(stock)))
 
 
-def _lasting(stock: ProjectState) -> Iterator[str]:
+def _lasting(stock: client.ProjectState) -> Iterator[str]:
     """What stays: datasets, and what people have put on a dashboard of ours."""
     if sets := [f"`{row.get('name')}`" for row in ours(stock.rows[Kind.DATASET])]:
         yield f"Langfuse deletes no datasets by its API: delete {', '.join(sets)} in its UI"
@@ -155,26 +147,26 @@ def _lasting(stock: ProjectState) -> Iterator[str]:
             )
 
 
-def ours(rows: Iterable[Row]) -> list[Row]:
+def ours(rows: Iterable[client.Row]) -> list[client.Row]:
     """Those that bear a mark of ours."""
     return [row for row in rows if mark_of(row.get("description")) and row.get("id")]
 
 
-def _removable(stock: ProjectState) -> Iterator[tuple[Kind, Row]]:
+def _removable(stock: client.ProjectState) -> Iterator[tuple[Kind, client.Row]]:
     """Ours, in the order in which they can go; an archived score config is gone already."""
     for kind in (Kind.DASHBOARD, Kind.WIDGET, Kind.SCORE):
         yield from ((kind, row) for row in ours(stock.rows[kind]) if not row.get("isArchived"))
 
 
-def _removed(kind: Kind, row: Row) -> Step:
-    path, mark = f"{PATHS[kind]}/{row['id']}", str(mark_of(row.get("description")))
+def _removed(kind: Kind, row: client.Row) -> Step:
+    path, mark = f"{client.PATHS[kind]}/{row['id']}", str(mark_of(row.get("description")))
     name = str(row.get("name"))
     if kind is Kind.SCORE:
         return Step("archive", kind, name, mark, path, {"isArchived": True})
     return Step("delete", kind, name, mark, path)
 
 
-def fits(part: Definition, row: Row) -> bool:
+def fits(part: Definition, row: client.Row) -> bool:
     """Whether the row has the mark, and the values that can never be changed, of a definition."""
     if mark_of(row.get("description")) != part.mark:
         return False
@@ -186,7 +178,7 @@ def fits(part: Definition, row: Row) -> bool:
     return row.get("dataType") == part.body["dataType"] and not superfluous
 
 
-def _foreign(part: Definition, stock: ProjectState) -> str | None:
+def _foreign(part: Definition, stock: client.ProjectState) -> str | None:
     """Why a score config or dataset is not created: somebody else's has its name."""
     if part.kind not in {Kind.SCORE, Kind.DATASET}:
         return None
@@ -197,7 +189,7 @@ def _foreign(part: Definition, stock: ProjectState) -> str | None:
     return None
 
 
-def _changed(part: Definition, row: Row, widgets: Mapping[str, str]) -> Step | None:
+def _changed(part: Definition, row: client.Row, widgets: Mapping[str, str]) -> Step | None:
     differences = [
         difference
         for field, wanted in part.body.items()
@@ -212,14 +204,14 @@ def _changed(part: Definition, row: Row, widgets: Mapping[str, str]) -> Step | N
         body["isArchived"] = False
     if not differences:
         return None
-    path = f"{PATHS[part.kind]}/{row['id']}"
+    path = f"{client.PATHS[part.kind]}/{row['id']}"
     if part.kind is Kind.DATASET:  # changed by a POST of its name; what that leaves out stays
-        path, body = PATHS[part.kind], dict(part.body)
+        path, body = client.PATHS[part.kind], dict(part.body)
     return Step("change", part.kind, part.name, part.mark, path, body, tuple(differences))
 
 
 def _compared(
-    field: str, row: Row, wanted: Any, widgets: Mapping[str, str]
+    field: str, row: client.Row, wanted: Any, widgets: Mapping[str, str]
 ) -> Iterator[Difference]:
     there = row.get(field)
     if field == "definition":
@@ -232,7 +224,7 @@ def _compared(
 
 
 def _misplaced(
-    wanted: Sequence[Row], there: Sequence[Row], widgets: Mapping[str, str]
+    wanted: Sequence[client.Row], there: Sequence[client.Row], widgets: Mapping[str, str]
 ) -> Iterator[Difference]:
     """Placements of ours that are gone, not where they belong, or too many."""
     placed = {str(entry.get("id")): entry for entry in there if _is_ours(entry)}
@@ -256,17 +248,17 @@ def _fields(differences: Sequence[Difference]) -> list[str]:
     return [difference.field.partition(" ")[0] for difference in differences]
 
 
-def _placements(row: Row) -> list[Row]:
+def _placements(row: client.Row) -> list[client.Row]:
     definition = row.get("definition")
     placed = definition.get("widgets") if isinstance(definition, Mapping) else None
     return [entry for entry in placed or () if isinstance(entry, Mapping)]
 
 
-def _is_ours(placement: Row) -> bool:
+def _is_ours(placement: client.Row) -> bool:
     return str(placement.get("id")).startswith("listenpost-")
 
 
-def _pushed(prompt: Prompt, there: Pushed) -> Step | None:
+def _pushed(prompt: Prompt, there: client.Pushed) -> Step | None:
     """A new version of a prompt; None if the text is the same.
 
     It takes the label `production` until a person gives that to another version.
@@ -283,7 +275,7 @@ def _pushed(prompt: Prompt, there: Pushed) -> Step | None:
         "commitMessage": COMMITTED,
     }
     difference = Difference("prompt", there.text, prompt.text)
-    return Step("push", "prompt", prompt.title, prompt.title, PROMPTS, body, (difference,))
+    return Step("push", "prompt", prompt.title, prompt.title, client.PROMPTS, body, (difference,))
 
 
 def _plain(value: Any) -> Any:
@@ -299,7 +291,9 @@ def check(definitions: Definitions) -> None:
             raise ConfigurationError(f"widget `{part.mark}` cannot be drawn: {'; '.join(faults)}")
 
 
-def carry_out(server: Server, plan: Plan, done: Callable[[Step, str | None], None]) -> set[str]:
+def carry_out(
+    server: client.Server, plan: Plan, done: Callable[[Step, str | None], None]
+) -> set[str]:
     """Do every step; returns the ids that surely this run created.
 
     `done` gets each step, with the reason if it failed and the others can go on. Raises
@@ -323,19 +317,21 @@ def carry_out(server: Server, plan: Plan, done: Callable[[Step, str | None], Non
 
 
 def plan_settling(
-    server: Server, definitions: Definitions, stock: ProjectState, made: Set[str]
+    server: client.Server, definitions: Definitions, stock: client.ProjectState, made: Set[str]
 ) -> Plan:
     """What is still to be done if another run created the same things at the same time.
 
     Langfuse has no lock and no unique names, so each run reads again after its writes: the oldest
     copy stays, and each run deletes its own. `stock` is what there was before.
     """
-    rows = {kind: read_rows(server, kind) for kind in Kind}
+    rows = {kind: client.read_rows(server, kind) for kind in Kind}
     plan = plan_apply(replace(definitions, prompts=()), replace(stock, rows=rows), made)
     return replace(plan, notes=())  # a copy that the other run is about to take back is no news
 
 
-def _make(server: Server, step: Step, body: Mapping[str, Any], made: set[str]) -> Mapping[str, Any]:
+def _make(
+    server: client.Server, step: Step, body: Mapping[str, Any], made: set[str]
+) -> Mapping[str, Any]:
     """What a POST creates; if the answer is lost, what it created is looked for.
 
     It is sent again only if the server did nothing and asked to wait. Of two concurrent pushes of a
@@ -358,16 +354,16 @@ def _make(server: Server, step: Step, body: Mapping[str, Any], made: set[str]) -
                 raise
 
 
-def _find(server: Server, step: Step) -> Mapping[str, Any] | None:
+def _find(server: client.Server, step: Step) -> Mapping[str, Any] | None:
     if step.body is None or not isinstance(step.kind, Kind):
-        pushed = read_prompt(server, step.name)
+        pushed = client.read_prompt(server, step.name)
         same = step.body is not None and pushed.text == step.body["prompt"]
         return {} if same else None
     part = Definition(step.kind, step.mark, step.body)
-    return next((row for row in read_rows(server, step.kind) if fits(part, row)), None)
+    return next((row for row in client.read_rows(server, step.kind) if fits(part, row)), None)
 
 
-def _delete(server: Server, step: Step) -> str | None:
+def _delete(server: client.Server, step: Step) -> str | None:
     query = {} if step.version is None else {"version": step.version}
     try:
         server.delete(step.path, step.title, **query)

@@ -14,16 +14,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 from pydantic import BaseModel, PositiveInt, StrictStr, ValidationError
 
-from api.core.http_limits import (
-    PACKINGS,
-    TooLarge,
-    Unpackable,
-    no_connection,
-    points_here,
-    read_all_async,
-    tls_context,
-    unpacked,
-)
+from api.core import http_limits
 from api.core.prompts import NAMES, Prompt, PromptName, packaged
 from api.core.text import clean
 from api.core.work import SharedTasks
@@ -143,15 +134,17 @@ class LangfusePrompts:
                 self._client.stream("GET", url, params=label) as response,
             ):
                 packing = response.headers.get("content-encoding", "")
-                body = await read_all_async(unpacked(response.aiter_raw(), packing))
+                body = await http_limits.read_all_async(
+                    http_limits.unpacked(response.aiter_raw(), packing)
+                )
                 return response.status_code, body
         except (TimeoutError, httpx.TimeoutException):
             raise _Unread(f"no answer within {seconds:g} s") from None
         except ConfigurationError as error:
             raise _Unread(str(error)) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _Unread(no_connection(error, root)) from None
-        except (TooLarge, Unpackable) as error:
+            raise _Unread(http_limits.no_connection(error, root)) from None
+        except (http_limits.TooLarge, http_limits.Unpackable) as error:
             raise _Unusable(str(error)) from None
 
     @cached_property
@@ -161,14 +154,14 @@ class LangfusePrompts:
             _ = urlsplit(settings.langfuse_base_url).port
         except ValueError:
             raise ConfigurationError("`LANGFUSE_BASE_URL` is not a URL") from None
-        trust_env = not points_here(settings.langfuse_base_url)
+        trust_env = not http_limits.points_here(settings.langfuse_base_url)
         with construction_failures_as(ConfigurationError):
             return httpx.AsyncClient(
                 base_url=settings.langfuse_base_url.rstrip("/"),
-                headers={"Authorization": basic(settings), "Accept-Encoding": PACKINGS},
+                headers={"Authorization": basic(settings), "Accept-Encoding": http_limits.PACKINGS},
                 timeout=settings.prompt_timeout,
                 trust_env=trust_env,
-                verify=tls_context(httpx.create_ssl_context, trust_env),
+                verify=http_limits.tls_context(httpx.create_ssl_context, trust_env),
             )
 
     def _lines(self) -> list[str]:

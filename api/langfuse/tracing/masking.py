@@ -16,14 +16,7 @@ from urllib.parse import urljoin
 import httpx
 import requests
 
-from api.core.http_limits import (
-    REDIRECTS,
-    TooLarge,
-    points_here,
-    read_all,
-    same_server,
-    tls_context,
-)
+from api.core import http_limits
 from api.settings import TracingSettings
 
 MASKED = "[masked]"
@@ -97,15 +90,15 @@ class HomeSession(requests.Session):
 
     def __init__(self, settings: TracingSettings) -> None:
         super().__init__()
-        self.trust_env = not points_here(settings.langfuse_base_url)
-        self.max_redirects = REDIRECTS
+        self.trust_env = not http_limits.points_here(settings.langfuse_base_url)
+        self.max_redirects = http_limits.REDIRECTS
         self.headers["Authorization"] = basic(settings)
         self.auth = lambda request: request  # else an entry of `.netrc` would replace the keys
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """None for another server: then the redirect itself is the answer."""
         target = super().get_redirect_target(resp)
-        if target is None or not same_server(resp.url, urljoin(resp.url, target)):
+        if target is None or not http_limits.same_server(resp.url, urljoin(resp.url, target)):
             return None
         return target
 
@@ -131,7 +124,7 @@ class ScoreClient(httpx.Client):
     """Sends scores, and reads as much of an answer as our other clients."""
 
     def __init__(self, *, trust_env: bool = True, **options: Any) -> None:
-        verify = tls_context(httpx.create_ssl_context, trust_env)
+        verify = http_limits.tls_context(httpx.create_ssl_context, trust_env)
         super().__init__(trust_env=trust_env, verify=verify, **options)
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
@@ -142,8 +135,8 @@ class ScoreClient(httpx.Client):
         """
         response = super().send(request, **{**options, "stream": True})
         try:
-            response._content = read_all(response.iter_bytes())
-        except TooLarge as error:
+            response._content = http_limits.read_all(response.iter_bytes())
+        except http_limits.TooLarge as error:
             raise httpx.DecodingError(str(error), request=request) from None
         finally:
             response.close()

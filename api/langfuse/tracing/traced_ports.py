@@ -7,20 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from api.core import ports
 from api.core.domain import Batch, Commented, FetchPlan, Item, Question
-from api.core.ports import (
-    Claim,
-    Grader,
-    Grades,
-    Judge,
-    Judgement,
-    Rewriter,
-    Rewrites,
-    Source,
-    Support,
-    SupportChecker,
-    WrappedSource,
-)
 from api.langfuse.tracing.observer import LangfuseObserver
 from api.reports.shortfall import Explainer, Explanation, Shortfall
 
@@ -44,23 +32,23 @@ class Tracing:
         """Tracing by this client."""
         return cls(client, LangfuseObserver(client, old_scores))
 
-    def source(self, inner: Source) -> Source:
+    def source(self, inner: ports.Source) -> ports.Source:
         """Spans `fetch.<source>`, `comments.<source>` and `second_look.<source>`."""
         return TracedSource(inner, self.client)
 
-    def judge(self, inner: Judge, *, scored: bool = True) -> Judge:
+    def judge(self, inner: ports.Judge, *, scored: bool = True) -> ports.Judge:
         """Generations `relevance_filter`, with a score of their yield if `scored`."""
         return TracedModelStep(inner, self.client, scored)
 
-    def grader(self, inner: Grader) -> Grader:
+    def grader(self, inner: ports.Grader) -> ports.Grader:
         """Generations `grade`."""
         return TracedModelStep(inner, self.client)
 
-    def rewriter(self, inner: Rewriter) -> Rewriter:
+    def rewriter(self, inner: ports.Rewriter) -> ports.Rewriter:
         """Generations `rewrite`."""
         return TracedModelStep(inner, self.client)
 
-    def checker(self, inner: SupportChecker) -> SupportChecker:
+    def checker(self, inner: ports.SupportChecker) -> ports.SupportChecker:
         """Generations `support_check`."""
         return TracedModelStep(inner, self.client)
 
@@ -82,7 +70,7 @@ class Tracing:
 
 
 @dataclass(frozen=True, slots=True)
-class TracedSource(WrappedSource):
+class TracedSource(ports.WrappedSource):
     """Spans around what a source is asked for."""
 
     client: Client
@@ -127,10 +115,12 @@ class TracedModelStep:
         """Name of the step or its model; empty where it has none."""
         return str(getattr(self.inner, "name", None) or getattr(self.inner, "model", ""))
 
-    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+    async def judge(
+        self, question: Question, items: Sequence[Item], source: str
+    ) -> ports.Judgement:
         """See `Judge.judge`."""
 
-        def record(judged: Judgement, span: Observation) -> None:
+        def record(judged: ports.Judgement, span: Observation) -> None:
             flags = [verdict.relevant for verdict in judged.verdicts]
             span.update(output=flags)
             # the gate discards any other answer
@@ -143,10 +133,10 @@ class TracedModelStep:
         call = self.inner.judge(question, items, source)
         return await self._traced("relevance_filter", given, call, record)
 
-    async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
+    async def grade(self, question: Question, items: Sequence[Item]) -> ports.Grades:
         """See `Grader.grade`."""
 
-        def record(graded: Grades, span: Observation) -> None:
+        def record(graded: ports.Grades, span: Observation) -> None:
             scores = [None if grade.defaulted else grade.score for grade in graded.grades]
             span.update(output=scores)
             if missing := scores.count(None):
@@ -157,20 +147,20 @@ class TracedModelStep:
 
     async def rewrite(
         self, question: Question, variants: int, gaps: Sequence[str] = ()
-    ) -> Rewrites:
+    ) -> ports.Rewrites:
         """See `Rewriter.rewrite`."""
 
-        def record(rewrites: Rewrites, span: Observation) -> None:
+        def record(rewrites: ports.Rewrites, span: Observation) -> None:
             span.update(output=list(rewrites.queries))
 
         given = {"question": question.text, "variants": variants, "gaps": list(gaps)}
         call = self.inner.rewrite(question, variants, gaps)
         return await self._traced("rewrite", given, call, record)
 
-    async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
+    async def check(self, question: Question, claims: Sequence[ports.Claim]) -> ports.Support:
         """See `SupportChecker.check`."""
 
-        def record(support: Support, span: Observation) -> None:
+        def record(support: ports.Support, span: Observation) -> None:
             span.update(output=list(support.supported))
 
         pairs = [[claim.sentence, claim.passage] for claim in claims]
