@@ -24,14 +24,11 @@ from api.langfuse.dashboards.definitions import COMMITTED, LABEL, Kind
 from api.langfuse.tracing.masking import ScoreClient
 from api.settings import TracingSettings
 
-# For one request.
-_SECONDS = 20.0
-# Seconds to wait where a server does not say how long, and those that one run waits at most.
-_WAIT, _PATIENCE = 10.0, 180.0
-# Rows of a page, which is the server's most, and pages that are read at most.
-_PAGE, _PAGES = 100, 200
-# Characters of a server's own words that are repeated.
-_WORDS = 300
+_SECONDS = 20.0  # timeout of a request
+# Seconds to wait if the server does not say how long, and most that one run waits in all.
+_WAIT, _MAX_WAIT = 10.0, 180.0
+# Rows of a page (the server's limit), pages that are read, and characters of a server's message.
+_PAGE, _PAGES, _WORDS = 100, 200, 300
 
 
 class Server:
@@ -59,24 +56,24 @@ class Server:
             transport=transport,
             trust_env=not points_here(self._root),
         )
-        self._pause, self._notice, self._patience = pause, notice, _PATIENCE
+        self._pause, self._notice, self._wait_left = pause, notice, _MAX_WAIT
 
     @property
     def host(self) -> str:
-        """All that messages say about the server."""
+        """Host and port, for messages."""
         return urlsplit(self._root).netloc.rpartition("@")[2] or "LANGFUSE_BASE_URL"
 
     @property
     def address(self) -> str:
-        """Where people open it."""
+        """URL for people, without user and password."""
         return urlsplit(self._root)._replace(netloc=self.host).geturl()
 
     def get(self, path: str, **query: Any) -> Any:
-        """What a path below `/api/public` answers, as JSON."""
+        """The JSON of a path below `/api/public`."""
         return self._body(self._send("GET", path, query=query))
 
     def find(self, path: str, **query: Any) -> Mapping[str, Any] | None:
-        """The same for something that may not be there."""
+        """The JSON object of a path; None where nothing is found."""
         try:
             row = self.get(path, **query)
         except LangfuseError as error:
@@ -86,7 +83,7 @@ class Server:
         return row if isinstance(row, Mapping) else None
 
     def pages(self, path: str, **query: Any) -> list[Mapping[str, Any]]:
-        """Every row of a list; what is none is passed over."""
+        """Every row of a list; what is no row is skipped."""
         rows: list[Mapping[str, Any]] = []
         for page in range(1, _PAGES + 1):
             answer = self.get(path, page=page, limit=_PAGE, **query)
@@ -110,7 +107,7 @@ class Server:
         self._send("PATCH", path, body, title=title)
 
     def delete(self, path: str, title: str, **query: Any) -> None:
-        """Take something away; that it is gone already is as good."""
+        """Delete something, if it is there."""
         try:
             self._send("DELETE", path, query=query, title=title)
         except LangfuseError as error:
@@ -119,13 +116,13 @@ class Server:
 
     def wait(self, seconds: float) -> None:
         """Wait as the server asks; raises `LangfuseError` beyond what one run waits in all."""
-        if seconds > self._patience:
+        if seconds > self._wait_left:
             raise LangfuseError(
                 f"Langfuse at `{self.host}` allows no more requests for {seconds:.0f} s; run this "
                 "again then: what is done stays",
                 http_status=HTTPStatus.TOO_MANY_REQUESTS,
             )
-        self._patience -= seconds
+        self._wait_left -= seconds
         self._notice(f"Langfuse allows no more requests for {seconds:.0f} s; waiting")
         self._pause(seconds)
 
@@ -134,97 +131,79 @@ class Server:
         self._http.close()
 
     def _send(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        query: Mapping[str, Any] | None = None,
-        title: str = "",
-    ) -> httpx.Response:
-        """A good answer; whatever is no POST is sent again after the wait that a 429 asks for."""
-        url = f"{self._root}/api/public{path}"
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *,
+        query: Mapping[str, Any] | None = None, title: str = "",
+    ) -> httpx.Response:  # fmt: skip
+        """A successful answer; only a POST is not sent again after the wait that a 429 asks for."""
+        url, server = f"{self._root}/api/public{path}", f"Langfuse at `{self.host}`"
         while True:
             try:
                 response = self._http.request(method, url, json=body, params=query or None)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                why = no_connection(error, url)
                 raise LangfuseError(
-                    f"Langfuse at `{self.host}` cannot be reached: {why}; check "
+                    f"{server} cannot be reached: {no_connection(error, url)}; check "
                     "`LANGFUSE_BASE_URL` and the network"
                 ) from None
             except httpx.RequestError as error:
                 raise LangfuseError(
-                    f"Langfuse at `{self.host}` broke off ({type(error).__name__}); run this "
-                    "again: what is done stays, and nothing is made twice",
+                    f"{server} broke off ({type(error).__name__}); run this again: what is done "
+                    "stays, and nothing is made twice",
                     maybe_done=True,
                 ) from None
             except httpx.InvalidURL:
-                raise ConfigurationError(
-                    "`LANGFUSE_BASE_URL` is no address; write `https://HOST`"
-                ) from None
+                message = "`LANGFUSE_BASE_URL` is no address; write `https://HOST`"
+                raise ConfigurationError(message) from None
             if response.is_success:
                 return response
             failure = self._failure(response, title or f"`{method} {path}`")
-            if (
-                method == "POST"
-                or not isinstance(failure, LangfuseError)
-                or failure.retry_after is None
-            ):
+            wait = failure.retry_after if isinstance(failure, LangfuseError) else None
+            if method == "POST" or wait is None:
                 raise failure
-            self.wait(failure.retry_after)
+            self.wait(wait)
 
     def _failure(self, response: httpx.Response, title: str) -> ListenpostError:
-        """What an answer that is no success means, and what to do about it."""
-        status, place = response.status_code, f"Langfuse at `{self.host}`"
-        words = _words(response)
-        match status:
-            case HTTPStatus.UNAUTHORIZED:
-                return ConfigurationError(
-                    f"{place} refuses the keys; check `LANGFUSE_PUBLIC_KEY` and "
-                    "`LANGFUSE_SECRET_KEY`, and that `LANGFUSE_BASE_URL` is the server they are of"
-                )
-            case HTTPStatus.FORBIDDEN:
-                return ConfigurationError(
-                    f"{place} does not allow this to the keys; take the keys of a project, not of "
-                    "an organisation (Project settings > API keys)"
-                )
-            case HTTPStatus.NOT_FOUND if words is None:
-                return ConfigurationError(
-                    f"{place} does not know {title}; it is older than 4.59 (update it), or "
-                    "`LANGFUSE_BASE_URL` is no Langfuse"
-                )
-            case HTTPStatus.TOO_MANY_REQUESTS:
-                wait = wait_of(response.headers)
-                return LangfuseError(
-                    f"{place} allows no more requests for now; run this again in a minute: what is "
-                    "done stays",
-                    http_status=status,
-                    retry_after=_WAIT if wait is None else wait,
-                )
+        """The error for an answer that is no success, with the remedy."""
+        status, words = response.status_code, _words(response)
         detail = f": {words}" if words else ""
+
+        def configuration(text: str) -> ConfigurationError:
+            return ConfigurationError(f"Langfuse at `{self.host}` {text}")
+
+        def failure(text: str, **more: Any) -> LangfuseError:
+            return LangfuseError(f"Langfuse at `{self.host}` {text}", http_status=status, **more)
+
+        if status == HTTPStatus.UNAUTHORIZED:
+            return configuration(
+                "refuses the keys; check `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`, and that "
+                "`LANGFUSE_BASE_URL` is the server they are of"
+            )
+        if status == HTTPStatus.FORBIDDEN:
+            return configuration(
+                "does not allow this to the keys; take the keys of a project, not of an "
+                "organisation (Project settings > API keys)"
+            )
+        if status == HTTPStatus.NOT_FOUND and words is None:
+            return configuration(
+                f"does not know {title}; it is older than 4.59 (update it), or "
+                "`LANGFUSE_BASE_URL` is no Langfuse"
+            )
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            wait = wait_of(response.headers)
+            text = "allows no more requests for now; run this again in a minute: what is done stays"
+            return failure(text, retry_after=_WAIT if wait is None else wait)
         if response.is_redirect:
-            return ConfigurationError(
-                f"{place} sends requests elsewhere; set `LANGFUSE_BASE_URL` to the address itself"
-            )
+            text = "sends requests elsewhere; set `LANGFUSE_BASE_URL` to the address itself"
+            return configuration(text)
         if response.is_server_error:
-            return LangfuseError(
-                f"{place} failed (HTTP {status}); run this again: what is done stays, and nothing "
-                "is made twice",
-                http_status=status,
-                maybe_done=True,
-            )
+            text = "run this again: what is done stays, and nothing is made twice"
+            return failure(f"failed (HTTP {status}); {text}", maybe_done=True)
         if status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
-            return LangfuseError(
-                f"{place} answers {title} with HTTP {status}{detail}; somebody may have changed "
-                "it meanwhile: run this again",
-                http_status=status,
+            return failure(
+                f"answers {title} with HTTP {status}{detail}; somebody may have changed it "
+                "meanwhile: run this again"
             )
-        return LangfuseError(
-            f"{place} refuses {title} (HTTP {status}){detail}; report this with the server's "
-            "version",
-            http_status=status,
-        )
+        text = "report this with the server's version"
+        return failure(f"refuses {title} (HTTP {status}){detail}; {text}")
 
     def _body(self, response: httpx.Response) -> Any:
         try:
@@ -233,13 +212,12 @@ class Server:
             raise self._no_langfuse() from None
 
     def _no_langfuse(self) -> ConfigurationError:
-        return ConfigurationError(
-            f"what answers at `{self.host}` is no Langfuse; check `LANGFUSE_BASE_URL`"
-        )
+        message = f"what answers at `{self.host}` is no Langfuse; check `LANGFUSE_BASE_URL`"
+        return ConfigurationError(message)
 
 
 def _words(response: httpx.Response) -> str | None:
-    """What an error says for people; None when the answer is no JSON: then it is no API's."""
+    """The message of an error; None if the answer is no JSON, hence not the API's."""
     try:
         body = response.json()
     except ValueError:
@@ -273,16 +251,16 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """One prompt as it is there."""
+    """The state of one prompt."""
 
-    text: str | None = None  # of the version with our label; None: there is no such version
+    text: str | None = None  # of the version with our label; None: there is none
     labels: tuple[str, ...] = ()  # of that version
-    in_production: bool = False  # some version is
+    in_production: bool = False  # whether any version is
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectState:
-    """What there is, whoever made it."""
+    """Everything in the project, whoever created it."""
 
     project: Project
     rows: Mapping[Kind, tuple[Row, ...]]  # the oldest first
@@ -300,7 +278,7 @@ def read_stock(server: Server, prompts: Iterable[Prompt]) -> ProjectState:
 
 
 def read_project(server: Server) -> Project:
-    """The project of the keys, when the server is new enough; raises as `read_stock`."""
+    """The project of the keys; raises as `read_stock`, also for an old server."""
     health = server.get("/health")
     version = health.get("version") if isinstance(health, Mapping) else None
     numbers = re.match(r"v?(\d+)\.(\d+)", str(version))  # `4.59.0`, `v4.59.0-rc.1`
@@ -321,22 +299,23 @@ def read_project(server: Server) -> Project:
 
 
 def read_rows(server: Server, kind: Kind) -> tuple[Row, ...]:
-    """Every row of one kind, the oldest first."""
+    """All rows of a kind, the oldest first."""
     rows = server.pages(PATHS[kind])
     return tuple(sorted(rows, key=lambda row: (str(row.get("createdAt")), str(row.get("id")))))
 
 
 def read_prompt(server: Server, name: str) -> Pushed:
-    """The version of a prompt with our label, and whether any is in production."""
+    """The state of a prompt."""
     path = prompt_path(name)
     ours = server.find(path, label=LABEL)
     if ours is not None:
-        return Pushed(_text(ours), tuple(map(str, ours.get("labels") or ())), True)
+        text, labels = ours.get("prompt"), map(str, ours.get("labels") or ())
+        return Pushed(text if isinstance(text, str) else None, tuple(labels), True)
     return Pushed(in_production=server.find(path, label="production") is not None)
 
 
 def read_versions(server: Server, name: str) -> list[int]:
-    """Versions of a prompt that this package pushed."""
+    """Numbers of the versions that this package pushed."""
     rows = server.pages(PROMPTS, name=name)
     numbers = [number for row in rows if row.get("name") == name for number in row["versions"]]
     versions = ((number, server.find(prompt_path(name), version=number)) for number in numbers)
@@ -346,8 +325,3 @@ def read_versions(server: Server, name: str) -> list[int]:
 def prompt_path(name: str) -> str:
     """The path of a prompt; the slash of a folder is part of its name."""
     return f"{PROMPTS}/{quote(name, safe='')}"
-
-
-def _text(row: Row) -> str | None:
-    text = row.get("prompt")
-    return text if isinstance(text, str) else None

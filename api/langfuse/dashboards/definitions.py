@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
@@ -17,15 +17,15 @@ from typing import Any
 from api.core.prompts import NAMES, Prompt, packaged
 
 DASHBOARDS = ("gate", "reports")
-LABEL = "listenpost"  # of the version of a prompt that is as the package has it
-COMMITTED = "listenpost: as in the package"  # the commit message of versions that are ours
+LABEL = "listenpost"  # label of the prompt version with the package's text
+COMMITTED = "listenpost: as in the package"  # commit message of our versions
 _COLUMNS = 12
-# `listenpost:gate.yield` as a word of its own in a description.
+# `listenpost:gate.yield` as a separate word in a description
 _MARK = re.compile(r"(?<!\S)listenpost:([a-z]+\.[a-z_]+)(?!\S)")
 
 
 class Kind(StrEnum):
-    """What a part is; the value is what people call it."""
+    """Kinds of parts, with their names for people."""
 
     SCORE = "score config"
     DATASET = "dataset"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One thing that should be there."""
+    """One thing that the project should have."""
 
     kind: Kind
     mark: str  # `gate.yield`; its description ends in `listenpost:gate.yield`
@@ -43,16 +43,16 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """As people see it."""
+        """Its name in Langfuse."""
         return str(self.body["name"])
 
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """Everything that should be there."""
+    """Everything that the project should have."""
 
     parts: tuple[Definition, ...]
-    """Score configs, datasets, then widgets, then the dashboards that hold them."""
+    """Score configs, datasets, widgets, then the dashboards with these widgets."""
     prompts: tuple[Prompt, ...]
 
 
@@ -60,9 +60,12 @@ def load() -> Definitions:
     """The definitions of the package."""
     dashboards = [_read(name) for name in DASHBOARDS]
     return Definitions(
-        parts=(
+        (
             *(_score(row) for row in _read("scores")["scores"]),
-            *(_dataset(row) for row in _read("datasets")["datasets"]),
+            *(
+                _definition(Kind.DATASET, "dataset", row["key"], row)
+                for row in _read("datasets")["datasets"]
+            ),
             *(
                 Definition(
                     Kind.WIDGET, f"{board['key']}.{row['key']}", widget_body(board["key"], row)
@@ -70,27 +73,33 @@ def load() -> Definitions:
                 for board in dashboards
                 for row in board["widgets"]
             ),
-            *(_dashboard(board) for board in dashboards),
+            *(
+                _definition(
+                    Kind.DASHBOARD, "dashboard", board["key"], board,
+                    definition={"widgets": [*flowed(board["key"], board["widgets"])]},
+                )
+                for board in dashboards
+            ),
         ),
-        prompts=tuple(map(packaged, NAMES)),
-    )
+        tuple(map(packaged, NAMES)),
+    )  # fmt: skip
 
 
 def mark_of(description: object) -> str | None:
-    """The mark in a description; None where there is none: then it is not ours."""
+    """The mark in a description; None: it is not ours."""
     match = _MARK.search(description) if isinstance(description, str) else None
     return match and match[1]
 
 
 def widget_body(board: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A widget of a definition file as Langfuse takes it."""
+    """A widget of a definition file in the form of the API."""
     filters = [*row.get("filters", [])]
     if "scores" in row:
-        filters.insert(
-            0, _filter("name", "stringOptions", operator="any of", value=[*row["scores"]])
-        )
+        names = {"column": "name", "type": "stringOptions", "operator": "any of"}
+        filters.insert(0, names | {"value": [*row["scores"]]})
     for key, value in row.get("metadata", {}).items():
-        filters.append(_filter("metadata", "stringObject", key=key, operator="=", value=value))
+        metadata = {"column": "metadata", "type": "stringObject", "operator": "="}
+        filters.append(metadata | {"key": key, "value": value})
     chart: dict[str, Any] = {"type": row["chart"]}
     if "row_limit" in row:
         chart["row_limit"] = row["row_limit"]
@@ -110,7 +119,7 @@ def widget_body(board: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flowed(board: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Placements in rows of the grid, from left to right; a row is as high as its highest."""
+    """Placements in rows of the grid, left to right; a row is as high as its highest widget."""
     x = y = height = 0
     for row in rows:
         columns, lines = row["size"]
@@ -129,68 +138,46 @@ def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(file.read_text("utf-8"))
 
 
+def _definition(
+    kind: Kind, prefix: str, key: str, row: Mapping[str, Any], **body: Any
+) -> Definition:
+    mark = f"{prefix}.{key}"
+    named = {"name": row["name"], "description": _marked(row["description"], mark)}
+    return Definition(kind, mark, named | body)
+
+
 def _score(row: Mapping[str, Any]) -> Definition:
-    mark = f"score.{row['name']}"
-    limits: Sequence[float] = row.get("range", ())
-    body: dict[str, Any] = {
-        "name": row["name"],
-        "dataType": row["type"],
-        "description": _marked(row["description"], mark),
-        **dict(zip(("minValue", "maxValue"), limits, strict=False)),
-    }
+    body = dict(zip(("minValue", "maxValue"), row.get("range", ()), strict=False))
     if "values" in row:
         labels = enumerate(row["values"])
         body["categories"] = [{"label": label, "value": number} for number, label in labels]
-    return Definition(Kind.SCORE, mark, body)
-
-
-def _dataset(row: Mapping[str, Any]) -> Definition:
-    mark = f"dataset.{row['key']}"
-    body = {"name": row["name"], "description": _marked(row["description"], mark)}
-    return Definition(Kind.DATASET, mark, body)
-
-
-def _dashboard(board: Mapping[str, Any]) -> Definition:
-    mark = f"dashboard.{board['key']}"
-    return Definition(
-        Kind.DASHBOARD,
-        mark,
-        {
-            "name": board["name"],
-            "description": _marked(board["description"], mark),
-            "definition": {"widgets": [*flowed(board["key"], board["widgets"])]},
-        },
-    )
-
-
-def _filter(column: str, kind: str, **rest: Any) -> dict[str, Any]:
-    return {"column": column, "type": kind, **rest}
+    return _definition(Kind.SCORE, "score", row["name"], row, dataType=row["type"], **body)
 
 
 def _marked(description: str, mark: str) -> str:
     return f"{description.strip()}\n\nlistenpost:{mark}"
 
 
-# Dimensions with a value per person or trace: never over time, else only with limit and sort.
+# dimensions with a value per person or trace: never over time, else only with limit and sort
 _MANY = frozenset(
     "userId sessionId traceId observationId id experimentId experimentName experimentDatasetId "
     "experimentItemId".split()
 )
 # Dimensions of observations that no chart shows.
 _HIDDEN = frozenset({"id", "traceId"})
-# Columns that take one type of filter; with another one the chart ends in an error.
+# columns with one type of filter; any other ends in an error of the chart
 _FILTER_TYPES = {
     "metadata": "stringObject",
     "tags": "arrayOptions",
     "toolNames": "arrayOptions",
     "calledToolNames": "arrayOptions",
 }
-# Filters that scores do not have themselves: since version 4 some scores vanish under them.
+# filters on traces: since version 4 they hide some scores
 _OF_ROOT = frozenset({"traceName", "tags", "traceRelease", "traceVersion"})
 
 
 def undrawable(widget: Mapping[str, Any]) -> Iterator[str]:
-    """Why this widget, as it is sent, would not show what it says; nothing when it does."""
+    """Reasons why a chart of this widget would fail or lack a part."""
     chart, config = widget["chartType"], widget["chartConfig"]
     over_time = chart.endswith("_TIME_SERIES")
     fields = [dimension["field"] for dimension in widget["dimensions"]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from api.core.prompts import Prompt
 from api.errors import ConfigurationError, LangfuseError
@@ -31,7 +31,7 @@ _LIMITS = ("minValue", "maxValue")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that is not as it should be; None where it is not there at all."""
+    """One field whose value is not as defined; None: it is missing."""
 
     field: str
     there: Any
@@ -48,7 +48,7 @@ class Step:
     mark: str
     path: str
     body: Mapping[str, Any] | None = None
-    """A placement's `widgetId` may be a mark, for a widget that an earlier step makes."""
+    """A placement's `widgetId` may be the mark of a widget that an earlier step creates."""
     differences: tuple[Difference, ...] = ()
     version: int | None = None  # of a prompt, where one is taken away
 
@@ -63,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done, in this order."""
+    """Steps in the order in which they are done."""
 
     steps: tuple[Step, ...]
     widgets: Mapping[str, str]  # mark -> id of those that are there
@@ -85,22 +85,27 @@ def plan_apply(
     surplus: set[str] = set()
     unchanged = 0
     for part in definitions.parts:
-        rows = [row for row in ours(stock.rows[part.kind]) if fits(part, row)]
-        if not rows and (note := _foreign(part, stock)):
-            notes.append(note)
+        kind, rows = part.kind, [row for row in ours(stock.rows[part.kind]) if fits(part, row)]
+        # score configs of one name look the same to people, and datasets of one name are one
+        unique = kind in {Kind.SCORE, Kind.DATASET}
+        foreign = (
+            mark_of(row.get("description")) is None and not row.get("isArchived")
+            for row in stock.rows[kind] if row.get("name") == part.name
+        )  # fmt: skip
+        if not rows and unique and any(foreign):
+            notes.append(f"{kind} `{part.name}` is there and not ours; it stays as it is")
         elif not rows:
-            steps.append(
-                Step("create", part.kind, part.name, part.mark, client.PATHS[part.kind], part.body)
-            )
+            path = client.PATHS[kind]
+            steps.append(Step("create", kind, part.name, part.mark, path, part.body))
         else:
             row = min(rows, key=lambda row: bool(row.get("isArchived")))  # else the oldest
-            if part.kind is Kind.WIDGET:
+            if kind is Kind.WIDGET:
                 widgets[part.mark] = str(row["id"])
             others = {str(other["id"]) for other in rows if other is not row}
             surplus |= others & made
-            if (copies := sorted(others - made)) and part.kind is not Kind.SCORE:
+            if (copies := sorted(others - made)) and kind is not Kind.SCORE:
                 notes.append(
-                    f"{len(copies)} more {part.kind} with the mark `listenpost:{part.mark}`: "
+                    f"{len(copies)} more {kind} with the mark `listenpost:{part.mark}`: "
                     f"`{'`, `'.join(copies)}`; delete it in Langfuse, or, if the copy is yours, "
                     "take that mark out of its description"
                 )
@@ -120,7 +125,7 @@ def plan_apply(
 
 
 def plan_remove(stock: client.ProjectState, versions: Mapping[str, Sequence[int]]) -> Plan:
-    """Take away what bears our marks, dashboards before their widgets, and our prompt versions."""
+    """Delete what has our marks, dashboards before their widgets, and our prompt versions."""
     prompts = [
         Step("delete", "prompt", name, name, client.prompt_path(name), version=number)
         for name, numbers in versions.items()
@@ -131,15 +136,14 @@ def plan_remove(stock: client.ProjectState, versions: Mapping[str, Sequence[int]
 
 
 def _lasting(stock: client.ProjectState) -> Iterator[str]:
-    """What stays: datasets, and what people have put on a dashboard of ours."""
+    """Notes about what stays: datasets, and widgets of people on a dashboard of ours."""
     if sets := [f"`{row.get('name')}`" for row in ours(stock.rows[Kind.DATASET])]:
         yield f"Langfuse deletes no datasets by its API: delete {', '.join(sets)} in its UI"
     marked = {str(row["id"]) for row in ours(stock.rows[Kind.WIDGET])}
     names = {str(row.get("id")): f"`{row.get('name')}`" for row in stock.rows[Kind.WIDGET]}
     for board in ours(stock.rows[Kind.DASHBOARD]):
-        placed = [
-            str(entry.get("widgetId") or entry.get("presetId")) for entry in _placements(board)
-        ]
+        entries = _placements(board)
+        placed = [str(entry.get("widgetId") or entry.get("presetId")) for entry in entries]
         if theirs := [names.get(key, f"`{key}`") for key in placed if key not in marked]:
             yield (
                 f"dashboard `{board.get('name')}` also holds {', '.join(theirs)}, not ours: "
@@ -148,45 +152,32 @@ def _lasting(stock: client.ProjectState) -> Iterator[str]:
 
 
 def ours(rows: Iterable[client.Row]) -> list[client.Row]:
-    """Those that bear a mark of ours."""
+    """The rows with a mark of ours."""
     return [row for row in rows if mark_of(row.get("description")) and row.get("id")]
 
 
 def _removable(stock: client.ProjectState) -> Iterator[tuple[Kind, client.Row]]:
-    """Ours, in the order in which they can go; an archived score config is gone already."""
+    """Our rows in the order in which they can be deleted, without archived score configs."""
     for kind in (Kind.DASHBOARD, Kind.WIDGET, Kind.SCORE):
         yield from ((kind, row) for row in ours(stock.rows[kind]) if not row.get("isArchived"))
 
 
 def _removed(kind: Kind, row: client.Row) -> Step:
     path, mark = f"{client.PATHS[kind]}/{row['id']}", str(mark_of(row.get("description")))
-    name = str(row.get("name"))
-    if kind is Kind.SCORE:
-        return Step("archive", kind, name, mark, path, {"isArchived": True})
-    return Step("delete", kind, name, mark, path)
+    # Langfuse deletes no score config
+    verb, body = ("archive", {"isArchived": True}) if kind is Kind.SCORE else ("delete", None)
+    return Step(cast(Verb, verb), kind, str(row.get("name")), mark, path, body)
 
 
 def fits(part: Definition, row: client.Row) -> bool:
     """Whether the row has the mark, and the values that can never be changed, of a definition."""
-    if mark_of(row.get("description")) != part.mark:
-        return False
-    if part.kind is Kind.DATASET:  # which its name tells from others
-        return bool(row.get("name") == part.name)
+    same = mark_of(row.get("description")) == part.mark
+    if part.kind is Kind.DATASET:  # identified by its name
+        return same and row.get("name") == part.name
     if part.kind is not Kind.SCORE:
-        return True
-    superfluous = [name for name in _LIMITS if name not in part.body and row.get(name) is not None]
-    return row.get("dataType") == part.body["dataType"] and not superfluous
-
-
-def _foreign(part: Definition, stock: client.ProjectState) -> str | None:
-    """Why a score config or dataset is not created: somebody else's has its name."""
-    if part.kind not in {Kind.SCORE, Kind.DATASET}:
-        return None
-    for row in stock.rows[part.kind]:
-        theirs = mark_of(row.get("description")) is None and not row.get("isArchived")
-        if theirs and row.get("name") == part.name:
-            return f"{part.kind} `{part.name}` is there and not ours; it stays as it is"
-    return None
+        return same
+    kept_limits = [name for name in _LIMITS if name not in part.body and row.get(name) is not None]
+    return same and row.get("dataType") == part.body["dataType"] and not kept_limits
 
 
 def _changed(part: Definition, row: client.Row, widgets: Mapping[str, str]) -> Step | None:
@@ -195,7 +186,8 @@ def _changed(part: Definition, row: client.Row, widgets: Mapping[str, str]) -> S
         for field, wanted in part.body.items()
         for difference in _compared(field, row, wanted, widgets)
     ]
-    body = {field: part.body[field] for field in _fields(differences)}
+    fields = (difference.field.partition(" ")[0] for difference in differences)
+    body = {field: part.body[field] for field in fields}
     if "definition" in body:
         theirs = [entry for entry in _placements(row) if not _is_ours(entry)]
         body["definition"] = {"widgets": [*part.body["definition"]["widgets"], *theirs]}
@@ -226,7 +218,7 @@ def _compared(
 def _misplaced(
     wanted: Sequence[client.Row], there: Sequence[client.Row], widgets: Mapping[str, str]
 ) -> Iterator[Difference]:
-    """Placements of ours that are gone, not where they belong, or too many."""
+    """Differences of our placements: missing, changed or superfluous."""
     placed = {str(entry.get("id")): entry for entry in there if _is_ours(entry)}
     for entry in wanted:
         known = {**entry, "widgetId": widgets.get(entry["widgetId"], entry["widgetId"])}
@@ -242,10 +234,6 @@ def _misplaced(
             )
     for name, entry in placed.items():
         yield Difference(f"definition {name}", entry, None)
-
-
-def _fields(differences: Sequence[Difference]) -> list[str]:
-    return [difference.field.partition(" ")[0] for difference in differences]
 
 
 def _placements(row: client.Row) -> list[client.Row]:
@@ -267,13 +255,9 @@ def _pushed(prompt: Prompt, there: client.Pushed) -> Step | None:
         return None
     follows = _PRODUCTION in there.labels if there.text is not None else not there.in_production
     body = {
-        "name": prompt.title,
-        "type": "text",
-        "prompt": prompt.text,
-        "labels": [LABEL, _PRODUCTION] if follows else [LABEL],
-        "tags": [LABEL],
-        "commitMessage": COMMITTED,
-    }
+        "name": prompt.title, "type": "text", "prompt": prompt.text, "commitMessage": COMMITTED,
+        "labels": [LABEL, _PRODUCTION] if follows else [LABEL], "tags": [LABEL],
+    }  # fmt: skip
     difference = Difference("prompt", there.text, prompt.text)
     return Step("push", "prompt", prompt.title, prompt.title, client.PROMPTS, body, (difference,))
 
@@ -348,19 +332,15 @@ def _make(
                 raise
             if error.retry_after is not None:
                 server.wait(error.retry_after)
-            if (there := _find(server, step)) is not None:
-                return there
+            if isinstance(step.kind, Kind):
+                part = Definition(step.kind, step.mark, body)
+                for row in client.read_rows(server, step.kind):
+                    if fits(part, row):
+                        return row
+            elif client.read_prompt(server, step.name).text == body["prompt"]:
+                return {}
             if error.retry_after is None:
                 raise
-
-
-def _find(server: client.Server, step: Step) -> Mapping[str, Any] | None:
-    if step.body is None or not isinstance(step.kind, Kind):
-        pushed = client.read_prompt(server, step.name)
-        same = step.body is not None and pushed.text == step.body["prompt"]
-        return {} if same else None
-    part = Definition(step.kind, step.mark, step.body)
-    return next((row for row in client.read_rows(server, step.kind) if fits(part, row)), None)
 
 
 def _delete(server: client.Server, step: Step) -> str | None:
@@ -377,10 +357,8 @@ def _delete(server: client.Server, step: Step) -> str | None:
 def _resolved(body: Mapping[str, Any] | None, widgets: Mapping[str, str]) -> Mapping[str, Any]:
     if not body or "definition" not in body:
         return body or {}
-    placed = [
-        {**entry, "widgetId": widgets.get(entry["widgetId"], entry["widgetId"])}
-        if "widgetId" in entry
-        else entry
-        for entry in body["definition"]["widgets"]
-    ]
+    placed = [dict(entry) for entry in body["definition"]["widgets"]]
+    for entry in placed:
+        if "widgetId" in entry:
+            entry["widgetId"] = widgets.get(entry["widgetId"], entry["widgetId"])
     return {**body, "definition": {"widgets": placed}}
