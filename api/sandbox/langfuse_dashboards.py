@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.sandbox.world import Handler, Refusal, SandboxCall
+from api.sandbox.world import Handler, Refusal, SandboxCall, fields
 
 Row = dict[str, Any]
 Endpoint = tuple[str, str, str, Handler]  # path, name in the log, method, and what answers
@@ -103,50 +103,8 @@ class Rows:
         return {"data": listed[call.page(limit)], "meta": meta}
 
 
-_SCORES = (
-    "environment name source dataType configId timestampMonth timestampDay traceName tags "
-    "traceRelease traceVersion observationName observationModelName observationPromptName "
-    "observationPromptVersion userId sessionId id traceId observationId "
-)
-_DIMENSIONS = {
-    "observations": "environment type name level version tags traceName traceRelease traceVersion "
-    "providedModelName promptName promptVersion startTimeMonth toolNames calledToolNames userId "
-    "sessionId release costType usageType experimentName experimentDatasetId",
-    "scores-numeric": f"{_SCORES} value",
-    "scores-boolean": f"{_SCORES} booleanValue",
-    "scores-categorical": f"{_SCORES} stringValue",
-}
 _TEXT_MEASURES = frozenset({"traceId", "uniqueUserIds", "uniqueSessionIds"})
-_MEASURES = {
-    "observations": "count latency streamingLatency timeToFirstToken inputTokens outputTokens "
-    "totalTokens tokensPerSecond outputTokensPerSecond inputCost outputCost totalCost countScores "
-    "toolDefinitions toolCalls traceId uniqueUserIds uniqueSessionIds costByType usageByType",
-    "scores-numeric": "count value",
-    "scores-boolean": "count value",
-    "scores-categorical": "count",
-}
-_OF_SCORES = (
-    "name source dataType tags environment userId sessionId metadata traceName observationName "
-    "traceRelease traceVersion "
-)
-_FILTERS = {
-    "observations": "traceName name userId sessionId metadata type tags providedModelName level "
-    "toolNames calledToolNames traceRelease traceVersion environment release version "
-    "experimentName experimentDatasetId experimentId isRootObservation",
-    "scores-numeric": f"{_OF_SCORES} value",
-    "scores-boolean": f"{_OF_SCORES} booleanValue",
-    "scores-categorical": f"{_OF_SCORES} stringValue",
-}
 _AGGREGATIONS = "sum avg count max min p50 p75 p90 p95 p99 histogram uniq".split()
-_OPERATORS = {
-    "string": ("=", "contains", "does not contain", "starts with", "ends with"),
-    "stringOptions": ("any of", "none of"),
-    "arrayOptions": ("any of", "none of", "all of"),
-    "number": ("=", "<", ">", "<=", ">="),
-    "boolean": ("=", "<>"),
-    "stringObject": ("=", "contains", "does not contain", "starts with", "ends with"),
-    "null": ("is null", "is not null"),
-}
 _CHARTS = (
     "LINE_TIME_SERIES AREA_TIME_SERIES BAR_TIME_SERIES HORIZONTAL_BAR VERTICAL_BAR PIE NUMBER "
     "HISTOGRAM PIVOT_TABLE"
@@ -252,7 +210,8 @@ class Dashboards:
 def checked_widget(row: Row) -> Row:
     """A widget with its chart's type filled in, or a refusal; what cannot be drawn passes."""
     view, chart = row.get("view"), row.get("chartType")
-    fine = view in _DIMENSIONS and chart in _CHARTS and row.get("metrics")
+    dimensions, operators = fields("langfuse_dimensions"), fields("langfuse_operators")
+    fine = view in dimensions and chart in _CHARTS and row.get("metrics")
     demand(fine, "Invalid view, chart or metrics", "invalid_body")
     config = {"type": chart} | (row.get("chartConfig") or {})
     limits = ("row_limit", 1000), ("bins", 100)
@@ -263,19 +222,23 @@ def checked_widget(row: Row) -> Row:
     most = 2 if chart == "PIVOT_TABLE" else 1
     fine = len(row["dimensions"]) <= most and len(row["metrics"]) <= 10
     demand(fine, "Too many dimensions or metrics", "invalid_body")
-    known = _DIMENSIONS[str(view)].split()
+    known, measures = dimensions[str(view)], fields("langfuse_measures")[str(view)]
     for number, dimension in enumerate(row["dimensions"]):
         field = f"dimensions[{number}].field"
         demand(dimension["field"] in known, "Unknown dimension", field=field, allowedValues=known)
     for number, metric in enumerate(row["metrics"]):
         measure, field = metric["measure"], f"metrics[{number}].agg"
         fit = ["count", "uniq"] if measure in _TEXT_MEASURES else _AGGREGATIONS
-        fine = measure in _MEASURES[str(view)].split() and metric["agg"] in fit
+        fine = measure in measures and metric["agg"] in fit
         demand(fine, "Unknown metric", field=field, allowedValues=fit)
     for condition in row["filters"]:
         column, kind = condition["column"], condition["type"]
-        demand(column in _FILTERS[str(view)].split(), f"Unknown filter {column}", field="filters")
-        fine = condition["operator"] in _OPERATORS.get(kind, ())
+        demand(
+            column in fields("langfuse_filters")[str(view)],
+            f"Unknown filter {column}",
+            field="filters",
+        )
+        fine = condition["operator"] in operators.get(kind, ())
         fine = fine and (condition["value"] or not kind.endswith("Options"))
         demand(fine, "Invalid filter", "invalid_body")
     return {**row, "chartConfig": config}

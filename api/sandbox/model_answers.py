@@ -29,12 +29,12 @@ from api.reports.report import LONGEST_PASSAGE
 from api.reports.shortfall import Shortfall, plain_explanation
 from api.sandbox.world import Probabilities
 
-# What stands in brackets of any script, and hashtags: `(like Plaud)`, `[Plaud]`, `#plaud`.
+# text in brackets of any script, and hashtags: `(like Plaud)`, `[Plaud]`, `#plaud`
 _ASIDE = regex.compile(r"[(\[（][^)\]）]{0,500}[)\]）]|#\w+")
-# Where a sentence ends: the blank in `Great. But`, or a new line.
+# the end of a sentence: the blank in `Great. But`, or a new line
 _SENTENCE = regex.compile(r"(?<=[.!?。！？])\s+|\n+")
 _COMMA = regex.compile(r"[,、，/|&+]")
-# A list has so many entries; an entry with so few words beside the name says little of it.
+# Entries that make a list, and words beside the name in an entry that says little of it.
 _ENTRIES, _LITTLE = 4, 3
 _ENDINGS = frozenset("ai com io app co new net org".split())
 
@@ -44,18 +44,18 @@ def in_passing(name: str, parts: Sequence[str]) -> bool:
     words = regex.split(r"[\s.\-]+", name)
     if len(words) > 1 and words[-1].casefold() in _ENDINGS:
         words = words[:-1]
-    # the name's words with any joint, without a web ending: `Plaud Note`, `plaud-note`, `PlaudNote`
+    # in any spelling, without a web ending: `Plaud Note`, `plaud-note`, `PlaudNote`
     joined = "[ .-]?".join(map(regex.escape, words))
     mention = regex.compile(rf"(?<!\w){joined}(?!\w)", regex.I)
     title, body = parts[0] if parts else "", " ".join(parts[1:])
     if not mention.search(f"{title} {body}"):
         return False
     sentences = [part for part in _SENTENCE.split(body) if part.strip()]
-    spoken = [_ASIDE.sub(" ", part) for part in (title, *sentences)]
+    plain = [_ASIDE.sub(" ", part) for part in (title, *sentences)]
     holding = [
-        place
-        for place, part in enumerate(spoken)
-        if mention.search(_without_list(part, mention, 0 if place else 1))
+        number
+        for number, part in enumerate(plain)
+        if mention.search(_without_list(part, mention, 0 if number else 1))
     ]
     return not holding or (len(holding) == 1 and holding[0] > 1)
 
@@ -68,37 +68,36 @@ def _without_list(sentence: str, mention: regex.Pattern[str], start: int) -> str
     entries = _COMMA.split(sentence)
     if len(entries) < _ENTRIES:
         return sentence
-    return ", ".join(
+    kept = [
         entry
-        for place, entry in enumerate(entries)
-        if place < start
-        or not mention.search(entry)
-        or len(mention.sub("", entry).split()) > _LITTLE
-    )
+        for entry in entries[start:]
+        if not mention.search(entry) or len(mention.sub("", entry).split()) > _LITTLE
+    ]
+    return ", ".join(entries[:start] + kept)
 
 
 _QUOTE = re.compile(r"<q-(\w+)(?: ([^<>]*))?>([^<]*)</q-\1>")
 _SOURCE = re.compile(r"^source: *(\w+)", re.M)
-# what is said of an exhibit in the clear: `E4: lemmy, 2026-11-07, 60 score, score 4/5`
+# facts of an exhibit outside of quotes: `E4: lemmy, 2026-11-07, 60 score, score 4/5`
 _FACTS = re.compile(r"^[^\w\n]*+(E\d+): (\w+)\b(.*)", re.M)
 _WANTED = re.compile(r"\bqueries wanted: (\d+)")
 # `the 30 best of 33 kept posts`
 _KEPT = re.compile(r"\b\d+ best of (\d+) kept posts\b")
-# Characters that a text may be shorter than its limit and yet be cut.
+# a text is never cut within a grapheme, so a cut one may be this many characters below its limit
 _GRAPHEME = 8
 _PLACE = re.compile(r"^\([^()|]{1,60}\) ")
 
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """One quoted text."""
+    """A quoted text with its label."""
 
     label: str
     text: str
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Title, body and comments apart."""
+        """Title, body and comments."""
         return tuple(_bare(piece) for piece in self._pieces)
 
     @property
@@ -107,14 +106,16 @@ class Quoted:
         return tuple(piece for piece in pieces if piece)
 
     def as_exhibit(self, source: str, thread: str) -> Exhibit:
-        """The exhibit as far as the prompt shows it; a sentence that was cut off is left out."""
-        own = [_lined(piece) for piece in self._pieces if _bare(piece) == piece]
-        comments = [_lined(_bare(piece)) for piece in self._pieces if _bare(piece) != piece]
-        title, body = (*own, "", "")[:2]
+        """The exhibit as far as the prompt shows it, without sentences that were cut off."""
+        # the product marks the ends of lines in a text, which is on one line in the prompt
+        pieces = [re.sub(rf"\s*{LINE_END}\s*", "\n", piece) for piece in self._pieces]
+        own = [piece for piece in pieces if _bare(piece) == piece]
+        comments = [_bare(piece) for piece in pieces if _bare(piece) != piece]
+        title, *body = own or [""]
         place = _PLACE.match(self.text)
         item = Item(
             key=self.label, id=self.label, source=source, title=title, thread=thread,
-            body=_whole(" ".join((body, *own[2:])).strip(), BODY),
+            body=_whole(" ".join(body).strip(), BODY),
             place=place[0].strip("() ") if place else None,
             comments=tuple(
                 Comment(id=str(number), body=_whole(text, COMMENT))
@@ -126,7 +127,7 @@ class Quoted:
 
 @dataclass(frozen=True)
 class QuotedPrompt:
-    """All messages of one request, as one text each."""
+    """The messages of one request, parsed."""
 
     messages: tuple[tuple[str, str], ...]  # role and text
 
@@ -140,7 +141,10 @@ class QuotedPrompt:
     def quoted(self) -> tuple[Quoted, ...]:
         """Every quoted text, in order."""
         return tuple(
-            Quoted((match[2] or "").strip(), _unescaped(match[3]))
+            Quoted(
+                (match[2] or "").strip(),
+                match[3].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"),
+            )
             for role, text in self.messages
             if role != "assistant"
             for match in _QUOTE.finditer(text)
@@ -148,46 +152,47 @@ class QuotedPrompt:
 
     @cached_property
     def plain(self) -> str:
-        """Everything in the clear."""
+        """The text outside of quotes."""
         return "\n".join(_QUOTE.sub("", text) for _, text in self.messages)
 
     def first(self, label: str) -> str:
-        """The first quoted text with that label, or nothing."""
+        """The first quoted text with that label, else nothing."""
         return next((q.text for q in self.quoted if q.label == label), "")
 
     def all(self, label: str, *, numbered: bool = False) -> list[str]:
-        """Every quoted text with that label, or (`1 passage`) with a number before it."""
+        """Every quoted text with that label, `numbered`: with a number before it (`1 passage`)."""
         labels = ((q.label.partition(" ")[2] if numbered else q.label, q) for q in self.quoted)
         return [q.text for name, q in labels if name == label]
 
     @property
     def question(self) -> str:
-        """The user's question: quoted, else the last thing a user wrote."""
+        """The quoted question, else the last message of a user."""
         texts = [text for role, text in self.messages if role == "user"]
         return self.first("question") or (texts[-1].strip() if texts else "")
 
     @property
     def about(self) -> str:
-        """What the question is about, when the person said so."""
+        """The quoted text of what the question is about."""
         return self.first("about")
 
     @property
     def source(self) -> str:
-        """The source named in the clear, or nothing."""
-        match = _SOURCE.search(self.plain)
-        return match[1] if match else ""
+        """The name of the source, else nothing."""
+        return self._stated(_SOURCE, "")
 
     @property
     def wanted(self) -> int:
         """How many queries are asked for."""
-        match = _WANTED.search(self.plain)
-        return int(match[1]) if match else 3
+        return int(self._stated(_WANTED, "3"))
 
     @property
     def kept(self) -> int:
-        """How many items were kept, where a writer is shown the best of them; else 0."""
-        match = _KEPT.search(self.plain)
-        return int(match[1]) if match else 0
+        """How many items were kept, if a writer is shown the best of them; else 0."""
+        return int(self._stated(_KEPT, "0"))
+
+    def _stated(self, pattern: re.Pattern[str], default: str) -> str:
+        match = pattern.search(self.plain)
+        return match[1] if match else default
 
     @property
     def numbered(self) -> list[Quoted]:
@@ -196,13 +201,13 @@ class QuotedPrompt:
 
     @property
     def exhibits(self) -> list[Quoted]:
-        """Items labelled E1 and so on, each once."""
+        """Items labelled E1, E2 and so on, each once."""
         labelled = (q for q in self.quoted if re.fullmatch(r"E\d+", q.label))
         return list({q.label: q for q in labelled}.values())
 
     @property
     def shown(self) -> list[Exhibit]:
-        """The exhibits as the product has them."""
+        """The exhibits as values of the product."""
         facts = {match[1]: (match[2], match[3]) for match in _FACTS.finditer(self.plain)}
         shown = []
         for exhibit in self.exhibits:
@@ -226,53 +231,42 @@ def _whole(text: str, limit: int) -> str:
     return " ".join(sentences(text)[:-1])
 
 
-def _lined(text: str) -> str:
-    """The text with its lines apart, where the product shows that one ends."""
-    return re.sub(rf"\s*{LINE_END}\s*", "\n", text)
-
-
 def _bare(piece: str) -> str:
     return piece[1:-1] if len(piece) > 1 and piece[0] == piece[-1] == '"' else piece
 
 
-def _unescaped(text: str) -> str:
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-
-
 KINDS: Mapping[str, str] = {
-    "relevant": "judge",
-    "supported": "support",
-    "grades": "grades",
-    "queries": "rewrite",
-    "explanation_text": "explain",
-    "findings": "agent",
-}
+    "relevant": "judge", "supported": "support", "grades": "grades", "queries": "rewrite",
+    "explanation_text": "explain", "findings": "agent",
+}  # fmt: skip
 """Field of the answer -> name of the endpoint."""
 _THRESHOLD = 0.5
-# Probabilities for the scores 3, 4 and 5: who reads the whole text asks for more than the gate.
+# Probabilities for the scores 3, 4 and 5, higher than the gate's, which sees less of the text.
 _PARTLY, _SURE, _VERY_SURE = 0.55, 0.58, 0.7
-# The most that a name dropped in passing is worth.
-_MENTIONED = 0.3
-# What the instructions of a short report say: one sentence of summary, two findings.
-_SHORT = "starting point"
-_FEW, _QUOTES, _ASPECTS = 2, 4, 5
-# Words of a sentence that is quoted.
-_FEWEST_WORDS = 4
+_MENTIONED = 0.3  # highest probability of a text that names it only in passing
+_SHORT = "starting point"  # in the instructions of a short report
+# Findings of a short report, quotes of any, aspects of a grade, and words of its quote at least.
+_FEW, _QUOTES, _ASPECTS, _FEWEST_WORDS = 2, 4, 5, 4
 
 
 def kind_of(schema: Mapping[str, Any] | None, prompt: QuotedPrompt) -> str | None:
-    """The field that tells what is asked for; None for a chat."""
+    """The field of `KINDS` that is asked for; None for a chat."""
     if schema is not None:
         return next((field for field in KINDS if field in schema.get("properties", {})), None)
     return next((field for field in KINDS if f'{{"{field}":' in prompt.plain), None)
 
 
 def answer(field: str, prompt: QuotedPrompt, judge: Probabilities) -> dict[str, Any]:
-    """The JSON object for one kind of request."""
+    """The JSON object for a kind of request."""
     if field == "relevant":
         return {"relevant": [p >= _THRESHOLD for p in _judged(prompt, prompt.numbered, judge)]}
     if field == "supported":
-        return {"supported": _supported(prompt)}
+        parts = zip(
+            *(prompt.all(name, numbered=True) for name in ("sentence", "passage", "context")),
+            strict=False,
+        )
+        question = Question(prompt.question, prompt.about)
+        return {"supported": [carries(Claim(*part), question) for part in parts]}
     if field == "grades":
         chances = _judged(prompt, prompt.numbered, judge)
         graded = zip(prompt.numbered, chances, strict=True)
@@ -286,28 +280,22 @@ def answer(field: str, prompt: QuotedPrompt, judge: Probabilities) -> dict[str, 
 
 def report(prompt: QuotedPrompt) -> dict[str, Any]:
     """The themes of the exhibits in the prompt, as the JSON of a draft."""
-    short = _SHORT in prompt.plain
     question = Question(prompt.question, prompt.about)
-    most = _FEW if short else MOST_THEMES
+    most = _FEW if _SHORT in prompt.plain else MOST_THEMES
     themed = find_themes(question, prompt.shown, most=most, kept=prompt.kept)
-    findings = [
-        {
-            "text": finding.text,
-            "kind": finding.kind,
-            "evidence": [
-                {"cite": passage.label, "passage": passage.text} for passage in finding.passages
-            ],
-        }
-        for finding in themed.findings
-    ]
     first = {finding.passages[0].text: finding.passages[0].label for finding in themed.findings}
     return {
-        "topic": themed.topic,
-        "summary": themed.summary,
-        "findings": findings,
+        "topic": themed.topic, "summary": themed.summary,
+        "findings": [
+            {
+                "text": finding.text, "kind": finding.kind,
+                "evidence": [{"cite": p.label, "passage": p.text} for p in finding.passages],
+            }
+            for finding in themed.findings
+        ],
         "quotes": [{"text": text, "cite": label} for text, label in first.items()][:_QUOTES],
         "suggestions": list(themed.suggestions),
-    }
+    }  # fmt: skip
 
 
 def _judged(prompt: QuotedPrompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
@@ -317,16 +305,6 @@ def _judged(prompt: QuotedPrompt, items: Sequence[Quoted], judge: Probabilities)
         min(chance, _MENTIONED) if name and in_passing(name, item.parts) else chance
         for item, chance in zip(items, chances, strict=True)
     ]
-
-
-def _supported(prompt: QuotedPrompt) -> list[bool]:
-    question = Question(prompt.question, prompt.about)
-    contexts = prompt.all("context", numbered=True)
-    parts = zip(
-        prompt.all("sentence", numbered=True), prompt.all("passage", numbered=True), contexts,
-        strict=False,
-    )  # fmt: skip
-    return [carries(Claim(*part), question) for part in parts]
 
 
 def _grade(prompt: QuotedPrompt, item: Quoted, chance: float) -> dict[str, Any]:
@@ -346,12 +324,12 @@ def _grade(prompt: QuotedPrompt, item: Quoted, chance: float) -> dict[str, Any]:
         "explanation": _why(subject, texts, [f"{a.name} (“{words}”)" for a, words in held], chance),
         "sentiment": sum(leans) if leans else None,
         "aspects": [aspect.name for aspect, _ in held][:_ASPECTS],
-        "quote": _telling(texts, subject),
+        "quote": _best_quote(texts, subject),
     }
 
 
 def _why(subject: Subject, texts: Sequence[str], topics: Sequence[str], chance: float) -> str:
-    """The words that decided: where the name stands, what is spoken of, and the judge's number."""
+    """An explanation: where the name is, what is talked about, and the judge's probability."""
     title, *rest = texts or [""]
     match = subject.pattern.search(title) or subject.pattern.search(" ".join(rest))
     place = "in the title" if subject.is_named(title) else "below the title"
@@ -362,8 +340,8 @@ def _why(subject: Subject, texts: Sequence[str], topics: Sequence[str], chance: 
     return f"{named[0].upper()}{named[1:]}{speaks}; {chance:.0%} likely to be about it."
 
 
-def _telling(texts: Sequence[str], subject: Subject) -> str:
-    """The sentence that says most: about the product, with a sure lean, about something known."""
+def _best_quote(texts: Sequence[str], subject: Subject) -> str:
+    """The sentence that says most: with a lean, known aspects and the product's name."""
     candidates = [
         sentence
         for text in texts
@@ -386,13 +364,9 @@ def _queries(prompt: QuotedPrompt) -> list[str]:
     held = {word.casefold() for word in re.findall(r"\w+", name)} | ASKING_WORDS
     beside = [w for w in re.findall(r"[^\W\d_][\w-]{3,}", prompt.about) if w.casefold() not in held]
     queries = [
-        f"{core} {' '.join(beside[-2:])}" if beside else "",
-        f"{core} review",
-        core,
-        "".join(name.replace(".", "").split()),
-        f"{core} problems",
-        f"{core} alternatives",
-    ]
+        f"{core} {' '.join(beside[-2:])}" if beside else "", f"{core} review", core,
+        "".join(name.replace(".", "").split()), f"{core} problems", f"{core} alternatives",
+    ]  # fmt: skip
     original = prompt.question.casefold()
     return [query for query in dict.fromkeys(queries) if query and query.casefold() != original]
 
@@ -407,7 +381,5 @@ def _explanation(prompt: QuotedPrompt) -> dict[str, Any]:
         kept=sum(int(count) for count in prompt.all("kept") if count.isdecimal()),
         own=bool(prompt.all("own")),
     )
-    explanation = plain_explanation(shortfall)
-    return {
-        "explanation_text": explanation.text, "suggestions": list(explanation.suggestions),
-    }  # fmt: skip
+    plain = plain_explanation(shortfall)
+    return {"explanation_text": plain.text, "suggestions": list(plain.suggestions)}

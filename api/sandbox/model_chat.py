@@ -23,36 +23,35 @@ from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.subjects import Subject
 from api.sandbox.model_answers import QuotedPrompt
 
-_POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
+# pronouns and the like, by which a follow-up refers to the product before
+_REFERRING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
 _OUTER = "?!,;:.\"“”'()"
-# More words of talking, which are no part of a name either.
+# words of conversation that are no part of a name, beside `ASKING_WORDS`
 _ASIDE = frozenset(
     "annoy annoying anyone bother bothers bought dislikes else everybody everyone happen keep "
     "last leave long many mentions more much posts prefer somebody someone something talk "
     "wrong".split()
 )
-# Words of a product's name at most.
-_LONGEST = 4
+_LONGEST = 4  # most words of a product's name
 
 
 @dataclass(frozen=True, slots=True)
 class ChatQuestion:
-    """One question of a conversation, on its own feet."""
+    """One question of a conversation, with what it takes from the earlier ones."""
 
-    subject: str  # the product, or nothing when none was named
-    words: tuple[str, ...]  # what about it is asked
-    text: str  # the question as it was written
-    sides: tuple[str, ...] = ()
-    """The products that it compares, or the one before it did; what it points at comes first."""
+    subject: str  # the product; empty: none was named
+    words: tuple[str, ...]  # what is asked about it
+    text: str  # as it was written
+    sides: tuple[str, ...] = ()  # the products that it, or the question before it, compares
 
     @property
     def query(self) -> str:
-        """What to look up once the product is known; before that, the product alone."""
+        """Product and words, else the text."""
         return " ".join(filter(None, (self.subject, *self.words))) or self.text
 
 
 def last_question(prompt: QuotedPrompt) -> ChatQuestion:
-    """The last question, with the subject of an earlier one when it names none."""
+    """The last question, with the subject of an earlier one if it names none."""
     question = ChatQuestion("", (), prompt.question)
     for role, text in prompt.messages:
         if role == "user":
@@ -61,14 +60,14 @@ def last_question(prompt: QuotedPrompt) -> ChatQuestion:
 
 
 def _naming(name: str, prompt: QuotedPrompt, *, titles: bool = False) -> list[Exhibit]:
-    """The exhibits that name a product in any spelling, or those whose titles do."""
+    """The exhibits that name a product in any spelling, in `titles` alone or anywhere."""
     subject = Subject.of(Question(name), ())
     bodies = ((exhibit, "" if titles else exhibit.item.body) for exhibit in prompt.shown)
     return [exhibit for exhibit, body in bodies if subject.is_named(f"{exhibit.item.title} {body}")]
 
 
 def _after(before: ChatQuestion, text: str) -> ChatQuestion:
-    """A question after another: about what that was about, unless it names something else."""
+    """The next question: about what the one before was about, unless it names something else."""
     if compares := compared_names(text):
         earlier = (before.sides or (before.subject,)) if refers_back(text) else ()
         sides = tuple(dict.fromkeys(filter(None, (*earlier, *compares))))
@@ -79,20 +78,17 @@ def _after(before: ChatQuestion, text: str) -> ChatQuestion:
     names = [word for word in content if not aspects_named(word)]
     _, _, owner = text.rpartition(" of ")  # `how is the lid of the Ember mug?`
     names = [word for word in names if word in owner] or names
-    of_one = [side for side in before.sides if names and _is_within(names, side)]
+    lower = {name.casefold() for name in names}
+    of_one = [side for side in before.sides if lower and lower <= set(side.casefold().split())]
     subject, sides = (of_one[0], ()) if of_one else (before.subject, before.sides)
-    pointing = len(names) < 2 and _POINTING.search(text) is not None
-    if subject and (of_one or not names or pointing or len(names) > _LONGEST):
+    refers = len(names) < 2 and _REFERRING.search(text) is not None
+    if subject and (of_one or not names or refers or len(names) > _LONGEST):
         known = " ".join((subject, *sides)).casefold().split()
         topics = tuple(word for word in content if word.casefold() not in known)
         return ChatQuestion(subject, topics, text, sides)
     if not names or len(names) > _LONGEST:
         return ChatQuestion("", () if names else tuple(content), text)
     return ChatQuestion(" ".join(names), tuple(word for word in content if word not in names), text)
-
-
-def _is_within(names: Iterable[str], side: str) -> bool:
-    return set(side.casefold().split()).issuperset(name.casefold() for name in names)
 
 
 def looks(
@@ -106,23 +102,27 @@ def looks(
     last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
     question = last_question(prompt)
     queries = [query for side in question.sides if (query := _lacking(side, question, prompt))]
-    if not question.sides and not _known(question, prompt):
+    if not question.sides:
         known = _about(prompt, question)
-        queries = [question.query if known or not question.subject else question.subject]
+        if not known or not _held(question.words, [e.text for e in prompt.exhibits]):
+            queries = [question.query if known or not question.subject else question.subject]
     if last == "tool" or choice == "none" or not queries or _behind(prompt):
         return ()
-    named = [
+    tools = [
         str(f["name"])
         for f in functions
         if "query" in f.get("parameters", {}).get("properties", {})
     ]
     text = question.text.casefold()
-    wanted = [name for name in named if _is_named(name, text)]
-    fetching = [name for name in named if name.startswith("fetch")]
+    wanted = [
+        tool for tool in tools
+        if any(part in text for part in tool.split("_") if len(part) > 5 and part != "product")
+    ]  # fmt: skip
+    fetching = [tool for tool in tools if tool.startswith("fetch")]
     return tuple(
-        (name, json.dumps({"query": query}, ensure_ascii=False))
+        (tool, json.dumps({"query": query}, ensure_ascii=False))
         for query in queries
-        for name in wanted or fetching or named
+        for tool in wanted or fetching or tools
     )
 
 
@@ -136,19 +136,18 @@ def _lacking(side: str, question: ChatQuestion, prompt: QuotedPrompt) -> str:
     if not _naming(side, prompt, titles=True):
         return side
     texts = [" ".join(exhibit.item.texts) for exhibit in _naming(side, prompt)]
-    if all(any(_holds(text, word) for text in texts) for word in question.words):
-        return ""
-    return " ".join((side, *question.words))
+    return "" if _held(question.words, texts) else " ".join((side, *question.words))
 
 
-def _is_named(tool: str, text: str) -> bool:
-    return any(part in text for part in tool.split("_") if len(part) > 5 and part != "product")
-
-
-def _known(question: ChatQuestion, prompt: QuotedPrompt) -> bool:
-    texts = [exhibit.text for exhibit in prompt.exhibits]
-    held = all(any(_holds(text, word) for text in texts) for word in question.words)
-    return _about(prompt, question) and held
+def _held(words: Iterable[str], texts: Sequence[str]) -> bool:
+    """Whether each word, or what it means, is in some text."""
+    return all(
+        any(
+            word.casefold() in text.casefold() or any(a.is_in(text) for a in aspects_named(word))
+            for text in texts
+        )
+        for word in words
+    )
 
 
 def _about(prompt: QuotedPrompt, question: ChatQuestion) -> bool:
@@ -157,13 +156,8 @@ def _about(prompt: QuotedPrompt, question: ChatQuestion) -> bool:
     return any(all(name in text for name in names) for text in texts)
 
 
-def _holds(text: str, word: str) -> bool:
-    meant = aspects_named(word)
-    return any(aspect.is_in(text) for aspect in meant) or word.casefold() in text.casefold()
-
-
 def chat(prompt: QuotedPrompt) -> str:
-    """A short answer in words: what the exhibits say, or that there are none."""
+    """A short answer: what the exhibits say, or that there are none."""
     question = last_question(prompt)
     if not prompt.exhibits:
         if any(role == "tool" for role, _ in prompt.messages):
@@ -190,9 +184,5 @@ def chat(prompt: QuotedPrompt) -> str:
 
 
 def _missing(question: ChatQuestion) -> str:
-    missing = f"I could not find posts about {question.query}."
-    return (
-        f"{missing} {FOREIGN[0].upper()}{FOREIGN[1:]}."
-        if is_not_english(question.text)
-        else missing
-    )
+    why = f" {FOREIGN[0].upper()}{FOREIGN[1:]}." if is_not_english(question.text) else ""
+    return f"I could not find posts about {question.query}.{why}"
