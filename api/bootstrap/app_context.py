@@ -33,7 +33,7 @@ from api.features.analyses.runner import KIND, Runner
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
 from api.features.archive.search import ArchiveSearch
-from api.features.chat.chat_sessions import Chats
+from api.features.chat.chat_sessions import ChatSessions
 from api.features.chat.chat_turn import ChatEvent, Turn, streamed
 from api.models import ModelCallLimiter
 from api.models.local.word_vectors import vectors
@@ -96,7 +96,7 @@ class AppContext:
     """What judges a person's own items; there as soon as the product is."""
     _sandbox: asyncio.Task[Product] | None = None
     """Of a server that is live, what answers those who ask for made-up data."""
-    _chats: dict[bool, Chats] = field(default_factory=dict)
+    _chats: dict[bool, ChatSessions] = field(default_factory=dict)
     """By whether they are about made-up data only."""
     _fetches: SharedTasks[tuple[str, str, Ask], SourceAnswer] = field(default_factory=SharedTasks)
     _judging: SharedTasks[tuple[str, Question, str, str], Gated] = field(
@@ -230,7 +230,7 @@ class AppContext:
         Raises:
             StoreUnavailable: the database cannot be used.
         """
-        running = {chats.let_go(tenant.id, session_id) for chats in self._chats.values()}
+        running = {chats.forget(tenant.id, session_id) for chats in self._chats.values()}
         return await self.store.drop_session(tenant.id, session_id) or True in running
 
     async def turn(
@@ -244,7 +244,7 @@ class AppContext:
         own: tuple[dict[str, Any], ...] = (),
         sandbox: bool = False,
     ) -> AsyncGenerator[ChatEvent]:
-        """See `Chats.stream`; the turn's cost is reserved before and settled after it.
+        """See `ChatSessions.stream`; the turn's cost is reserved before and settled after it.
 
         With `own` items or in the `sandbox` that is all the turn can look up; what it found stays
         known to the session, and the next turn looks up where that one says.
@@ -253,7 +253,7 @@ class AppContext:
             NotFound: the tenant keeps no such report.
             UsageError: that analysis is not done, or failed; one of the items is none.
 
-        And when the first moment is asked for, what `Chats.stream` raises and:
+        And when the first moment is asked for, what `ChatSessions.stream` raises and:
             LimitReached: the day's USD do not suffice, or too many requests wait.
         """
         report: Report | None = None
@@ -264,7 +264,7 @@ class AppContext:
         chats = None if own else self._chats.get(product.sample)
         if chats is None:
             archive = None if own else self._archive(product)
-            chats = Chats(chat(self.settings, product, archive), self.store)
+            chats = ChatSessions(chat(self.settings, product, archive), self.store)
         if not own:
             self._chats[product.sample] = chats
         usd = 0.0 if product.sample else await asyncio.to_thread(turn_usd, self.settings)

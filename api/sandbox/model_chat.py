@@ -14,7 +14,7 @@ from typing import Any
 
 from api.core.domain import Question
 from api.core.words import is_not_english
-from api.features.chat.keyless_chat import FOREIGN, behind, on_words, side_by_side, silent
+from api.features.chat.keyless_chat import FOREIGN, nothing_plain, on_topics, side_by_side, who_said
 from api.pipeline.question.product_name import ASKING_WORDS
 from api.pipeline.question.query_guard import compared_names, refers_back
 from api.reports.exhibits import Exhibit
@@ -128,7 +128,7 @@ def looks(
 
 def _behind(prompt: QuotedPrompt) -> str:
     answers = [text for role, text in prompt.messages if role == "assistant" and text]
-    return behind(prompt.question, answers, {e.label: e for e in prompt.shown})[0]
+    return who_said(prompt.question, answers, {e.label: e for e in prompt.shown})[0]
 
 
 def _lacking(side: str, question: ChatQuestion, prompt: QuotedPrompt) -> str:
@@ -172,15 +172,15 @@ def chat(prompt: QuotedPrompt) -> str:
     if question.sides:
         named = {name: _naming(name, prompt) for name in question.sides}
         held = {name: shown for name, shown in named.items() if shown}
-        text, _ = side_by_side(held, focus=question.words, lean=lean)
+        text, _ = side_by_side(held, topics=question.words, lean=lean)
         missing = (f"I could not find posts about {name}." for name in named if name not in held)
-        text = text or (silent(question.words) if held else "")
+        text = text or (nothing_plain(question.words) if held else "")
         return "\n\n".join(filter(None, (text, *missing)))
     if not _about(prompt, question):
         return _missing(question)
     name = question.subject or question.text
-    text, _ = on_words(name, prompt.shown, question.words, lean)
-    return text or silent(question.words)
+    text, _ = on_topics(name, prompt.shown, question.words, lean)
+    return text or nothing_plain(question.words)
 
 
 def _missing(question: ChatQuestion) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from api.features.chat.keyless_chat import SAMPLE
+from api.features.chat.chat_turn import SAMPLE
 from api.sandbox.server import Sandbox
 from tests.interfaces.command import Ended, inside
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from api.core.text import Fence
-from api.features.chat.chat_citations import cited
+from api.features.chat.chat_citations import citations_of
 from api.reports.composition import credit_of, parts_of
 from api.reports.exhibits import Exhibit, describe
 from tests.services.kit import assessed, post, said
@@ -60,9 +60,9 @@ def test_a_citation_names_the_author_of_its_passage() -> None:
     exhibit = Exhibit("E1", assessed(ITEM))
     anonymous = Exhibit("E1", assessed(post(1, body="It hums at night.")))
 
-    (answer,) = cited("Update the firmware [E1].", [exhibit], [])
-    (question,) = cited("It hums at night [E1].", [exhibit], [])
-    (nobody,) = cited("It hums at night [E1].", [anonymous], [])
+    (answer,) = citations_of("Update the firmware [E1].", [exhibit], [])
+    (question,) = citations_of("It hums at night [E1].", [exhibit], [])
+    (nobody,) = citations_of("It hums at night [E1].", [anonymous], [])
 
     assert (answer.credit, question.credit) == (BO, ADA)
     assert answer.json()["credit"] == BO

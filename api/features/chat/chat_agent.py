@@ -1,15 +1,12 @@
-"""The chat: an agent that answers from a session's exhibits and looks up what is missing.
+"""The chat: a pydantic-ai agent that answers from a session and looks up what is missing.
 
-What is stored, as a chat turn uses it: asked before any place where the product was heard of.
-
-A stored report as what a chat session knows when it begins.
+Its words are cleared sentence by sentence before a person sees them; see `DraftCleaner`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Container, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
@@ -35,16 +32,16 @@ from pydantic_ai.usage import RunUsage
 
 from api.choices import DepthName
 from api.core.context import current_caller, set_caller
-from api.core.display_names import title_in
-from api.core.domain import Assessed, Question, Verdict
+from api.core.display_names import reason_in_words
+from api.core.domain import Question
 from api.core.ports import Facts
-from api.core.prompts import Prompt
-from api.core.work import Failure, contained, translated
+from api.core.words import is_not_english
+from api.core.work import translated
 from api.errors import ModelError
-from api.features.archive.entries import ArchiveFilters
 from api.features.archive.search import ArchiveSearch
-from api.features.chat.chat_citations import named_in, names_in
+from api.features.chat.chat_citations import citations_of
 from api.features.chat.chat_turn import (
+    SAMPLE,
     AnswerPiece,
     ChatEvent,
     LookupEnded,
@@ -52,144 +49,175 @@ from api.features.chat.chat_turn import (
     Turn,
     streamed,
 )
-from api.features.chat.keyless_chat import SAMPLE, AnswerDraft, look_around
-from api.features.chat.lookups import SHOWN, ChatLookups
-from api.features.chat.session import EXHIBITS, Exchange, Session, restored
+from api.features.chat.keyless_chat import (
+    FOREIGN,
+    keyless_answer,
+    look_up_question,
+    not_searched,
+    nothing_found,
+)
+from api.features.chat.lookups import ARCHIVE_TOOL, SHOWN, ChatLookups
+from api.features.chat.session import Exchange, Session, load_report, restored
 from api.pipeline.question.query_guard import refers_back
 from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH, STOP_WORDS_ALONE, screen_query
 from api.reports.agent_writer import reason_of, usage_of
-from api.reports.composition import assessed_of, item_of
-from api.reports.exhibits import Dossier, describe, kept_line
+from api.reports.citable import CitableText, citable_text
+from api.reports.draft_rules import DraftCleaner
+from api.reports.exhibits import Dossier, Exhibit, describe, gate_lines
 from api.reports.report import Report
 from api.services.product import Product
 from api.settings import ChatSettings
 
-TOOL, _NAME = "search_archive", "archive"
-KEPT = ArchiveFilters(kept=True)
-"""What a gate let pass, or a person brought in: an answer may rest on it."""
-# Latest queries that tell what was heard of.
-_QUERIES = 200
-ENOUGH = 3
-"""Stored entries from which on no place need be asked."""
-
-
-async def recall_first(desk: ChatLookups) -> None:
-    """Search what is stored when the question names a product that was asked about before.
-
-    Only in the place of look-ups: not when the session knows something to cite already. A person is
-    told. Fewer than `ENOUGH` entries are no answer, and the places are asked.
-    """
-    archive = desk.archive
-    if archive is None or desk.citable:
-        return
-    tenant = desk.session.tenant
-    queries = await contained(archive.archive.queries(tenant, _QUERIES), "the archive")
-    if isinstance(queries, Failure):
-        return
-    heard_of = [name for query in queries for name in names_in(query)]
-    if not named_in(desk.question, heard_of):
-        return
-    call = uuid4().hex
-    desk.emit(LookupStarted(call, TOOL, {"query": desk.question}))
-    await search_stored(desk, archive, desk.question, ENOUGH)
-    desk.emit(LookupEnded(call, TOOL, desk.lines[_NAME]))
-    if not desk.citable:
-        del desk.lines[_NAME]  # an answer rests on nothing yet
-
-
-async def search_stored(
-    desk: ChatLookups, archive: ArchiveSearch, query: str, least: int = 1
-) -> str:
-    """Search what is stored; what the model reads. With fewer than `least` hits nothing is known.
-
-    Failures are words too.
-    """
-    session = desk.session
-    desk.queries.append(query)
-    answer = await contained(archive.search(session.tenant, query, KEPT), "the archive")
-    if isinstance(answer, Failure):
-        return desk.answered(_NAME, f"The archive could not be searched: {answer.message}", ())
-    line = f"The archive: {answer.guidance or answer.text}".rstrip(".")
-    keys = list(dict.fromkeys(hit.key for hit in answer.hits))
-    stored = await contained(archive.archive.facts(session.tenant, keys), "the archive")
-    if isinstance(stored, Failure) or len(answer.hits) < least:
-        return desk.answered(_NAME, line, ())
-    kept = [Assessed(item_of(stored[key]), Verdict(True)) for key in keys if key in stored]
-    return desk.answered(_NAME, line, desk.numbered(query, kept))
-
-
-def read_report(session: Session, report: Report) -> None:
-    """Let a session know a report's items, look-ups and words, as if it had been asked there.
-
-    What the report asked is then not asked again, and its items are exhibits on its question:
-    what it cites before all else, with the words that it shows, since a saved session holds less.
-    """
-    subjects = session.subjects_of(report.query)
-    cited: dict[str, set[str | None]] = defaultdict(set)
-    for finding in report.findings:
-        for passage in finding.evidence:
-            cited[passage.key].add(passage.comment_id)
-    keys = [item.key for item in report.items]
-    chosen = set(sorted(keys, key=lambda key: key not in cited)[:EXHIBITS])
-    shown = session.show(
-        (_led(assessed_of(item), cited[item.key]) for item in report.items if item.key in chosen),
-        subjects,
-        sample=report.sample,
-    )
-    for name, source in report.sources.items():
-        if source.outcome.answered:
-            labels = [exhibit.label for exhibit in shown if exhibit.item.source == name]
-            title = title_in(session.run.places, name)
-            counted = f"{source.kept} of {source.fetched} results"
-            line = f"{title}: {kept_line(counted, source.gate, refetched=source.refetched)}"
-            session.remember(name, report.query, report.depth, line, labels, sample=report.sample)
-    by_key = {exhibit.item.key: exhibit.label for exhibit in shown}
-    lines = [report.summary or report.explanation_text or ""]
-    for finding in report.findings:
-        labels = [by_key[key] for key in finding.cites if key in by_key]
-        lines.append(f"- {finding.text} [{', '.join(labels)}]" if labels else f"- {finding.text}")
-    answer = "\n".join(lines).strip()
-    exchange = Exchange(report.query, answer, sample=report.sample)
-    session.close(exchange, by_key.values(), subjects)
-
-
-def _led(assessed: Assessed, cited: Container[str | None]) -> Assessed:
-    """The item with the comments that a report cites before the others."""
-    comments = sorted(assessed.item.comments, key=lambda comment: comment.id not in cited)
-    return replace(assessed, item=replace(assessed.item, comments=tuple(comments)))
-
-
 # Sources that one turn may ask, however few there are.
-_FEWEST = 6
+_FEWEST_CALLS = 6
 # Model requests of one turn beside those that make a call.
-_SPARE = 3
+_SPARE_REQUESTS = 3
 STOPPED = "(The person stopped the answer here and has seen nothing more of it.)"
-"""What a model reads below an answer that is not whole."""
+"""What a model reads below an earlier answer that is not whole."""
+UNREADABLE = (
+    "what was kept of this conversation cannot be read: it begins anew and knows nothing of before"
+)
+RECALLED = "this rests on what earlier reports kept; no source was asked anew"
+
+
+class AnswerDraft:
+    """Takes the model's words, passes on what may stand of them, and makes the turn."""
+
+    def __init__(self, lookups: ChatLookups) -> None:
+        self._lookups = lookups
+        self._cleaner = DraftCleaner(self._citable, markdown=True)
+        self._known: dict[tuple[int, frozenset[str]], CitableText] = {}
+        self._held, self._text = "", ""
+
+    @property
+    def text(self) -> str:
+        """The text that was passed on so far."""
+        return self._text.strip()
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """Labels in it, in the order of first mention."""
+        return self._cleaner.cited
+
+    def feed(self, piece: str) -> None:
+        """Take a piece of the model's text."""
+        self._held += self._cleaner.feed(piece)
+        self._pass_on()
+
+    def pause(self) -> None:
+        """Complete the last sentence, since the model calls a tool."""
+        self._held += self._cleaner.close()
+        if (self._text + self._held).strip():
+            self._held = self._held.rstrip() + "\n\n"
+
+    def withdraw(self) -> None:
+        """Forget words that were held back, since they rest on nothing."""
+        self._held = ""
+        self._cleaner = DraftCleaner(self._citable, markdown=True)
+
+    def finish(self, stopped: str | None, failed: str | None) -> Turn:
+        """The turn; `stopped` names the limit that ended it, `failed` why there was no model."""
+        lookups = self._lookups
+        if not (stopped or failed):
+            self._held += self._cleaner.close()
+        self._pass_on()
+        notes = [*self._notes(stopped, failed)]
+        partial = bool(stopped or failed or lookups.refused)
+        if self.text:
+            exhibits = [lookups.session.exhibits[label] for label in self.cited]
+            if not exhibits:
+                notes.append("this answer cites no post")
+            return self._turn(self.text, exhibits, notes, partial)
+        text, exhibits = keyless_answer(lookups)
+        if exhibits and not lookups.found_nothing:
+            text = f"No model wrote this answer; these are the posts' own words.\n\n{text}"
+            lookups.emit(AnswerPiece(text))
+            return self._turn(text, exhibits, notes, partial)
+        query = next(reversed(lookups.queries), lookups.question)
+        answers = [gathered.outcome.answered for gathered in lookups.gathered]
+        outcome = "insufficient_data" if any(answers) or not answers else "not_asked"
+        why = not_searched if outcome == "not_asked" else nothing_found
+        text = why(query, lookups.lines.values())
+        lookups.emit(AnswerPiece(text))
+        return replace(self._turn(text, (), notes, partial), outcome=outcome)
+
+    def _pass_on(self) -> None:
+        """Pass on what is held back, unless nothing was found that it could rest on."""
+        if self._held and (self.cited or not self._lookups.found_nothing):
+            self._lookups.emit(AnswerPiece(self._held))
+            self._text += self._held
+            self._held = ""
+
+    def _turn(
+        self, text: str, exhibits: Iterable[Exhibit], notes: Iterable[str], partial: bool
+    ) -> Turn:
+        session = self._lookups.session
+        citations = citations_of(text, exhibits, session.subjects)
+        labels = [citation.label for citation in citations]
+        sample = self._lookups.product.sample or session.is_sample(labels)
+        notes = tuple(dict.fromkeys((*((SAMPLE,) if sample else ()), *notes)))
+        return Turn(session.id, text, citations, notes, partial, sample=sample)
+
+    def _notes(self, stopped: str | None, failed: str | None) -> Iterator[str]:
+        lookups = self._lookups
+        if lookups.session.unreadable:
+            lookups.session.unreadable = False
+            yield UNREADABLE
+        if failed and is_not_english(lookups.question):
+            yield FOREIGN
+        if failed:
+            yield f"the chat model could not be used ({reason_in_words(failed)})"
+        if stopped:
+            yield f"cut short: {stopped}; this rests on what was found by then"
+        if lookups.recalled and not lookups.gathered:
+            yield RECALLED
+        if lookups.refused:
+            most = lookups.max_sources
+            yield f"{lookups.refused} look-up(s) refused: one turn may ask {most} sources"
+        yield from gate_lines(
+            gathered for gathered in lookups.gathered if not gathered.outcome.answered
+        )
+        if len(lookups.subjects) > 1:
+            unknown = (subject for subject in lookups.subjects if not lookups.knows(subject))
+            yield from (f"no relevant post was found on “{subject}”" for subject in unknown)
+        yield from self._cleaner.flaws.notes
+
+    def _citable(self, sentence: str) -> CitableText:
+        """What a sentence may cite now; computed again when a look-up adds to it."""
+        lookups, session = self._lookups, self._lookups.session
+        exhibits = lookups.citable_in(sentence)
+        state = (len(lookups.replies), frozenset(exhibits))
+        if state not in self._known:
+            given = [*lookups.replies, *(exchange.answer for exchange in session.exchanges)]
+            questions = (session.questions_text, lookups.question)
+            elsewhere = session.exhibits.keys() - exhibits.keys()
+            self._known[state] = citable_text(exhibits, questions, given, elsewhere=elsewhere)
+        return self._known[state]
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Answers in sessions; without a model it lets the posts speak."""
+    """Answers in sessions; without a model the answer is sentences of the posts."""
 
     product: Product
     model: Model | None
     bounds: ChatSettings
     archive: ArchiveSearch | None = None
-    """Searches what is stored; None: the places alone are asked."""
+    """Searches the stored items; None: only sources are asked."""
 
     @property
-    def most(self) -> int:
+    def max_sources(self) -> int:
         """Sources that one turn may ask."""
-        return self.bounds.tool_calls or max(_FEWEST, 2 * len(self.product.askable))
+        return self.bounds.tool_calls or max(_FEWEST_CALLS, 2 * len(self.product.askable))
 
     def begin(
         self, tenant: str = "", session_id: str | None = None, report: Report | None = None
     ) -> Session:
-        """A session that remembers nothing, or what a report rests on."""
+        """A new session, which knows a report's findings and items if one is given."""
         run = self.product.start()
         session = Session(session_id or uuid4().hex, tenant, run, Dossier(run.places))
         if report is not None:
-            read_report(session, report)
+            load_report(session, report)
         return session
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
@@ -199,105 +227,100 @@ class Chat:
     def stream(
         self, session: Session, message: str, depth: DepthName = "quick"
     ) -> AsyncGenerator[ChatEvent]:
-        """One turn as it happens, the `Turn` last. Closing the iterator ends all its work."""
+        """The events of one turn, the `Turn` last; closing the iterator cancels its work."""
         return streamed(partial(self._turn, session, message, depth))
 
     async def answer(self, session: Session, message: str, depth: DepthName = "quick") -> Turn:
         """One turn, when it is over."""
-        *_, last = [moment async for moment in self.stream(session, message, depth)]
+        *_, last = [event async for event in self.stream(session, message, depth)]
         assert isinstance(last, Turn)
         return last
 
     async def _turn(
         self, session: Session, message: str, depth: DepthName, emit: Callable[[ChatEvent], None]
     ) -> Turn:
-        goes_on = session.exhibits and refers_back(message)  # `what do they like about it?`
-        screened = screen_query(
-            message, stop_words_alone=MAX_QUESTION_LENGTH if goes_on else STOP_WORDS_ALONE
-        )
-        set_caller(
-            replace(current_caller(), session=session.id)
-        )  # until the end: a turn has its own task
+        # `what do they like about it?` has stop words alone, and still refers to something
+        follows = session.exhibits and refers_back(message)
+        stop_words = MAX_QUESTION_LENGTH if follows else STOP_WORDS_ALONE
+        screened = screen_query(message, stop_words_alone=stop_words)
+        set_caller(replace(current_caller(), session=session.id))  # only for this turn's own task
+        sample = self.product.sample
         with self.product.observer.analysis("chat", Question(screened.query), depth) as span:
             trace_id = self.product.observer.trace_id
             if not screened.ok:
-                notes = (SAMPLE,) if self.product.sample else ()
-                turn = Turn(
-                    session.id,
-                    screened.guidance,
-                    notes=notes,
-                    outcome="clarify",
-                    trace_id=trace_id,
-                    sample=self.product.sample,
-                )
-                emit(AnswerPiece(turn.text))
-                span.record(Facts(turn.outcome, 0, 0, 0.0, turn.text))
-                return turn
-            desk = ChatLookups(
-                self.product, session, screened.query, self.bounds, self.most, emit, self.archive
-            )
-            answer = AnswerDraft(desk)
+                notes, text = (SAMPLE,) if sample else (), screened.guidance
+                emit(AnswerPiece(text))
+                span.record(Facts("clarify", 0, 0, 0.0, text))
+                return Turn(
+                    session.id, text, notes=notes, outcome="clarify", trace_id=trace_id,
+                    sample=sample,
+                )  # fmt: skip
+            lookups = ChatLookups(
+                self.product, session, screened.query, self.bounds, self.max_sources, emit,
+                self.archive,
+            )  # fmt: skip
+            answer = AnswerDraft(lookups)
             try:
-                turn = await self._answered(desk, answer, depth)
+                turn = await self._answered(lookups, answer, depth)
             except asyncio.CancelledError:
-                sample = self.product.sample or session.is_sample(answer.cited)
-                shown = Exchange(desk.question, answer.text, True, sample, trace_id)
-                session.close(shown, answer.cited, desk.subjects)
+                made_up = sample or session.is_sample(answer.cited)
+                shown = Exchange(lookups.question, answer.text, True, made_up, trace_id)
+                session.close(shown, answer.cited, lookups.subjects)
                 raise
-            calls = sum(gathered.upstream_calls for gathered in desk.gathered)
+            calls = sum(gathered.upstream_calls for gathered in lookups.gathered)
             cited = [citation.label for citation in turn.citations]
             span.record(
                 Facts(
-                    turn.outcome, len(desk.exhibits), calls, turn.usage.usd, turn.text,
+                    turn.outcome, len(lookups.exhibits), calls, turn.usage.usd, turn.text,
                     items_cited=len(set(cited)),
                 )
             )  # fmt: skip
-        closed = Exchange(desk.question, turn.text, False, turn.sample, trace_id)
-        session.close(closed, cited, desk.subjects)
+        exchange = Exchange(lookups.question, turn.text, False, turn.sample, trace_id)
+        session.close(exchange, cited, lookups.subjects)
         return replace(turn, trace_id=trace_id, number=session.number)
 
-    async def _answered(self, desk: ChatLookups, answer: AnswerDraft, depth: DepthName) -> Turn:
+    async def _answered(self, lookups: ChatLookups, answer: AnswerDraft, depth: DepthName) -> Turn:
         usage = RunUsage()
         stopped = failed = None
         try:
             async with asyncio.timeout(self.bounds.seconds):
-                failed = await self._written(desk, depth, answer, usage)
+                await lookups.search_archive_first()
+                failed = await self._failure(lookups, depth, answer, usage)
+                # without a source and an exhibit the model's words can rest on nothing
+                unfounded = not (failed or lookups.lines or lookups.citable)
+                if unfounded:
+                    answer.withdraw()
+                if failed or unfounded:
+                    await look_up_question(lookups)
         except TimeoutError:
             stopped = f"one turn may take {self.bounds.seconds:g} s"
         except UsageLimitExceeded:
             stopped = f"one turn may use {self.bounds.tokens} tokens and a few model requests"
         turn = answer.finish(stopped, failed)
-        return replace(turn, usage=usage_of(usage) + desk.usage)
+        return replace(turn, usage=usage_of(usage) + lookups.usage)
 
-    async def _written(
-        self, desk: ChatLookups, depth: DepthName, answer: AnswerDraft, usage: RunUsage
+    async def _failure(
+        self, lookups: ChatLookups, depth: DepthName, answer: AnswerDraft, usage: RunUsage
     ) -> str | None:
-        """Let the model answer; without one look around for it. Says why there was none."""
-        failed: str | None = "no_key"
-        await recall_first(desk)
-        if self.model is not None:
-            asking = self._run_agent(self.model, desk, depth, answer, usage)
-            defect, known = partial(ModelError, "defect"), (AgentRunError, UserError)
-            try:
-                await translated(asking, "the model of a chat", defect, known)
-                failed = None
-            except UsageLimitExceeded:
-                raise
-            except (AgentRunError, UserError) as error:
-                failed = reason_of(error)
-            except ModelError as error:
-                failed = error.reason
-        unfounded = not (failed or desk.lines or desk.citable)
-        if unfounded:
-            answer.withdraw()
-        if failed or unfounded:
-            await look_around(desk)
-        return failed
+        """Let the model answer; the reason code when it could not."""
+        if self.model is None:
+            return "no_key"
+        running = self._run_agent(self.model, lookups, depth, answer, usage)
+        defect, known = partial(ModelError, "defect"), (AgentRunError, UserError)
+        try:
+            await translated(running, "the model of a chat", defect, known)
+        except UsageLimitExceeded:
+            raise
+        except (AgentRunError, UserError) as error:
+            return reason_of(error)
+        except ModelError as error:
+            return error.reason
+        return None
 
     async def _run_agent(
         self,
         model: Model,
-        desk: ChatLookups,
+        lookups: ChatLookups,
         depth: DepthName,
         answer: AnswerDraft,
         usage: RunUsage,
@@ -316,43 +339,40 @@ class Chat:
                     case _:
                         pass
 
+        groups = lookups.session.best(lookups.question, SHOWN, lookups.subjects)
+        shown = [
+            f"Found for {lookups.fence.quote(subject or 'an earlier question')}:\n"
+            + describe(exhibits, lookups.fence, lookups.question)
+            for subject, exhibits in groups.items()
+        ]
         async with self.product.prompts.using("chat") as prompt:
             agent: Agent[ChatLookups, str] = Agent(
                 model,
                 deps_type=ChatLookups,
                 name="chat",
-                instructions=self._instructions(prompt, desk),
+                instructions=prompt.filled(
+                    rule=lookups.fence.rule,
+                    calls=self.max_sources,
+                    exhibits="\n".join(shown) or "none yet",
+                ),
                 toolsets=[_tools(self.product, depth, self.archive)],
                 model_settings=ModelSettings(temperature=0),
             )
             await agent.run(
-                desk.question,
-                deps=desk,
-                message_history=_history(desk.session.exchanges),
+                lookups.question,
+                deps=lookups,
+                message_history=_history(lookups.session.exchanges),
                 usage=usage,
                 usage_limits=UsageLimits(
-                    request_limit=self.most + _SPARE,
+                    request_limit=self.max_sources + _SPARE_REQUESTS,
                     total_tokens_limit=self.bounds.tokens,
                 ),
                 event_stream_handler=read,
             )
 
-    def _instructions(self, prompt: Prompt, desk: ChatLookups) -> str:
-        groups = desk.session.best(desk.question, SHOWN, desk.subjects)
-        shown = [
-            f"Found for {desk.fence.quote(subject or 'an earlier question')}:\n"
-            + describe(exhibits, desk.fence, desk.question)
-            for subject, exhibits in groups.items()
-        ]
-        return prompt.filled(
-            rule=desk.fence.rule,
-            calls=self.most,
-            exhibits="\n".join(shown) or "none yet",
-        )
-
 
 def _history(exchanges: Iterable[Exchange]) -> list[ModelMessage]:
-    """Earlier turns as a model's messages: the words alone, since exhibits stand in each prompt."""
+    """Earlier turns as a model's messages, words alone: the exhibits stand in each prompt."""
     messages: list[ModelMessage] = []
     for exchange in exchanges:
         messages.append(ModelRequest([UserPromptPart(exchange.question)]))
@@ -366,12 +386,12 @@ def _history(exchanges: Iterable[Exchange]) -> list[ModelMessage]:
 def _tools(
     product: Product, usual: DepthName, archive: ArchiveSearch | None
 ) -> FunctionToolset[ChatLookups]:
-    """One look-up per source, one over all, one in what is stored; no way out but a query."""
+    """A look-up for each source, one of all, one of the stored items; each takes a query alone."""
     toolset: FunctionToolset[ChatLookups] = FunctionToolset(id="chat")
 
     def add(source: str) -> None:
         async def fetch(ctx: RunContext[ChatLookups], query: str, depth: DepthName = usual) -> str:
-            lookup = ctx.deps.look(source, query, depth, ctx.usage.total_tokens)
+            lookup = ctx.deps.ask_source(source, query, depth, ctx.usage.total_tokens)
             return await _reported(ctx, {"query": query, "depth": depth}, lookup)
 
         place = product.places.get(source)
@@ -384,7 +404,7 @@ def _tools(
     async def analyze(
         ctx: RunContext[ChatLookups], query: str, depth: DepthName = "standard"
     ) -> str:
-        lookup = ctx.deps.analyze(query, depth, ctx.usage.total_tokens)
+        lookup = ctx.deps.ask_all(query, depth, ctx.usage.total_tokens)
         return await _reported(ctx, {"query": query, "depth": depth}, lookup)
 
     about = "An overview of one product: every source asked, graded and counted."
@@ -393,18 +413,17 @@ def _tools(
     if archive is not None:
 
         async def search(ctx: RunContext[ChatLookups], query: str) -> str:
-            searching = search_stored(ctx.deps, archive, query)
-            return await _reported(ctx, {"query": query}, searching)
+            return await _reported(ctx, {"query": query}, ctx.deps.search_archive(archive, query))
 
         about = "What earlier reports found and kept: asks no place and is no look-up."
-        toolset.add_function(search, takes_ctx=True, name=TOOL, description=about)
+        toolset.add_function(search, takes_ctx=True, name=ARCHIVE_TOOL, description=about)
     return toolset
 
 
 async def _reported(
     ctx: RunContext[ChatLookups], arguments: dict[str, str], lookup: Awaitable[str]
 ) -> str:
-    """What a look-up says to the model; a person is told that it began and how it ended."""
+    """The text of a look-up for the model; the person sees when it starts and how it ends."""
     call, tool = ctx.tool_call_id or "", ctx.tool_name or ""
     ctx.deps.emit(LookupStarted(call, tool, arguments))
     text = await lookup

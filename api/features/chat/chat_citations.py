@@ -1,8 +1,7 @@
-"""The words behind a citation: of a cited exhibit the sentence nearest to what cites it.
+"""The passage behind a citation, and the products that a text is about.
 
-Which product a text is about, among those that a conversation has looked up.
-
-A subject is written as the words that name it in the look-up that brought it up: `ember mug`.
+A subject is a product of the conversation, written as the keywords that first named it:
+`ember mug`.
 """
 
 from __future__ import annotations
@@ -33,16 +32,17 @@ from api.reports.report import LONGEST_PASSAGE
 
 WEB_ENDING = regex.compile(r"(?i)(?<=\w)\.(?:ai|app|co|com|dev|io|net|org|so)\b")
 """What a name may stand with or without: `.ai` of `plaud.ai`."""
-# `Yeti`, `rtx4090`, `3m`, `cal.com`, but not `60`
+# a word that is a name by its form: `Yeti`, `rtx4090`, `3m`, `cal.com`, but not `60`
 _MARKED = regex.compile(r"\p{Lu}|\p{L}\d|\d\p{L}|\p{L}\.\p{L}")
 # an aspect and whose it is: `the support of Oura`
 _PART = regex.compile(r"(?i)\bthe (?P<part>\p{L}++) of (?P<owner>.*\S)")
-_WEIGHING = regex.compile(
+# a comparison, so that the sentence may speak of several products
+_COMPARING = regex.compile(
     r"(?i)\b(?:than|unlike|compared|versus|vs|both|either|neither|while|whereas|instead)\b"
 )
 
 
-def names_in(query: str) -> tuple[str, ...]:
+def products_in(query: str) -> tuple[str, ...]:
     """The products that a query is about: those it compares, else one."""
     part = _PART.search(query)
     whose = part["owner"] if part and aspects_named(part["part"]) else query
@@ -61,8 +61,8 @@ def is_variant(name: str, of: str) -> bool:
     return words[: len(shorter)] == shorter and not any(map(str.isdigit, "".join(added)))
 
 
-def named_in(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
-    """Those whose words a text holds; `ember mug` is not, where `ember mug 2` is."""
+def subjects_named(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
+    """The subjects whose words a text holds; not `ember mug` where it holds `ember mug 2`."""
     known, folded = joined_spellings(text), fold(text)
 
     def holds(word: str) -> bool:
@@ -82,7 +82,7 @@ def named_in(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def names_another(question: str) -> bool:
+def names_product(question: str) -> bool:
     """Whether a question by its form names a product: `ember mug`, `the Yeti`, `a8x`, `cal.com`.
 
     Not when it points back (`is its Zigbee good?`), and not `the weight`: one plain word may be
@@ -91,25 +91,27 @@ def names_another(question: str) -> bool:
     if refers_back(question) or "en" not in languages_of(question):
         return False
     words = question.split()
-    telling = [bool(naming_words(word)) for word in words]
-    return any(map(all, pairwise(telling))) or any(
-        _MARKED.search(word) for word, tells in list(zip(words, telling, strict=True))[1:] if tells
+    naming = [bool(naming_words(word)) for word in words]
+    return any(map(all, pairwise(naming))) or any(
+        _MARKED.search(word) for word, tells in list(zip(words, naming, strict=True))[1:] if tells
     )
 
 
-def weighs(sentence: str) -> bool:
-    """Whether a sentence sets one product against another, so that it may speak of several."""
-    return _WEIGHING.search(sentence) is not None
+def is_comparing(sentence: str) -> bool:
+    """Whether a sentence compares products."""
+    return _COMPARING.search(sentence) is not None
 
 
-# Between sentences; a citation behind a full stop belongs to what is before it: `Warm. [E1]| It`.
+# between sentences; a citation after a full stop belongs to the one before it: `Warm. [E1]| It`
 _BETWEEN = regex.compile(
     r"\n+|(?<=[.!?…。！？][\"'”’»)」』]?(?:\s*\[E[E\d, ]+\])?)(?!\s*\[E\d)(?:\s+|(?<=[。！？]))"
 )
 
 
-def cited(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple[Citation, ...]:
-    """The exhibits that a text cites as a person sees them; see `passage_for` for `names`."""
+def citations_of(
+    text: str, exhibits: Iterable[Exhibit], names: Iterable[str]
+) -> tuple[Citation, ...]:
+    """A citation of each exhibit, with the passage that `passage_for` chooses."""
     citations = []
     for exhibit in exhibits:
         item, passage = exhibit.item, passage_for(text, exhibit, names)
@@ -119,31 +121,27 @@ def cited(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple
     return tuple(citations)
 
 
-def plain(words: str) -> str:
+def plain_text(words: str) -> str:
     """Strangers' words without markup; an ellipsis stands where an address was."""
     return md(ADDRESSES.sub("…", words))
 
 
 def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
-    """A whole sentence of the exhibit, word for word: the one that is quoted, else the nearest.
+    """The sentence of the exhibit that `text` quotes, else the nearest to what cites it, verbatim.
 
-    Nothing when none shares a word with `text`.
-
-    Args:
-        text: an answer that cites the exhibit; its sentences that do so are compared.
-        exhibit: its title is taken only when nothing else fits.
-        names: of products, whose words say nothing beside others, since every post holds them.
+    Empty when none shares a word with a citing sentence. The title is taken only when nothing else
+    fits. Words of `names`, the products, count only where there are no others: every post has them.
     """
     named = {singular(word) for name in names for word in name.split()}
     citing = (
-        _telling(LABEL.sub("", sentence))
+        _keywords(LABEL.sub("", sentence))
         for sentence in _BETWEEN.split(text)
         if exhibit.label in LABEL.findall(sentence)
     )
     claims = [words - named or words for words in citing]
 
     def likeness(passage: str) -> tuple[int, int]:
-        words = _telling(passage)
+        words = _keywords(passage)
         return max((len(claim & words) for claim in claims), default=0), -len(passage)
 
     texts = exhibit.item.texts
@@ -152,7 +150,9 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
     quotable = (part for words in texts for part in sentences(words))
     for part in (*map(one_line, titles), *quotable):
         shown = quotation(part)
-        if any(f"“{words}” [{exhibit.label}]" in text for words in (part, shown, plain(shown))):
+        if any(
+            f"“{words}” [{exhibit.label}]" in text for words in (part, shown, plain_text(shown))
+        ):
             return part
     for written in (texts[len(titles) :], titles):
         passages = [
@@ -164,6 +164,6 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
     return ""
 
 
-def _telling(text: str) -> set[str]:
-    """What is compared: words, and two letters in a row where words are not set apart."""
+def _keywords(text: str) -> set[str]:
+    """Naming words, and pairs of letters in scripts without spaces."""
     return {*map(singular, naming_words(WEB_ENDING.sub("", text))), *letter_pairs(text)}

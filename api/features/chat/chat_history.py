@@ -1,7 +1,4 @@
-"""Conversations that are kept, as they are listed and shown again.
-
-What people think of one answer of a chat: kept in its session, and told to whoever watches.
-"""
+"""Stored conversations: listed, shown again, and rated."""
 
 from __future__ import annotations
 
@@ -15,11 +12,14 @@ from api.core.text import clean, one_line
 from api.errors import NotFound, UsageError
 from api.features.analyses.feedback import GivenOnTurn, RatedTurn, Send, inform, worded
 from api.features.analyses.store_ports import KeptSession, Rating, Sessions, Store
-from api.features.chat.chat_citations import cited
+from api.features.chat.chat_citations import citations_of
 from api.features.chat.chat_turn import Citation
-from api.features.chat.session import Exchange, Thumb, saved_in, written
+from api.features.chat.session import Exchange, Thumb, read_session, session_json
 from api.reports.citable import LABEL
 from api.reports.exhibits import Exhibit
+
+MOST_RATINGS = 10
+"""Ratings that one turn takes, one of each author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ListedChat:
     updated_at: datetime
     """When its last turn ended."""
     sample: bool
-    """What it knows is made up, in part at least."""
+    """It rests on made-up posts, in part at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ChatListing:
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """One question of a conversation and what was answered."""
+    """One question of a conversation and its answer."""
 
     question: str
     text: str
@@ -57,7 +57,7 @@ class PastTurn:
     stopped: bool
     """The person left before the answer was complete; `text` is what was shown by then."""
     sample: bool
-    """It rests on what is made up, in part at least."""
+    """It rests on made-up posts, in part at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,13 @@ class Transcript:
     id: str
     turns: list[PastTurn]
     sample: bool
-    """What it knows is made up, in part at least."""
+    """It rests on made-up posts, in part at least."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
+    """What a listing reads of a session, since its exhibits are long."""
+
     exchanges: list[Exchange]
     sample: bool = False
 
@@ -85,11 +87,12 @@ async def list_chats(
     """A tenant's conversations.
 
     Raises:
-        UsageError: the cursor is none of ours.
+        UsageError: the cursor is not valid.
         StoreUnavailable: the database cannot be used.
     """
     page = await store.sessions(tenant, limit, cursor)
-    chats = await asyncio.to_thread(lambda: list(map(_listed, page.sessions)))  # 400 kB each
+    # in a thread, since each may have 400 kB
+    chats = await asyncio.to_thread(lambda: list(map(_listed, page.sessions)))
     return ChatListing(chats, page.cursor)
 
 
@@ -102,17 +105,26 @@ def _listed(kept: KeptSession) -> ListedChat:
     return ListedChat(kept.id, title, kept.saved_at, outline.sample)
 
 
-async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript:
-    """What is kept of a conversation; of one whose text cannot be read, nothing.
+def no_chat(session_id: str) -> NotFound:
+    """The error for an unknown session id."""
+    return NotFound(f"there is no chat session `{one_line(clean(session_id))[:40]}`")
 
-    Raises:
-        NotFound: no conversation of that id is the tenant's.
-        StoreUnavailable: the database cannot be used.
-    """
+
+async def _stored_text(store: Sessions, tenant: str, session_id: str) -> str:
     text = await store.session(tenant, session_id)
     if text is None:
         raise no_chat(session_id)
-    saved = saved_in(text)
+    return text
+
+
+async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript:
+    """A stored conversation; without turns when its text cannot be read.
+
+    Raises:
+        NotFound: the tenant has no conversation of that id.
+        StoreUnavailable: the database cannot be used.
+    """
+    saved = read_session(await _stored_text(store, tenant, session_id))
     if saved is None:
         return Transcript(session_id, [], sample=False)
     exhibits = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
@@ -121,7 +133,7 @@ async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript
     for exchange in saved.exchanges:
         labels = dict.fromkeys(LABEL.findall(exchange.answer))
         shown = [exhibits[label] for label in labels if label in exhibits]
-        citations = list(cited(exchange.answer, shown, saved.subjects))
+        citations = list(citations_of(exchange.answer, shown, saved.subjects))
         sample = exchange.sample or not made_up.isdisjoint(labels)
         turns.append(
             PastTurn(
@@ -130,15 +142,6 @@ async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript
             )
         )  # fmt: skip
     return Transcript(session_id, turns, saved.sample)
-
-
-def no_chat(session_id: str) -> NotFound:
-    """That there is no conversation of that id."""
-    return NotFound(f"there is no chat session `{one_line(clean(session_id))[:40]}`")
-
-
-MOST = 10
-"""Authors whose opinions one turn keeps."""
 
 
 async def rate_turn(
@@ -151,33 +154,30 @@ async def rate_turn(
     comment: str,
     send: Send | None,
 ) -> GivenOnTurn:
-    """Keep it with the turn, in the place of what its author thought of it before, then tell it.
+    """Save a rating with the turn, in place of an earlier one of its author, then send it.
 
-    It goes with its turn. Without `send`, and of a turn without a trace or over sample data, nobody
-    is told.
+    Nothing is sent without `send`, without a trace, or of a turn over sample data.
 
     Raises:
         NotFound: the tenant has no such session, or it does not remember that turn.
-        UsageError: the comment is too long, or the turn has `MOST` opinions of others.
-        StoreUnavailable: the database cannot be used, so nothing was kept or told.
+        UsageError: the comment is too long, or the turn has `MOST_RATINGS` of others.
+        StoreUnavailable: the database cannot be used; nothing was saved or sent.
     """
     comment = worded(comment)
-    text = await store.session(tenant, session_id)
-    if text is None:
-        raise no_chat(session_id)
-    saved = saved_in(text)
+    saved = read_session(await _stored_text(store, tenant, session_id))
     exchange = next((e for e in saved.exchanges if e.number == number), None) if saved else None
     if saved is None or exchange is None or not number:
         raise NotFound(f"the session remembers no turn {number}")
     before = next((known for known in exchange.opinions if known.author == author), None)
     others = tuple(known for known in exchange.opinions if known.author != author)
-    if len(others) >= MOST:
-        raise UsageError(f"turn {number} has {MOST} ratings; no more are taken")
+    if len(others) >= MOST_RATINGS:
+        raise UsageError(f"turn {number} has {MOST_RATINGS} ratings; no more are taken")
     given_at = before.created_at if before else datetime.now(UTC)
     opinion = Thumb(author, rating, comment, given_at)
     rated = replace(exchange, opinions=(*others, opinion))
-    exchanges: list[Exchange] = [rated if e.number == number else e for e in saved.exchanges]
-    await store.keep_session(tenant, session_id, written(replace(saved, exchanges=exchanges)))
+    exchanges = [rated if e.number == number else e for e in saved.exchanges]
+    text = session_json(replace(saved, exchanges=exchanges))
+    await store.keep_session(tenant, session_id, text)
     trace_id = None if exchange.sample else exchange.trace_id
     turn = RatedTurn(number, trace_id, author, rating, comment, given_at)
     return GivenOnTurn(session_id, turn, *await inform(send, turn, trace_id))

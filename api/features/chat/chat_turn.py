@@ -1,7 +1,4 @@
-"""A chat turn as values: what a person sees while it runs, and what it came to.
-
-Work in a task and a context of its own, read as a stream of what it reports.
-"""
+"""Values of a chat turn: the events while it runs, and its answer; and work read as a stream."""
 
 from __future__ import annotations
 
@@ -13,23 +10,26 @@ from typing import Any, TypeVar
 from api.core.domain import Usage
 from api.reports.report import Credit
 
+SAMPLE = "sample data: everything here is made up and comes from the offline sandbox"
+"""The note of a turn over made-up posts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
     """An exhibit that an answer cites."""
 
     label: str
-    """As it stands in the text, for example `E3`; the same throughout the session."""
+    """As in the text, for example `E3`; the same throughout the session."""
     key: str
     title: str
     url: str
     passage: str = ""
-    """The sentence of the exhibit that comes nearest to what cites it, word for word."""
+    """The sentence of the exhibit that is nearest to the citing one, word for word."""
     credit: Credit = None
-    """Whose words the passage is."""
+    """The author of the passage."""
 
     def json(self) -> dict[str, Any]:
-        """As the interface has it."""
+        """The citation as the JSON of every interface has it."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -41,11 +41,11 @@ class Turn:
     text: str
     """Markdown without links; exhibits are cited as `[E1]` or `[E1, E3]`."""
     citations: tuple[Citation, ...] = ()
-    """What the text cites, in the order of first mention."""
+    """In the order of first mention."""
     notes: tuple[str, ...] = ()
     """What was removed, cut short or could not be asked."""
     partial: bool = False
-    """A bound or a failure ended the turn early; the text rests on what was found by then."""
+    """A limit or a failure ended the turn early; the text rests on what was found by then."""
     outcome: str = "answered"
     """`answered`, `clarify` (the gate gave guidance), `insufficient_data` or `not_asked`."""
     usage: Usage = field(default_factory=Usage)
@@ -53,10 +53,10 @@ class Turn:
     number: int | None = None
     """In the session, from 1, by which it is rated; None of guidance, which is not kept."""
     sample: bool = False
-    """It rests on what is made up, in part at least, whatever the session's other turns do."""
+    """It rests on made-up posts, in part at least."""
 
     def json(self) -> dict[str, Any]:
-        """As the interface has it."""
+        """The answer as the JSON of every interface has it."""
         return {
             "session_id": self.session_id,
             "turn": self.number,
@@ -71,14 +71,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPiece:
-    """A piece of the answer that is already checked."""
+    """A piece of the answer, already checked."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class LookupStarted:
-    """A look-up begins."""
+    """A look-up was started."""
 
     id: str
     tool: str
@@ -95,9 +95,7 @@ class LookupEnded:
 
 
 ChatEvent = AnswerPiece | LookupStarted | LookupEnded | Turn
-"""What a running turn reports, in order; the last one is the `Turn`."""
-
-
+"""An event of a running turn; the last one is the `Turn`."""
 T = TypeVar("T")
 _END = object()
 
@@ -105,17 +103,17 @@ _END = object()
 async def streamed(
     work: Callable[[Callable[[T], None]], Coroutine[Any, Any, T]],
 ) -> AsyncGenerator[T]:
-    """What `work` reports while it runs, then what it returns; closing the iterator cancels it.
+    """The events that `work` emits, then what it returns; closing the iterator cancels it.
 
-    Spans and counters that `work` opens are closed in the context they were opened in, whichever
-    tasks read the iterator.
+    `work` runs in a task of its own: spans and counters are closed in the context they were opened
+    in, whichever tasks read the iterator.
     """
-    moments: asyncio.Queue[Any] = asyncio.Queue()
-    task = asyncio.create_task(work(moments.put_nowait))
-    task.add_done_callback(lambda _: moments.put_nowait(_END))
+    events: asyncio.Queue[Any] = asyncio.Queue()
+    task = asyncio.create_task(work(events.put_nowait))
+    task.add_done_callback(lambda _: events.put_nowait(_END))
     try:
-        while (moment := await moments.get()) is not _END:
-            yield moment
+        while (event := await events.get()) is not _END:
+            yield event
         yield await task
     finally:
         task.cancel()

@@ -1,25 +1,19 @@
-"""What a chat says without a model's words: the posts' own, or that there are none.
-
-One chat answer while it is written: held back until it rests on something, and how it ends.
-"""
+"""The answer of a chat without a model: sentences of the posts by theme, or why there is none."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import regex
 
-from api.core.display_names import reason_in_words
 from api.core.domain import Question
 from api.core.text import fold, one_line
-from api.core.words import is_not_english
-from api.features.chat.chat_citations import cited, passage_for, plain
-from api.features.chat.chat_turn import AnswerPiece, Turn
+from api.core.words import content_words, is_not_english, words
+from api.features.chat.chat_citations import passage_for, plain_text
 from api.features.chat.lookups import ChatLookups
-from api.features.chat.session import item_words, question_words
 from api.pipeline.question.query_guard import (
     compared_names,
     joined_spellings,
@@ -27,9 +21,8 @@ from api.pipeline.question.query_guard import (
     refers_back,
     singular,
 )
-from api.reports.citable import LABEL, CitableText, citable_text
-from api.reports.draft_rules import DraftCleaner
-from api.reports.exhibits import Exhibit, gate_lines
+from api.reports.citable import LABEL
+from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.themes import (
@@ -48,14 +41,11 @@ FOREIGN = (
     "a question in another language than English may be misread: write the product's name alone, "
     "or with what is asked about in English"
 )
-THEMES = 5
-"""Themes of one answer at most."""
-# Of each product in a comparison: themes looked for in all, and passages under one, at most.
-_COMPARED, _QUOTED = 3, 2
-SILENT = "no sentence says plainly anything about it"
-# Words that a question asks about at most; more are no list of subjects.
-_MOST_WORDS = 3
-# a word inside a question that by its form belongs to a name: `Ember`, `rtx4090`
+# Themes of one answer; of each product in a comparison, themes looked for and passages of one.
+_THEMES, _COMPARED_THEMES, _COMPARED_PASSAGES = 5, 3, 2
+# Words that a question asks about at most: more are no list of topics.
+_MOST_TOPICS = 3
+# a word inside a question that is a name by its form: `Ember`, `rtx4090`
 _NAME_LIKE = regex.compile(r"(?<=\S\s)[\p{L}\p{N}]*[\p{Lu}\p{N}][\p{L}\p{N}.]*")
 # `who said that?`, `which posts say so?`, `where is this from?`
 _WHO = regex.compile(
@@ -63,73 +53,87 @@ _WHO = regex.compile(
     r" (?:said|says?|wrote|writes?)|where (?:is|are|does|did|do))"
     r" (?:that|this|it|so|these|those)(?: (?:come )?from)?\W*$"
 )
+Escape = Callable[[str], str]
+"""How strangers' words are written into an answer."""
 
 
-async def look_around(desk: ChatLookups) -> None:
+async def look_up_question(lookups: ChatLookups) -> None:
     """Ask every source the question itself, when nothing known holds its words.
 
-    Not when it asks who said what was answered before. Of a comparison each product that nothing is
-    known of is looked up by name, and after it each of which no post holds what is asked about; a
-    question that points back, or asks about a part, is asked with the name of what it points at.
+    Not when it asks who said what was answered before. Of a comparison each unknown product is
+    looked up by name, and in what follows it each of which no post holds the words asked about. A
+    question that points back, or asks about a part, is asked with the name of what it is about.
     """
-    names, telling = compared_names(desk.question), question_words(desk.question)
-    if _behind(desk)[1]:
-        queries: list[str] = []
-    elif names:
-        desk.recall()
-        queries = [name for name in names if not desk.knows(name)]
-    elif len(desk.subjects) > 1:
-        desk.recall()
-        words = _topics(desk.question, desk.subjects)
+    question, before = lookups.question, lookups.previous_subjects
+    names, keywords = compared_names(question), set(content_words(question))
+    queries: list[str] = []
+    if _who_said(lookups)[1]:
+        return
+    if names:
+        lookups.exhibits |= lookups.citable
+        queries = [name for name in names if not lookups.knows(name)]
+    elif len(lookups.subjects) > 1:
+        lookups.exhibits |= lookups.citable
+        topics = _topics(question, lookups.subjects)
         queries = [
-            " ".join((name, *words))
-            for name in desk.subjects
-            if words and not _mentioning(words, desk.session.exhibits_for([name]).values())
+            " ".join((name, *topics))
+            for name in lookups.subjects
+            if topics and not _mentioning(topics, lookups.session.exhibits_for([name]).values())
         ]
-    elif any(telling & item_words(exhibit.item) for exhibit in desk.citable.values()):
-        queries = []
-    elif desk.before and (refers_back(desk.question) or _asks_of_it(desk)):
-        queries = [" ".join((*desk.before, *naming_words(desk.question)))]
-    else:
-        queries = [desk.question]
-    await asyncio.gather(
-        *(desk.look(name, query, "quick") for query in queries for name in desk.product.askable)
-    )
+    elif not any(
+        keywords.intersection(words(" ".join(exhibit.item.texts)))
+        for exhibit in lookups.citable.values()
+    ):
+        # `and the lid?` names no product, but a part of the one before
+        part = lookups.implied_subjects and "the" in question.casefold().split()
+        continued = before and (refers_back(question) or part)
+        queries = [" ".join((*before, *naming_words(question))) if continued else question]
+    sources = lookups.product.askable
+    asking = (lookups.ask_source(name, query, "quick") for query in queries for name in sources)
+    await asyncio.gather(*asking)
 
 
-def _asks_of_it(desk: ChatLookups) -> bool:
-    """Whether a question names no product, but a part of the one before: `and the lid?`."""
-    return bool(desk.unnamed) and "the" in desk.question.casefold().split()
+def keyless_answer(lookups: ChatLookups) -> tuple[str, list[Exhibit]]:
+    """What the turn's exhibits say, as a list with citations, and those that are cited.
 
-
-def themes_of(desk: ChatLookups) -> tuple[str, list[Exhibit]]:
-    """What the turn's exhibits speak of, as a list with citations, and which are cited.
-
-    Of several products each by itself, under its name: in a comparison and in what follows it.
-    Asked who said so, the posts that the answer before cites.
+    Of several products each under its name; asked who said so, the posts cited before.
     """
-    text, labels = _behind(desk)
-    if labels:
-        return text, [desk.session.exhibits[label] for label in labels]
-    if len(desk.subjects) > 1 or compared_names(desk.question):
-        return _compared(desk)
-    return _answer(desk, list(desk.citable.values()))
+    session, question = lookups.session, lookups.question
+    text, labels = _who_said(lookups)
+    if not labels and (len(lookups.subjects) > 1 or compared_names(question)):
+        sides = {n: list(session.exhibits_for([n]).values()) for n in lookups.subjects}
+        known = {name: exhibits for name, exhibits in sides.items() if exhibits}
+        lean = lean_wanted(question)
+        topics = _topics(question, lookups.subjects) if lookups.continues else []
+        text, labels = side_by_side(known, plain_text, topics, lean)
+        if topics and not labels:
+            rest, labels = side_by_side(known, plain_text, lean=lean)
+            text = f"{nothing_plain(topics)} What they say besides:\n\n{rest}"
+    elif not labels:
+        exhibits, before = list(lookups.citable.values()), lookups.previous_subjects
+        name = next(iter(lookups.subjects), "") or question
+        # a question that was looked up as it stands is its own subject, with what it asks about
+        topics = _topics(question, (name,) if name in before else (), exhibits)
+        if topics and name not in before:
+            name = " ".join(word for word in naming_words(name) if word not in topics) or name
+        text, labels = on_topics(name, exhibits, topics, lean_wanted(question), plain_text)
+    return text, [session.exhibits[label] for label in labels]
 
 
-def _behind(desk: ChatLookups) -> tuple[str, list[str]]:
-    answers = [exchange.answer for exchange in desk.session.exchanges]
-    return behind(desk.question, answers, desk.session.exhibits, plain)
+def _who_said(lookups: ChatLookups) -> tuple[str, list[str]]:
+    answers = [exchange.answer for exchange in lookups.session.exchanges]
+    return who_said(lookups.question, answers, lookups.session.exhibits, plain_text)
 
 
-def behind(
+def who_said(
     question: str,
     answers: Sequence[str],
     exhibits: Mapping[str, Exhibit],
-    escape: Callable[[str], str] = str,
+    escape: Escape = str,
 ) -> tuple[str, list[str]]:
-    """Asked who said so: the posts that the last answer cites, each with its words, and labels.
+    """For `who said that?`: the posts that the last answer cites, each with its words, and labels.
 
-    Nothing where something else is asked, or nothing was cited.
+    Empty where something else is asked, or nothing was cited.
     """
     last = answers[-1] if answers and _WHO.match(question) else ""
     labels = [label for label in dict.fromkeys(LABEL.findall(last)) if label in exhibits]
@@ -142,219 +146,157 @@ def behind(
     return "\n".join(("The answer before rests on these posts:\n", *lines)) if lines else "", labels
 
 
-def _compared(desk: ChatLookups) -> tuple[str, list[Exhibit]]:
-    """The turn's products side by side, on what is asked about them."""
-    sides = {name: list(desk.session.exhibits_for([name]).values()) for name in desk.subjects}
-    held = {name: exhibits for name, exhibits in sides.items() if exhibits}
-    lean = lean_wanted(desk.question)
-    words = _topics(desk.question, desk.subjects) if desk.goes_on else []
-    text, labels = side_by_side(held, plain, words, lean)
-    if words and not labels:
-        rest, labels = side_by_side(held, plain, lean=lean)
-        text = f"{silent(words)} What they say besides:\n\n{rest}"
-    return text, [desk.session.exhibits[label] for label in labels]
-
-
-def _answer(desk: ChatLookups, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhibit]]:
-    """What is said of the words that the question adds to its subject.
-
-    Where nothing is said plainly: that, and what else is said, after sentences with the words.
-    """
-    name, lean = next(iter(desk.subjects), "") or desk.question, lean_wanted(desk.question)
-    # a question that was looked up as it stands is its own subject, and holds what it asks about
-    words = _topics(desk.question, () if name not in desk.before else (name,), exhibits)
-    if words and name not in desk.before:
-        name = " ".join(word for word in naming_words(name) if word not in words) or name
-    text, labels = on_words(name, exhibits, words, lean, plain)
-    by_label = {exhibit.label: exhibit for exhibit in exhibits}
-    return text, [by_label[label] for label in labels]
-
-
-def on_words(
+def on_topics(
     name: str,
     exhibits: Sequence[Exhibit],
-    words: Sequence[str] = (),
+    topics: Sequence[str] = (),
     lean: int | None = None,
-    escape: Callable[[str], str] = str,
+    escape: Escape = str,
 ) -> tuple[str, list[str]]:
-    """What is said of a product, or of words that are asked about it, and the labels cited.
+    """What is said of a product, or of topics that are asked about it, and the labels cited.
 
-    Where no sentence speaks plainly of the words: that, the sentences that mention them, and what
-    else is said. Nothing, where nothing can be shown.
-
-    Args:
-        name: of the product.
-        exhibits: its posts.
-        words: what is asked about it.
-        lean: the side of it that is asked for.
-        escape: how strangers' words are written.
+    Where no sentence speaks plainly of the topics: that, the sentences that mention them, and what
+    else is said. Empty, where nothing can be shown.
     """
-    findings = find_themes(Question(name), exhibits, focus=words, lean=lean).findings[:THEMES]
-    opening, mentions = "", []
-    if words and not findings:
-        mentions = list(_mentions(words, exhibits))
-        findings = find_themes(Question(name), exhibits, lean=lean).findings[:THEMES]
-        opening = silent(words) if _mentioning(words, exhibits) else _unmentioned(words)
+    findings = find_themes(Question(name), exhibits, focus=topics, lean=lean).findings[:_THEMES]
+    opening, mentions = "", list[ThemePassage]()
+    if topics and not findings:
+        stems = set(map(singular, topics))
+        mentioning = _mentioning(topics, exhibits)
+        for exhibit in mentioning[:PASSAGES]:
+            for part in (part for text in exhibit.item.texts for part in sentences(text)):
+                if len(part) <= LONGEST_PASSAGE and stems & joined_spellings(part):
+                    mentions.append(ThemePassage(exhibit.label, None, part))
+                    break
+        findings = find_themes(Question(name), exhibits, lean=lean).findings[:_THEMES]
+        opening = f"No post that was found mentions {', '.join(map(formatted, topics))}."
+        if mentioning:
+            opening = nothing_plain(topics)
     lines = "\n".join(f"- {_quoted([mention], escape)}" for mention in mentions)
     parts = (
         f"{opening} It is mentioned here:\n\n{lines}" if mentions else opening,
-        "What they say besides:" if words and opening and findings else "",
-        shown_lines(findings, lean, escape),
+        "What they say besides:" if topics and opening and findings else "",
+        theme_list(findings, lean, escape),
     )
     shown = (*mentions, *(passage for finding in findings for passage in finding.shown))
     labels = list(dict.fromkeys(passage.label for passage in shown))
     return ("\n\n".join(filter(None, parts)), labels) if labels else ("", [])
 
 
-def _mentions(words: Iterable[str], exhibits: Iterable[Exhibit]) -> Iterator[ThemePassage]:
-    """The first sentence of each exhibit that holds one of the words, for the first exhibits."""
-    stems = {singular(word) for word in words}
-    for exhibit in _mentioning(words, exhibits)[:PASSAGES]:
-        spoken = (part for text in exhibit.item.texts for part in sentences(text))
-        for part in spoken:
-            if len(part) <= LONGEST_PASSAGE and stems & joined_spellings(part):
-                yield ThemePassage(exhibit.label, None, part)
-                break
-
-
 def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = ()) -> list[str]:
-    """What a question asks about its products; nothing where those are too many words for that.
+    """What a question asks about the products of these names; empty where too many words remain.
 
-    Args:
-        question: as it was written.
-        names: of the products, whose words are left out.
-        exhibits: where the names are not known apart from what is asked, posts that were found for
-            both: what asks is an aspect of products, or stands in few of them.
+    Without names, `exhibits` are posts that were found for the whole question: then a topic is an
+    aspect of products, or a word that stands in few of them and is no name.
     """
     known = {singular(word) for name in names for word in naming_words(name)}
-    words = [
+    topics = [
         word
         for word in naming_words(question)
         if singular(word) not in known and lean_wanted(word) is None
     ]
     if not known:
         proper = {fold(word) for word in _NAME_LIKE.findall(question)}
-        words = [
+        topics = [
             word
-            for word in words
+            for word in topics
             if aspects_named(word)
             or (word not in proper and 2 * len(_mentioning([word], exhibits)) < len(exhibits))
         ]
-    return words if len(words) <= _MOST_WORDS else []
+    return topics if len(topics) <= _MOST_TOPICS else []
 
 
-def _mentioning(words: Iterable[str], exhibits: Iterable[Exhibit]) -> list[Exhibit]:
-    """The exhibits that hold one of the words, in any spelling."""
-    stems = {singular(word) for word in words}
-    return [
-        exhibit for exhibit in exhibits if stems & joined_spellings(" ".join(exhibit.item.texts))
-    ]
+def _mentioning(topics: Iterable[str], exhibits: Iterable[Exhibit]) -> list[Exhibit]:
+    """The exhibits that hold one of the topics, in any spelling."""
+    stems = set(map(singular, topics))
+    return [e for e in exhibits if stems & joined_spellings(" ".join(e.item.texts))]
 
 
-def silent(words: Iterable[str]) -> str:
-    """That nothing was found to show for words that were asked about."""
-    named = ", ".join(map(formatted, words))
+def nothing_plain(topics: Iterable[str]) -> str:
+    """That nothing was found to show on topics that were asked about."""
+    named = ", ".join(map(formatted, topics))
     return f"No sentence of the posts says plainly anything about {named}."
-
-
-def _unmentioned(words: Iterable[str]) -> str:
-    return f"No post that was found mentions {', '.join(map(formatted, words))}."
 
 
 def side_by_side(
     sides: Mapping[str, Sequence[Exhibit]],
-    escape: Callable[[str], str] = str,
-    focus: Sequence[str] = (),
+    escape: Escape = str,
+    topics: Sequence[str] = (),
     lean: int | None = None,
 ) -> tuple[str, list[str]]:
-    """Theme by theme what is said of each product, and the labels that are cited, in order.
+    """Theme by theme what is said of each product in `sides`, and the labels cited, in order.
 
-    A theme of more products goes first; where nobody speaks plainly of one, that. Without a
-    theme, or with one product alone, what is said of each under its name.
-
-    Args:
-        sides: each product with its posts.
-        escape: how strangers' words are written.
-        focus: words that are asked about; then nothing, where nobody speaks of them.
-        lean: the side of the products that is asked for.
+    A theme of more products goes first. Without a shared theme, or with one product alone, what is
+    said of each under its name; with `topics` of which nobody speaks, nothing.
     """
     own = {
-        name: find_themes(Question(name), known, most=_COMPARED, focus=focus, lean=lean).findings
+        name: find_themes(
+            Question(name), known, most=_COMPARED_THEMES, focus=topics, lean=lean
+        ).findings
         for name, known in sides.items()
     }
     counts = Counter(
         finding.name for findings in own.values() for finding in findings if finding.name != UNNAMED
     )
-    if focus and not counts:
+    if topics and not counts:
         return "", []
     if len(sides) < 2 or not counts:
-        parts = [f"{escape(name)}:\n\n{shown_lines(own[name], lean, escape)}" for name in own]
+        parts = [f"{escape(name)}:\n\n{theme_list(own[name], lean, escape)}" for name in own]
         shown = (passage for findings in own.values() for f in findings for passage in f.shown)
         return "\n\n".join(parts), list(dict.fromkeys(passage.label for passage in shown))
-    themes = [theme for theme, _ in counts.most_common(THEMES)]
-    named = [theme.lower() for theme in themes]
-    of_all = {
-        (name, finding.name): replace(finding, passages=finding.passages[:_QUOTED])
+    themes = [theme for theme, _ in counts.most_common(_THEMES)]
+    focus = [theme.lower() for theme in themes]
+    by_side = {
+        (name, finding.name): replace(finding, passages=finding.passages[:_COMPARED_PASSAGES])
         for name, known in sides.items()
-        for finding in find_themes(Question(name), known, focus=named, lean=lean).findings
+        for finding in find_themes(Question(name), known, focus=focus, lean=lean).findings
     }
-    parts, cited = [], []
+    parts, labels = [], dict[str, None]()
     for theme in themes:
-        sentences = {
-            name: of_all[name, theme].passages if (name, theme) in of_all else () for name in sides
-        }
-        lines = [
-            f"- {escape(name)}: {quote}"
-            for name, held in sentences.items()
-            for quote in [_quoted([passage], escape) for passage in held] or [SILENT]
-        ]
-        side = unsure_side((of_all[key] for key in of_all if key[1] == theme), lean)
-        unsure = f" (none surely {side})" if side else ""
-        parts.append("\n".join((f"{escape(theme)}{unsure}:", *lines)))
-        cited += [passage.label for held in sentences.values() for passage in held]
-    return "\n\n".join(parts), list(dict.fromkeys(cited))
+        findings = {name: by_side[name, theme] for name in sides if (name, theme) in by_side}
+        side = unsure_side(findings.values(), lean)
+        lines = [f"{escape(theme)}{f' (none surely {side})' if side else ''}:"]
+        for name in sides:
+            passages = findings[name].passages if name in findings else ()
+            quotes = [_quoted([passage], escape) for passage in passages]
+            quotes = quotes or ["no sentence says plainly anything about it"]
+            lines += [f"- {escape(name)}: {quote}" for quote in quotes]
+            labels |= dict.fromkeys(passage.label for passage in passages)
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts), list(labels)
 
 
-def _quoted(passages: Iterable[ThemePassage], escape: Callable[[str], str]) -> str:
-    return " ".join(
-        f"“{escape(quotation(passage.text))}” [{passage.label}]" for passage in passages
-    )
+def _quoted(passages: Iterable[ThemePassage], escape: Escape) -> str:
+    return " ".join(f"“{escape(quotation(p.text))}” [{p.label}]" for p in passages)
 
 
-def shown_lines(
-    findings: Iterable[ThemeFinding],
-    lean: int | None = None,
-    escape: Callable[[str], str] = str,
+def theme_list(
+    findings: Iterable[ThemeFinding], lean: int | None = None, escape: Escape = str
 ) -> str:
-    """Findings as a list for a chat: each theme with its passages and where they stand.
+    """Findings as a list: each theme with its passages and labels.
 
-    What has nothing that surely leans as was asked for stands last, and is said to have nothing.
+    Themes in which nothing surely leans as was asked for stand last, below a line that says so.
     """
-    findings = list(findings)
-    sure = [finding for finding in findings if lean is None or finding.leans(lean)]
-    rest = [finding for finding in findings if finding not in sure]
-    parts = [
-        "\n".join(f"- {escape(f.name)}: {_quoted(f.shown, escape)}" for f in group)
-        for group in (sure, rest)
-    ]
-    return "\n\n".join(filter(None, (parts[0], _unsure(rest, lean) + parts[1])))
-
-
-def _unsure(findings: Collection[ThemeFinding], lean: int | None) -> str:
-    """That nothing surely leans as was asked for, before what is shown all the same."""
-    side = unsure_side(findings, lean) if findings else ""
-    return f"None of these is surely {side}:\n\n" if side else ""
+    groups: dict[bool, list[str]] = {True: [], False: []}
+    for finding in findings:
+        sure = lean is None or finding.leans(lean)
+        groups[sure].append(f"- {escape(finding.name)}: {_quoted(finding.shown, escape)}")
+    parts = ["\n".join(groups[True])]
+    if groups[False]:
+        parts.append(f"None of these is surely {unsure_side((), lean)}:")
+        parts.append("\n".join(groups[False]))
+    return "\n\n".join(filter(None, parts))
 
 
 def not_searched(question: str, lines: Iterable[str]) -> str:
-    """That no source could be asked, and why: nothing is known then, which is not nothing found."""
+    """The answer where no source could be asked, and why: nothing is known then."""
     outcomes = " ".join(f"{formatted(line)}." for line in dict.fromkeys(lines))
     remedy = "`listenpost doctor` says what to set or to wait for."
     return f"“{formatted(question)}” was not searched for. {outcomes} {remedy}"
 
 
 def nothing_found(question: str, lines: Iterable[str]) -> str:
-    """That there is no answer, and why, without a word about the product."""
+    """The answer where nothing was found, and why, without a word about the product."""
     outcomes = " ".join(f"{formatted(line)}." for line in dict.fromkeys(lines))
     if is_not_english(question):
         advice = f"{FOREIGN[0].upper()}{FOREIGN[1:]}."
@@ -364,125 +306,3 @@ def nothing_found(question: str, lines: Iterable[str]) -> str:
         f"I couldn't find relevant posts about “{formatted(question)}”. "
         f"{outcomes or 'Nothing was looked up.'} {advice}"
     )
-
-
-ANEW = (
-    "what was kept of this conversation cannot be read: it begins anew and knows nothing of before"
-)
-RECALLED = "this rests on what earlier reports kept; no place was asked anew"
-SAMPLE = "sample data: everything here is made up and comes from the offline sandbox"
-
-
-class AnswerDraft:
-    """Takes the model's words, passes on what stands of them, and makes the turn."""
-
-    def __init__(self, desk: ChatLookups) -> None:
-        """Nothing is written yet."""
-        self._desk = desk
-        self._clearing = DraftCleaner(self._ground, markdown=True)
-        self._grounds: dict[tuple[int, frozenset[str]], CitableText] = {}
-        self._held, self._text = "", ""
-
-    @property
-    def text(self) -> str:
-        """What was passed on so far."""
-        return self._text.strip()
-
-    @property
-    def cited(self) -> tuple[str, ...]:
-        """Labels in it, in the order of first mention."""
-        return self._clearing.cited
-
-    def feed(self, piece: str) -> None:
-        """Some more words of the model."""
-        self._held += self._clearing.feed(piece)
-        self._pass_on()
-
-    def pause(self) -> None:
-        """The model begins something else: what it wrote so far is complete."""
-        self._held += self._clearing.close()
-        if (self._text + self._held).strip():
-            self._held = self._held.rstrip() + "\n\n"
-
-    def withdraw(self) -> None:
-        """Forget words that were held back, since they rest on nothing."""
-        self._held = ""
-        self._clearing = DraftCleaner(self._ground, markdown=True)
-
-    def finish(self, stopped: str | None, failed: str | None) -> Turn:
-        """The turn; `stopped` names the bound that ended it, `failed` why there was no model."""
-        if not (stopped or failed):
-            self._held += self._clearing.close()
-        self._pass_on()
-        notes = [*self._notes(stopped, failed)]
-        partial = bool(stopped or failed or self._desk.refused)
-        if self.text:
-            exhibits = [self._desk.session.exhibits[label] for label in self.cited]
-            if not exhibits:
-                notes.append("this answer cites no post")
-            return self._turn(self.text, exhibits, notes, partial)
-        text, best = themes_of(self._desk)
-        if best and not self._desk.empty_handed:
-            whole = f"No model wrote this answer; these are the posts' own words.\n\n{text}"
-            self._desk.emit(AnswerPiece(whole))
-            return self._turn(whole, best, notes, partial)
-        about = next(reversed(self._desk.queries), self._desk.question)
-        answers = [gathered.outcome.answered for gathered in self._desk.gathered]
-        outcome = "insufficient_data" if any(answers) or not answers else "not_asked"
-        why = not_searched if outcome == "not_asked" else nothing_found
-        text = why(about, self._desk.lines.values())
-        self._desk.emit(AnswerPiece(text))
-        return replace(self._turn(text, (), notes, partial), outcome=outcome)
-
-    def _pass_on(self) -> None:
-        """Pass on what is held back, unless it still rests on nothing."""
-        if self._held and (self._clearing.cited or not self._desk.empty_handed):
-            self._desk.emit(AnswerPiece(self._held))
-            self._text += self._held
-            self._held = ""
-
-    def _turn(
-        self, text: str, exhibits: Iterable[Exhibit], notes: Iterable[str], partial: bool
-    ) -> Turn:
-        session = self._desk.session
-        citations = cited(text, exhibits, session.subjects)
-        labels = [citation.label for citation in citations]
-        sample = self._desk.product.sample or session.is_sample(labels)
-        notes = tuple(dict.fromkeys((*((SAMPLE,) if sample else ()), *notes)))
-        return Turn(session.id, text, citations, notes, partial, sample=sample)
-
-    def _notes(self, stopped: str | None, failed: str | None) -> Iterator[str]:
-        desk = self._desk
-        if desk.session.anew:
-            desk.session.anew = False
-            yield ANEW
-        if failed and is_not_english(desk.question):
-            yield FOREIGN
-        if failed:
-            yield f"the chat model could not be used ({reason_in_words(failed)})"
-        if stopped:
-            yield f"cut short: {stopped}; this rests on what was found by then"
-        if desk.recalled and not desk.gathered:
-            yield RECALLED
-        if desk.refused:
-            most = desk.most
-            yield f"{desk.refused} look-up(s) refused: one turn may ask {most} sources"
-        yield from gate_lines(
-            gathered for gathered in desk.gathered if not gathered.outcome.answered
-        )
-        if len(desk.subjects) > 1:
-            unknown = (subject for subject in desk.subjects if not desk.knows(subject))
-            yield from (f"no relevant post was found on “{subject}”" for subject in unknown)
-        yield from self._clearing.flaws.notes
-
-    def _ground(self, sentence: str) -> CitableText:
-        """What a sentence may rest on now; kept until a look-up adds to it."""
-        desk, session = self._desk, self._desk.session
-        citable = desk.citable_in(sentence)
-        state = (len(desk.replies), frozenset(citable))
-        if state not in self._grounds:
-            given = [*desk.replies, *(exchange.answer for exchange in session.exchanges)]
-            questions = (session.questions_text, desk.question)
-            elsewhere = session.exhibits.keys() - citable.keys()
-            self._grounds[state] = citable_text(citable, questions, given, elsewhere=elsewhere)
-        return self._grounds[state]

@@ -1,19 +1,29 @@
-"""Looking up within one chat turn: through the session's memory, within the turn's budget."""
+"""The look-ups of one chat turn: answered from the session where possible, within limits.
+
+What a look-up returns is text for the model; a failure is text too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from api.choices import DepthName
 from api.core.display_names import title_in
-from api.core.domain import Assessed, Gathered, Usage
+from api.core.domain import Assessed, Gathered, Usage, Verdict
 from api.core.text import Fence
 from api.core.work import Failure, contained
+from api.features.archive.entries import ArchiveFilters
 from api.features.archive.search import ArchiveSearch
-from api.features.chat.chat_citations import named_in, names_another, weighs
-from api.features.chat.chat_turn import ChatEvent
-from api.features.chat.session import Lookup, Session
+from api.features.chat.chat_citations import (
+    is_comparing,
+    names_product,
+    products_in,
+    subjects_named,
+)
+from api.features.chat.chat_turn import ChatEvent, LookupEnded, LookupStarted
+from api.features.chat.session import Session
 from api.pipeline.evidence.collection import collect
 from api.pipeline.question.query_guard import (
     compared_names,
@@ -23,216 +33,249 @@ from api.pipeline.question.query_guard import (
     refers_back,
     singular,
 )
+from api.reports.composition import item_of
 from api.reports.exhibits import Exhibit, describe, gate_line
 from api.services.product import Ask, Product
 from api.settings import ChatSettings
 
 _OFF_TOPIC = "Name what the person asked about, in a few words of theirs."
+_NO_MORE = "No more look-ups in this turn: answer with what you have."
 SHOWN = 30
 """Exhibits that one look-up or one prompt shows."""
+ARCHIVE_TOOL = "search_archive"
+KEPT = ArchiveFilters(kept=True)
+"""Items that a gate let pass, or a person imported: an answer may rest on these."""
+ENOUGH = 3
+"""Stored entries from which on no source is asked."""
+# Latest queries of the tenant that are searched for the product of the question.
+_QUERIES = 200
 
 
 @dataclass(slots=True)
 class ChatLookups:
-    """What one turn works at."""
+    """The look-ups of one turn, and what they brought."""
 
     product: Product
     session: Session
     question: str
     bounds: ChatSettings
-    most: int
+    max_sources: int
     """Sources that the turn may ask."""
     emit: Callable[[ChatEvent], None]
     archive: ArchiveSearch | None = None
-    """Searches what is stored; None: nothing is."""
+    """Searches the stored items; None: there are none."""
     fence: Fence = field(default_factory=Fence)
     recalled: bool = False
-    """What is stored was found to hold something."""
+    """Stored items were found."""
     calls: int = 0
     """Sources asked, or about to be."""
     refused: int = 0
-    """Look-ups that the budget did not allow."""
+    """Look-ups beyond the limits."""
     gathered: list[Gathered] = field(default_factory=list)
     exhibits: dict[str, Exhibit] = field(default_factory=dict)
     """By label, those that look-ups of this turn brought or recalled."""
     usage: Usage = field(default_factory=Usage)
-    """What judging and grading used."""
+    """Of judging and grading."""
     replies: list[str] = field(default_factory=list)
-    """Our own words to the model in this turn, numbers in them included."""
+    """Our own words to the model in this turn, whose numbers it may repeat."""
     queries: list[str] = field(default_factory=list)
     """What was looked up, or would have been."""
     lines: dict[str, str] = field(default_factory=dict)
     """By source, how the last look-up went, for a person."""
-    before: tuple[str, ...] = field(init=False)
-    """What the turn before this one was about; empty: there was none."""
-    unnamed: tuple[str, ...] = field(init=False)
-    """What a question that names nothing known is about: the same, if its posts speak of that."""
-    goes_on: bool = field(init=False)
-    """The question names no product, so that it is about what the turn before was about."""
+    previous_subjects: tuple[str, ...] = field(init=False)
+    """Those of the turn before; empty: there was none."""
+    implied_subjects: tuple[str, ...] = field(init=False)
+    """The previous ones, where the question names nothing else, or words of their posts."""
+    continues: bool = field(init=False)
+    """The question names no product, so that it is about the previous subjects."""
 
     def __post_init__(self) -> None:
-        """Remember where the conversation stands, since look-ups change that."""
-        self.before = tuple(self.session.last_subjects)
+        """Note the subjects before any look-up changes them."""
+        self.previous_subjects = tuple(self.session.last_subjects)
         words = set(map(singular, naming_words(self.question)))
-        exhibits = self.session.exhibits_for(self.before).values()
-        going_on = not names_another(self.question) or any(
+        exhibits = self.session.exhibits_for(self.previous_subjects).values()
+        going_on = not names_product(self.question) or any(
             words & joined_spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
         )
-        self.unnamed = self.before if going_on else ()
-        named = named_in(self.question, self.session.subjects)
-        self.goes_on = bool(self.unnamed) and not named and not compared_names(self.question)
+        self.implied_subjects = self.previous_subjects if going_on else ()
+        named = subjects_named(self.question, self.session.subjects)
+        self.continues = (
+            bool(self.implied_subjects) and not named and not compared_names(self.question)
+        )
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What the turn is about: what it looked up and what the question names, else as before.
+        """What the turn is about: what it looked up and the question names, else as before.
 
         A comparison with something that the question only points at is about both, and so is a
         question after a comparison that looks up one of the two alone.
         """
         looked = [name for query in self.queries for name in self.session.subjects_of(query)]
-        named = dict.fromkeys((*looked, *named_in(self.question, self.session.subjects)))
+        named = dict.fromkeys((*looked, *subjects_named(self.question, self.session.subjects)))
         both = named and compared_names(self.question) and refers_back(self.question)
-        names = (*named, *self.before) if both else (tuple(named) or self.unnamed)
-        if self.goes_on and set(looked) <= set(self.session.known_as(self.before)):
-            names = self.before
-        return self.session.known_as(names)  # a look-up of this turn may have renamed one
+        names = (*named, *self.previous_subjects) if both else tuple(named) or self.implied_subjects
+        earlier = set(self.session.current_names(self.previous_subjects))
+        if self.continues and earlier.issuperset(looked):
+            names = self.previous_subjects
+        return self.session.current_names(names)  # a look-up of this turn may have renamed one
 
     @property
     def citable(self) -> Mapping[str, Exhibit]:
-        """What the answer may rest on: what was found for the turn's subjects."""
+        """What the answer may cite: what was found for the turn's subjects."""
         return self.session.exhibits_for(self.subjects)
 
     def citable_in(self, sentence: str) -> Mapping[str, Exhibit]:
         """What one sentence may cite.
 
-        A sentence that names subjects of the turn rests on what was found for those, unless it
-        weighs them against others; naming another subject of the session adds what is its.
+        A sentence that names subjects of the turn may cite what was found for those, unless it
+        compares them with others; naming another subject of the session adds that one's.
         """
-        turn, named = self.subjects, named_in(sentence, self.session.subjects)
-        alone = not set(turn).isdisjoint(named) and not weighs(sentence)
+        turn, named = self.subjects, subjects_named(sentence, self.session.subjects)
+        alone = not set(turn).isdisjoint(named) and not is_comparing(sentence)
         return self.session.exhibits_for(named if alone else (*turn, *named))
 
     @property
-    def empty_handed(self) -> bool:
-        """Whether nothing an answer could cite came of this turn's look-ups, or of any."""
+    def found_nothing(self) -> bool:
+        """Whether there is nothing to cite, or this turn's look-ups brought nothing."""
         return not self.citable or bool(self.lines and not self.exhibits)
 
     def knows(self, name: str) -> bool:
         """Whether something was found for a product, in this turn or before."""
-        found_for_it = self.session.exhibits_for(self.session.subjects_of(name)).keys()
-        return bool(found_for_it - self.session.exhibits_for(()).keys())
+        own = self.session.exhibits_for(self.session.subjects_of(name)).keys()
+        return bool(own - self.session.exhibits_for(()).keys())
 
-    def recall(self) -> None:
-        """Take what is known of the turn's subjects to what it looked up."""
-        self.exhibits |= self.citable
+    async def ask_source(self, source: str, query: str, depth: DepthName, tokens: int = 0) -> str:
+        """Ask one source, unless the session has; `tokens` is what the turn's model has used."""
 
-    async def look(self, source: str, query: str, depth: DepthName, tokens: int = 0) -> str:
-        """Ask one source, unless the session has; what the model reads. Failures are words too.
+        async def fetch(sent: str) -> str:
+            run, product = self.session.run, self.product
+            scope = product.scope(Ask(sent, depth, (source,)))
+            gathered = await run.search(scope.question, source, sent, scope.limit)
+            ranked = await product.steps.assessor.assess(
+                run, scope, gathered.kept, graded=depth != "quick"
+            )
+            self.usage += gathered.usage + ranked.usage
+            labels = self._numbered(sent, ranked.kept)
+            return self._shown(self._noted(gathered, sent, depth, labels), labels)
 
-        `tokens` is what the turn's model has used so far.
-        """
-        sent = self._sent(query)
-        if sent is None:
-            return self._reply(_OFF_TOPIC)
-        if (known := self._known(source, sent, depth)) is not None:
-            self.lines[source] = known.line
-            return self._shown(f"{known.line}; looked up before", known.labels)
-        if (refusal := self._spend(1, tokens)) is not None:
-            return refusal
-        answer = await contained(self._look(source, sent, depth), f"a look-up on {source}")
-        return self._failed(source, answer) if isinstance(answer, Failure) else answer
+        return await self._ask((source,), source, query, depth, tokens, fetch)
 
-    async def _look(self, source: str, query: str, depth: DepthName) -> str:
-        run, product = self.session.run, self.product
-        scope = product.scope(Ask(query, depth, (source,)))
-        gathered = await run.search(scope.question, source, query, scope.limit)
-        ranked = await product.steps.assessor.assess(
-            run, scope, gathered.kept, graded=depth != "quick"
-        )
-        self.usage += gathered.usage + ranked.usage
-        labels = self.numbered(query, ranked.kept)
-        return self._shown(self._note(gathered, query, depth, labels), labels)
+    async def ask_all(self, query: str, depth: DepthName, tokens: int = 0) -> str:
+        """Ask every source and weigh what they give, unless the session has."""
 
-    async def analyze(self, query: str, depth: DepthName, tokens: int = 0) -> str:
-        """Ask every source and weigh what they give; what the model reads."""
-        sent, names = self._sent(query), self.product.askable
-        if sent is None:
-            return self._reply(_OFF_TOPIC)
-        known = [self._known(name, sent, depth) for name in names]
-        if None not in known:
-            lookups = [lookup for lookup in known if lookup]
-            labels = {label for lookup in lookups for label in lookup.labels}
-            self.lines |= {lookup.source: lookup.line for lookup in lookups}
-            outcome = "; ".join([*(lookup.line for lookup in lookups), "looked up before"])
-            return self._shown(outcome, sorted(labels, key=lambda label: int(label[1:])))
-        if (refusal := self._spend(len(names), tokens)) is not None:
-            return refusal
-        answer = await contained(self._analyze(sent, depth), "an overview")
-        return self._failed("The sources", answer) if isinstance(answer, Failure) else answer
+        async def fetch(sent: str) -> str:
+            scope = self.product.scope(Ask(sent, depth, self.product.askable))
+            evidence = await collect(self.session.run, scope, self.product.steps)
+            self.usage += evidence.usage
+            lines = []
+            for gathered in evidence.crawl.sources:
+                items = [entry for entry in evidence.kept if entry.item.source == gathered.source]
+                lines.append(self._noted(gathered, sent, depth, self._numbered(sent, items)))
+            decided = evidence.decided
+            lines += [f"{decided.decision}: {decided.rationale}", decided.disclaimer or ""]
+            sentiment = evidence.figures.sentiment
+            if sentiment is not None and sentiment.n:
+                counts = ", ".join(f"{felt.count} {felt.name}" for felt in sentiment.feelings)
+                lines.append(f"Sentiment of {sentiment.n} graded items: {counts}")
+            shown = "\n".join(line.rstrip(".") for line in lines if line)
+            return self._shown(shown, self._numbered(sent, evidence.shown))
 
-    async def _analyze(self, query: str, depth: DepthName) -> str:
-        scope = self.product.scope(Ask(query, depth, self.product.askable))
-        evidence = await collect(self.session.run, scope, self.product.steps)
-        self.usage += evidence.usage
-        lines = []
-        for gathered in evidence.crawl.sources:
-            items = [entry for entry in evidence.kept if entry.item.source == gathered.source]
-            lines.append(self._note(gathered, query, depth, self.numbered(query, items)))
-        decided = evidence.decided
-        lines += [f"{decided.decision}: {decided.rationale}", decided.disclaimer or ""]
-        sentiment = evidence.figures.sentiment
-        if sentiment is not None and sentiment.n:
-            named = ", ".join(f"{feeling.count} {feeling.name}" for feeling in sentiment.feelings)
-            lines.append(f"Sentiment of {sentiment.n} graded items: {named}")
-        shown = "\n".join(line.rstrip(".") for line in lines if line)
-        return self._shown(shown, self.numbered(query, evidence.shown))
+        return await self._ask(self.product.askable, "The sources", query, depth, tokens, fetch)
 
-    def _known(self, source: str, query: str, depth: DepthName) -> Lookup | None:
-        return self.session.lookup(source, query, depth, sample=self.product.sample)
-
-    def _sent(self, query: str) -> str | None:
-        """The query as it may leave: short, searchable, and on what the person asked about."""
+    async def _ask(
+        self,
+        sources: Sequence[str],
+        title: str,
+        query: str,
+        depth: DepthName,
+        tokens: int,
+        fetch: Callable[[str], Awaitable[str]],
+    ) -> str:
+        """Ask sources a query that may leave, unless the session knows; within the limits."""
         written = f"{self.session.questions_text}\n{self.question}"
         sent = guarded_query(written, query, (self.question, *compared_names(self.question)))
-        if sent is not None:
-            self.queries.append(sent)
-        return sent
-
-    def _spend(self, sources: int, tokens: int) -> str | None:
+        if sent is None:
+            return self._reply(_OFF_TOPIC)
+        self.queries.append(sent)
+        sample = self.product.sample
+        known = [self.session.lookup(name, sent, depth, sample=sample) for name in sources]
+        if None not in known:
+            earlier = [lookup for lookup in known if lookup]
+            self.lines |= {lookup.source: lookup.line for lookup in earlier}
+            labels = dict.fromkeys(label for lookup in earlier for label in lookup.labels)
+            return self._shown(
+                "; ".join([*(lookup.line for lookup in earlier), "looked up before"]), labels
+            )
         used = tokens + self.usage.input_tokens + self.usage.output_tokens
-        if self.calls + sources <= self.most and used < self.bounds.tokens:
-            self.calls += sources
-            return None
-        self.refused += 1
-        return self._reply("No more look-ups in this turn: answer with what you have.")
+        if self.calls + len(sources) > self.max_sources or used >= self.bounds.tokens:
+            self.refused += 1
+            return self._reply(_NO_MORE)
+        self.calls += len(sources)
+        answer = await contained(fetch(sent), f"a look-up on {title}")
+        if isinstance(answer, Failure):
+            shown = title_in(self.product.places, title)
+            self.lines[title] = f"{shown} could not be asked: {answer.message}"
+            return self._reply(self.lines[title])
+        return answer
 
-    def _note(self, gathered: Gathered, query: str, depth: DepthName, labels: Iterable[str]) -> str:
-        """Remember a look-up that was answered, with all it brought."""
+    async def search_archive(self, archive: ArchiveSearch, query: str, least: int = 1) -> str:
+        """Search the stored items; fewer than `least` entries count as nothing found."""
+        self.queries.append(query)
+        tenant, kept = self.session.tenant, list[Assessed]()
+        answer = await contained(archive.search(tenant, query, KEPT), "the archive")
+        if isinstance(answer, Failure):
+            line = f"The archive could not be searched: {answer.message}"
+        else:
+            line = f"The archive: {answer.guidance or answer.text}".rstrip(".")
+            keys = list(dict.fromkeys(hit.key for hit in answer.hits))
+            stored = await contained(archive.archive.facts(tenant, keys), "the archive")
+            if not isinstance(stored, Failure) and len(answer.hits) >= least:
+                kept = [Assessed(item_of(stored[k]), Verdict(True)) for k in keys if k in stored]
+        self.lines["archive"] = line
+        labels = self._numbered(query, kept)
+        self.recalled |= bool(labels)
+        return self._shown(line, labels)
+
+    async def search_archive_first(self) -> None:
+        """Search the stored items when the question names a product that was asked about before.
+
+        In place of look-ups, so not when the session knows something to cite already; the person
+        sees it as one. With fewer than `ENOUGH` entries the sources are asked.
+        """
+        archive = self.archive
+        if archive is None or self.citable:
+            return
+        queries = archive.archive.queries(self.session.tenant, _QUERIES)
+        earlier = await contained(queries, "the archive")
+        if isinstance(earlier, Failure):
+            return
+        products = [name for query in earlier for name in products_in(query)]
+        if not subjects_named(self.question, products):
+            return
+        call = uuid4().hex
+        self.emit(LookupStarted(call, ARCHIVE_TOOL, {"query": self.question}))
+        await self.search_archive(archive, self.question, ENOUGH)
+        self.emit(LookupEnded(call, ARCHIVE_TOOL, self.lines["archive"]))
+        if not self.citable:
+            del self.lines["archive"]  # else it would count as a look-up that brought nothing
+
+    def _noted(
+        self, gathered: Gathered, query: str, depth: DepthName, labels: Iterable[str]
+    ) -> str:
+        """How a look-up went; one that was answered is remembered with all it brought."""
         self.gathered.append(gathered)
         line = self.lines[gathered.source] = gate_line(gathered)
         if gathered.outcome.answered:
-            self.session.remember(
-                gathered.source, query, depth, line, labels, sample=self.product.sample
-            )
+            sample = self.product.sample
+            self.session.remember(gathered.source, query, depth, line, labels, sample=sample)
         return line
 
-    def _failed(self, what: str, failure: Failure) -> str:
-        title = title_in(self.product.places, what)
-        self.lines[what] = f"{title} could not be asked: {failure.message}"
-        return self._reply(self.lines[what])
-
-    def numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
-        """The labels of what a query found, known from now on."""
+    def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
+        """The labels of what a query found, remembered from now on."""
         shown = self.session.show(
             list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample
         )
         return [exhibit.label for exhibit in shown]
-
-    def answered(self, name: str, line: str, labels: Sequence[str]) -> str:
-        """Note how a look-up went that asked no place; what the model reads."""
-        self.lines[name] = line
-        self.recalled |= bool(labels)
-        return self._shown(line, labels)
 
     def _shown(self, line: str, labels: Iterable[str]) -> str:
         known = self.session.exhibits

@@ -1,13 +1,12 @@
-"""What a chat remembers: its run, its exhibits under lasting numbers, its look-ups and its words.
+"""What a chat session remembers: exhibits under lasting labels, look-ups, words and subjects.
 
-Saved as one bounded JSON text. The text names an item's key in that item's own entry only, so that
-an item which its upstream deleted can be taken out of it.
-
-A session as it is saved, and read again whoever wrote it.
+Saved as one bounded JSON text, in which an item's key stands in that item's own entry only, so that
+an item which its source deleted can be removed from the text.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,21 +14,29 @@ from datetime import datetime
 from pydantic import TypeAdapter, ValidationError
 
 from api.choices import DepthName
-from api.core.domain import Assessed, Item
+from api.core.display_names import title_in
+from api.core.domain import Assessed
 from api.core.text import cut
 from api.core.words import canonical, content_words, words
 from api.features.analyses.store_ports import Rating
-from api.features.chat.chat_citations import is_variant, names_in
+from api.features.chat.chat_citations import is_variant, products_in
 from api.pipeline.evidence.crawl import Run
 from api.reports.citable import LABEL
-from api.reports.exhibits import Dossier, Exhibit
+from api.reports.composition import assessed_of
+from api.reports.exhibits import Dossier, Exhibit, kept_line
+from api.reports.report import Report
 
 VERSION = 1
+TURNS, EXHIBITS, LOOKS, BYTES = 12, 60, 60, 400_000
+"""What a saved session keeps at most: turns, exhibits, look-ups, and bytes of JSON."""
+# Of a saved item: characters of its text and of a comment, and comments; a prompt shows less.
+_BODY, _COMMENT, _COMMENTS = 2000, 500, 8
+_DEPTHS: Mapping[DepthName, int] = {"quick": 0, "standard": 1, "deep": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Thumb:
-    """What somebody thinks of an answer."""
+    """Somebody's rating of an answer."""
 
     author: str
     """A pseudonym."""
@@ -45,11 +52,11 @@ class Exchange:
 
     question: str
     answer: str
-    """Empty when the turn was stopped before anything was said."""
+    """Empty when the turn was stopped before anything was written."""
     stopped: bool = False
     """The person left before the answer was complete."""
     sample: bool = False
-    """It rests on what is made up, in part at least."""
+    """It rests on made-up posts, in part at least."""
     trace_id: str | None = field(default=None, compare=False)
     number: int = field(default=0, compare=False)
     """Of its turn in the session, from 1; 0 of one that an older release saved."""
@@ -58,7 +65,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """One source that was asked one query, and answered."""
+    """One query to one source that answered."""
 
     source: str
     query: str
@@ -67,22 +74,24 @@ class Lookup:
     line: str
     """How it went, for a person."""
     labels: list[str]
-    """Exhibits it brought."""
+    """Of the exhibits it brought."""
     sample: bool = False
-    """It was the sandbox that was asked."""
+    """The sandbox was asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class SavedExhibit:
-    """An exhibit as it is saved."""
+class KnownExhibit:
+    """An exhibit that a session remembers."""
 
     key: str
     label: str
     turn: int
+    """When it was last shown or cited."""
     assessed: Assessed
     subjects: list[str] = field(default_factory=list)
+    """The products it was found for, sorted; empty: unknown, so it may be about any."""
     sample: bool | None = None
-    """Whether it is made up; None: as all of the session, by an older release."""
+    """It is made up; None in the text of an older release: as the whole session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,7 @@ class SavedSession:
     version: int
     number: int
     given: int
-    exhibits: list[SavedExhibit]
+    exhibits: list[KnownExhibit]
     looks: list[Lookup]
     exchanges: list[Exchange]
     subjects: list[str] = field(default_factory=list)
@@ -100,18 +109,18 @@ class SavedSession:
     sample: bool = False
 
 
-SAVED = TypeAdapter(SavedSession)
+_SAVED = TypeAdapter(SavedSession)
 
 
-def written(saved: SavedSession) -> str:
-    """As `saved_in` reads it."""
-    return SAVED.dump_json(saved).decode()
+def session_json(saved: SavedSession) -> str:
+    """The text that `read_session` reads."""
+    return _SAVED.dump_json(saved).decode()
 
 
-def saved_in(text: str) -> SavedSession | None:
-    """What `Session.save` wrote; None when the text is none of ours."""
+def read_session(text: str) -> SavedSession | None:
+    """A saved session; None when the text cannot be read."""
     try:
-        saved = SAVED.validate_json(text)
+        saved = _SAVED.validate_json(text)
     except ValidationError:
         return None
     if saved.version != VERSION:
@@ -121,25 +130,6 @@ def saved_in(text: str) -> SavedSession | None:
         for entry in saved.exhibits
     ]
     return replace(saved, exhibits=exhibits)
-
-
-TURNS, EXHIBITS, LOOKS, BYTES = 12, 60, 60, 400_000
-"""What a saved session keeps at most: turns, exhibits, look-ups, and bytes of JSON."""
-_BODY, _COMMENT, _COMMENTS = 2000, 500, 8
-_DEPTHS: Mapping[DepthName, int] = {"quick": 0, "standard": 1, "deep": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class KnownExhibit:
-    """An exhibit of a session."""
-
-    exhibit: Exhibit
-    turn: int
-    """When it was last shown or cited."""
-    subjects: frozenset[str] = frozenset()
-    """What it was found for; empty: nobody knows, so that it may stand for anything."""
-    sample: bool = False
-    """It is made up."""
 
 
 @dataclass(slots=True)
@@ -155,23 +145,24 @@ class Session:
     exchanges: list[Exchange] = field(default_factory=list)
     looks: list[Lookup] = field(default_factory=list)
     subjects: list[str] = field(default_factory=list)
-    """What was asked about so far."""
+    """The products asked about so far."""
     last_subjects: list[str] = field(default_factory=list)
-    """What the last turn was about; stored as `asked`."""
-    anew: bool = False
-    """What was saved of it could not be read; told in its first turn, never saved."""
-    dropped: bool = False
-    """It was deleted while a turn ran in it, which then is not kept."""
+    """Those of the last turn; saved as `asked`."""
+    unreadable: bool = False
+    """Its saved text could not be read; noted in its first turn, never saved."""
+    deleted: bool = False
+    """It was deleted while a turn ran in it; that turn is not kept."""
     _known: dict[str, KnownExhibit] = field(default_factory=dict)
 
     @property
     def exhibits(self) -> Mapping[str, Exhibit]:
-        """All of them, by label."""
-        return {label: known.exhibit for label, known in self._known.items()}
+        """All remembered ones, by label."""
+        shown = self.dossier.by_label()
+        return {label: shown[label] for label in self._known}
 
     @property
     def sample(self) -> bool:
-        """What it knows is made up, in part at least."""
+        """Whether anything it remembers is made up."""
         return self.is_sample(self._known) or any(turn.sample for turn in self.exchanges)
 
     def is_sample(self, labels: Iterable[str]) -> bool:
@@ -180,32 +171,32 @@ class Session:
 
     @property
     def questions_text(self) -> str:
-        """Everything the person wrote that is remembered."""
+        """All remembered questions."""
         return "\n".join(exchange.question for exchange in self.exchanges)
 
     def exhibits_for(self, subjects: Iterable[str]) -> Mapping[str, Exhibit]:
-        """Those that were found for one of these subjects, or for nobody knows what."""
+        """Those found for one of these subjects, or for unknown ones."""
         wanted = set(subjects)
         return {
-            label: known.exhibit
-            for label, known in self._known.items()
-            if not known.subjects or known.subjects & wanted
+            label: exhibit
+            for label, exhibit in self.exhibits.items()
+            if not (known := self._known[label].subjects) or wanted.intersection(known)
         }
 
     def subjects_of(self, query: str) -> tuple[str, ...]:
-        """The subjects of a query, known from now on.
+        """The subjects of a query, remembered from now on.
 
         `ember mug lid` is about the `ember mug` that is known; once `ember mug` is asked for, what
         was known as `ember mug lid` goes by that name.
         """
-        names = names_in(query)
+        names = products_in(query)
         for name in names:
             if not any(is_variant(name, known) for known in self.subjects):
                 self.subjects.append(name)
                 self._rename({known: name for known in self.subjects if is_variant(known, name)})
-        return self.known_as(names)  # after all: of `ember mug lid vs ember` the second names both
+        return self.current_names(names)  # after all: in `ember mug lid vs ember` the second counts
 
-    def known_as(self, names: Iterable[str]) -> tuple[str, ...]:
+    def current_names(self, names: Iterable[str]) -> tuple[str, ...]:
         """What these subjects go by now, each once."""
         now: dict[str, None] = {}
         for name in names:
@@ -214,33 +205,30 @@ class Session:
         return tuple(now)
 
     def _rename(self, names: Mapping[str, str]) -> None:
-        def renamed(subjects: Iterable[str]) -> Iterable[str]:
-            return dict.fromkeys(names.get(subject, subject) for subject in subjects)
+        def renamed(subjects: Iterable[str]) -> list[str]:
+            return list(dict.fromkeys(names.get(subject, subject) for subject in subjects))
 
-        self.subjects, self.last_subjects = (
-            list(renamed(self.subjects)),
-            list(renamed(self.last_subjects)),
-        )
+        self.subjects, self.last_subjects = renamed(self.subjects), renamed(self.last_subjects)
         for label, known in self._known.items():
-            self._known[label] = replace(known, subjects=frozenset(renamed(known.subjects)))
+            self._known[label] = replace(known, subjects=sorted(renamed(known.subjects)))
 
     def show(
         self, items: Iterable[Assessed], subjects: Iterable[str] = (), *, sample: bool = False
     ) -> tuple[Exhibit, ...]:
-        """The exhibits for these items, known from now on as found for these subjects too."""
-        shown = self.dossier.show(items)
+        """The exhibits for these items, remembered as found for these subjects too."""
+        shown, subjects = self.dossier.show(items), set(subjects)
         for exhibit in shown:
             known = self._known.get(exhibit.label)
-            earlier = known.subjects if known else frozenset()
+            every = sorted(subjects.union(known.subjects if known else ()))
             self._known[exhibit.label] = KnownExhibit(
-                exhibit, self.number, earlier.union(subjects), sample
+                exhibit.item.key, exhibit.label, self.number, exhibit.assessed, every, sample
             )
         return shown
 
     def lookup(
         self, source: str, query: str, depth: DepthName, *, sample: bool = False
     ) -> Lookup | None:
-        """The look-up that makes this one needless: same world, source and name, no less deep."""
+        """An earlier look-up of the same source and name, no less deep, that answers this one."""
         name = canonical(query)
         for lookup in reversed(self.looks):
             same = (lookup.source, lookup.query, lookup.sample) == (source, name, sample)
@@ -265,43 +253,42 @@ class Session:
     def best(
         self, question: str, limit: int, subjects: Sequence[str] = ()
     ) -> dict[str, list[Exhibit]]:
-        """The exhibits a prompt shows, by what they were found for, in the order of their numbers.
+        """The exhibits for a prompt by subject, each group in the order of labels.
 
-        What is asked about goes first, then what holds the question's words, then what was used
-        last, and of that what an answer cites. An exhibit found for several subjects stands under
-        the first of them, one of nobody knows what under an empty name.
+        Chosen in this order: on these subjects, sharing words with the question, used last, cited.
+        An exhibit of several subjects stands under the first, one of unknown ones under "".
         """
-        words = question_words(question)
+        keywords = set(content_words(question))
         ranked = list(dict.fromkeys((*subjects, *reversed(self.subjects), "")))
         cited = {label for turn in self.exchanges for label in LABEL.findall(turn.answer)}
 
         def order(known: KnownExhibit) -> tuple[bool, int, int, bool]:
-            holding = len(words & item_words(known.exhibit.item))
-            uncited = known.exhibit.label not in cited
-            return (known.subjects.isdisjoint(subjects), -holding, -known.turn, uncited)
+            shared = keywords.intersection(words(" ".join(known.assessed.item.texts)))
+            other = set(subjects).isdisjoint(known.subjects)
+            return (other, -len(shared), -known.turn, known.label not in cited)
 
-        chosen = sorted(self._known.values(), key=order)[:limit]
+        exhibits, chosen = self.exhibits, sorted(self._known.values(), key=order)[:limit]
         groups: dict[str, list[Exhibit]] = {}
-        for known in sorted(chosen, key=lambda known: int(known.exhibit.label[1:])):
+        for known in sorted(chosen, key=lambda known: int(known.label[1:])):
             first = min(known.subjects, key=ranked.index, default="")
-            groups.setdefault(first, []).append(known.exhibit)
+            groups.setdefault(first, []).append(exhibits[known.label])
         return dict(sorted(groups.items(), key=lambda group: ranked.index(group[0])))
 
     def close(
         self, exchange: Exchange, cited: Iterable[str] = (), subjects: Iterable[str] = ()
     ) -> None:
-        """End a turn: keep its words, and let go of exhibits that have not been used lately."""
+        """End a turn: keep its words, and forget exhibits that were not used lately."""
         for label in cited:
             self._known[label] = replace(self._known[label], turn=self.number)
         self.number += 1
         self.exchanges = [*self.exchanges, replace(exchange, number=self.number)][-TURNS:]
         self.last_subjects = list(subjects)
         recent = [at for at in self._by_use() if self.number - self._known[at].turn <= TURNS]
-        self._forget(recent[:EXHIBITS])
+        self._keep_only(recent[:EXHIBITS])
 
-    def heed(self, text: str) -> None:
-        """Take over what was thought of its turns since it was read, from what is stored now."""
-        saved = saved_in(text)
+    def take_ratings(self, text: str) -> None:
+        """Take over the ratings that its saved text has got since it was read."""
+        saved = read_session(text)
         given = {e.number: e.opinions for e in saved.exchanges if e.number} if saved else {}
         self.exchanges = [
             replace(exchange, opinions=given.get(exchange.number, exchange.opinions))
@@ -312,80 +299,48 @@ class Session:
         """Labels, the last used first."""
         return sorted(self._known, key=lambda label: (-self._known[label].turn, int(label[1:])))
 
-    def _forget(self, kept: Sequence[str]) -> None:
-        self._known = {label: known for label, known in self._known.items() if label in kept}
-        self.looks = [lookup for lookup in self.looks if set(kept).issuperset(lookup.labels)]
+    def _keep_only(self, labels: Sequence[str]) -> None:
+        self._known = {label: known for label, known in self._known.items() if label in labels}
+        self.looks = [lookup for lookup in self.looks if set(labels).issuperset(lookup.labels)]
         used = {subject for known in self._known.values() for subject in known.subjects}
-        self.subjects = [
-            name for name in self.subjects if name in used or name in self.last_subjects
-        ]
+        used.update(self.last_subjects)
+        self.subjects = [name for name in self.subjects if name in used]
 
     def save(self) -> str:
         """The session as JSON; when that is too long, what was used longest ago goes first."""
         while len((text := self._json()).encode()) > BYTES and (self._known or self.exchanges):
             if self._known:
-                self._forget(self._by_use()[: len(self._known) // 2])
+                self._keep_only(self._by_use()[: len(self._known) // 2])
             else:
                 self.exchanges = self.exchanges[len(self.exchanges) // 2 + 1 :]
         return text
 
     def _json(self) -> str:
-        entries = [
-            SavedExhibit(
-                known.exhibit.item.key,
-                label,
-                known.turn,
-                _trimmed(known.exhibit.assessed),
-                sorted(known.subjects),
-                known.sample,
-            )
-            for label, known in self._known.items()
-        ]
+        known = [replace(e, assessed=_trimmed(e.assessed)) for e in self._known.values()]
         saved = SavedSession(
-            VERSION,
-            self.number,
-            self.dossier.given,
-            entries,
-            self.looks,
-            self.exchanges,
-            self.subjects,
-            self.last_subjects,
-            self.sample,
-        )
-        return written(saved)
+            VERSION, self.number, self.dossier.given, known, self.looks, self.exchanges,
+            self.subjects, self.last_subjects, self.sample,
+        )  # fmt: skip
+        return session_json(saved)
 
 
 def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:
-    """The session that was saved, on a new run; None when the text is none of ours."""
-    saved = saved_in(text)
+    """The session that was saved, on a new run; None when the text cannot be read."""
+    saved = read_session(text)
     if saved is None:
         return None
     dossier = Dossier(run.places, saved.given)
-    known = {
-        entry.label: KnownExhibit(
-            dossier.keep(entry.label, entry.assessed),
-            entry.turn,
-            frozenset(entry.subjects),
-            bool(entry.sample),
-        )
-        for entry in saved.exhibits
-    }
+    for entry in saved.exhibits:
+        dossier.keep(entry.label, entry.assessed)
+    known = {entry.label: entry for entry in saved.exhibits}
+    looks = [lookup for lookup in saved.looks if known.keys() >= set(lookup.labels)]
     return Session(
-        session_id,
-        tenant,
-        run,
-        dossier,
-        saved.number,
-        saved.exchanges,
-        [lookup for lookup in saved.looks if known.keys() >= set(lookup.labels)],
-        saved.subjects,
-        saved.asked,
-        _known=known,
-    )
+        session_id, tenant, run, dossier, saved.number, saved.exchanges, looks, saved.subjects,
+        saved.asked, _known=known,
+    )  # fmt: skip
 
 
 def _trimmed(assessed: Assessed) -> Assessed:
-    """An item as it is saved: its first comments, and not more of the words than a prompt shows."""
     item = assessed.item
     comments = tuple(
         replace(comment, body=cut(comment.body, _COMMENT)) for comment in item.comments[:_COMMENTS]
@@ -393,11 +348,37 @@ def _trimmed(assessed: Assessed) -> Assessed:
     return replace(assessed, item=replace(item, body=cut(item.body, _BODY), comments=comments))
 
 
-def question_words(question: str) -> frozenset[str]:
-    """The words of a question that carry meaning."""
-    return frozenset(content_words(question))
+def load_report(session: Session, report: Report) -> None:
+    """Let a session know a report as if it had been asked there: items, look-ups and answer.
 
-
-def item_words(item: Item) -> frozenset[str]:
-    """The words of an item and its comments."""
-    return frozenset(words(" ".join(item.texts)))
+    What the report asked is then not asked again. Cited items and comments go first, since a saved
+    session holds less than a report.
+    """
+    subjects = session.subjects_of(report.query)
+    cited: dict[str, set[str | None]] = defaultdict(set)
+    for finding in report.findings:
+        for passage in finding.evidence:
+            cited[passage.key].add(passage.comment_id)
+    keys = [item.key for item in report.items]
+    chosen = set(sorted(keys, key=lambda key: key not in cited)[:EXHIBITS])
+    items = []
+    for kept in report.items:
+        if kept.key in chosen:
+            entry = assessed_of(kept)
+            comments = sorted(entry.item.comments, key=lambda c: c.id not in cited[kept.key])
+            items.append(replace(entry, item=replace(entry.item, comments=tuple(comments))))
+    shown = session.show(items, subjects, sample=report.sample)
+    for name, source in report.sources.items():
+        if source.outcome.answered:
+            labels = [exhibit.label for exhibit in shown if exhibit.item.source == name]
+            title = title_in(session.run.places, name)
+            counted = f"{source.kept} of {source.fetched} results"
+            line = f"{title}: {kept_line(counted, source.gate, refetched=source.refetched)}"
+            session.remember(name, report.query, report.depth, line, labels, sample=report.sample)
+    by_key = {exhibit.item.key: exhibit.label for exhibit in shown}
+    lines = [report.summary or report.explanation_text or ""]
+    for finding in report.findings:
+        labels = [by_key[key] for key in finding.cites if key in by_key]
+        lines.append(f"- {finding.text} [{', '.join(labels)}]" if labels else f"- {finding.text}")
+    exchange = Exchange(report.query, "\n".join(lines).strip(), sample=report.sample)
+    session.close(exchange, by_key.values(), subjects)

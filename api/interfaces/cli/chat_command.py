@@ -31,9 +31,15 @@ from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.feedback import Send, author_of
 from api.features.analyses.store_ports import Rating, Store
 from api.features.chat.chat_history import rate_turn
-from api.features.chat.chat_sessions import Chats, Forgetful
-from api.features.chat.chat_turn import AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
-from api.features.chat.keyless_chat import SAMPLE
+from api.features.chat.chat_sessions import ChatSessions, SessionsInMemory
+from api.features.chat.chat_turn import (
+    SAMPLE,
+    AnswerPiece,
+    ChatEvent,
+    LookupEnded,
+    LookupStarted,
+    Turn,
+)
 from api.interfaces.cli.analyze_commands import greet
 from api.interfaces.cli.output import INTERRUPTED, TERMINATED, leave
 from api.interfaces.shared.presentation import LONGEST_HEADING, shortened
@@ -54,7 +60,7 @@ class _Talk:
 
     product: Product
     store: Store | None
-    chats: Chats
+    chats: ChatSessions
     depth: DepthName
     session: str
     known: bool
@@ -172,7 +178,9 @@ async def _opened(
             _tell("Sample data: everything below is made up and served by the offline sandbox.")
         greet(product)
         archive = None if store is None else archive_search(settings, product, store)
-        chats = Chats(chat(settings, product, archive), Forgetful() if store is None else store)
+        chats = ChatSessions(
+            chat(settings, product, archive), SessionsInMemory() if store is None else store
+        )
         closing.pop_all()
     # chosen here, so that a session is known although its first turn was stopped
     chosen = session or uuid4().hex

@@ -19,8 +19,15 @@ from api.core.domain import Question
 from api.core.ports import Facts
 from api.errors import Blocked, NotConfigured
 from api.features.chat.chat_agent import STOPPED, Chat
-from api.features.chat.chat_turn import AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
-from api.features.chat.keyless_chat import FOREIGN, SAMPLE
+from api.features.chat.chat_turn import (
+    SAMPLE,
+    AnswerPiece,
+    ChatEvent,
+    LookupEnded,
+    LookupStarted,
+    Turn,
+)
+from api.features.chat.keyless_chat import FOREIGN
 from api.features.chat.session import Exchange, Session
 from api.services.product import Product
 from api.settings import ChatSettings, RankingSettings, RetrievalSettings

@@ -12,10 +12,9 @@ import pytest
 
 from api.choices import DepthName
 from api.errors import NotFound, StoreUnavailable, UsageError
-from api.features.chat.chat_agent import Chat
-from api.features.chat.chat_sessions import LIVE, LONGEST_ID, UNKEPT, Chats, Forgetful
+from api.features.chat.chat_agent import UNREADABLE, Chat
+from api.features.chat.chat_sessions import LIVE, LONGEST_ID, UNKEPT, ChatSessions, SessionsInMemory
 from api.features.chat.chat_turn import AnswerPiece, ChatEvent, Turn
-from api.features.chat.keyless_chat import ANEW
 from api.features.chat.session import Exchange, Session, restored
 from api.reports.report import Report
 from api.services.product import Ask, analyze
@@ -69,7 +68,11 @@ class Echo:
 
 
 async def say(
-    chats: Chats, message: str, session: str | None = None, tenant: str = "ada", known: bool = True
+    chats: ChatSessions,
+    message: str,
+    session: str | None = None,
+    tenant: str = "ada",
+    known: bool = True,
 ) -> Turn:
     """One turn."""
     moments = [m async for m in chats.stream(tenant, message, session, known=known)]
@@ -79,12 +82,12 @@ async def say(
 
 async def test_a_session_goes_on_where_it_was() -> None:
     """Within the process its run stays; after a restart it is read from the store."""
-    store, echo = Forgetful(), Echo()
-    chats = Chats(echo, store)
+    store, echo = SessionsInMemory(), Echo()
+    chats = ChatSessions(echo, store)
 
     first = await say(chats, "one")
     second = await say(chats, "two", first.session_id)
-    restarted = await say(Chats(echo, store), "three", first.session_id)
+    restarted = await say(ChatSessions(echo, store), "three", first.session_id)
 
     assert (second.text, restarted.text) == ("one\ntwo", "one\ntwo\nthree")
     assert echo.resumed == 1
@@ -92,8 +95,8 @@ async def test_a_session_goes_on_where_it_was() -> None:
 
 async def test_a_session_that_another_process_went_on_with_is_read_again() -> None:
     """What the store holds wins over what this process remembers."""
-    store = Forgetful()
-    here, there = Chats(Echo(), store), Chats(Echo(), store)
+    store = SessionsInMemory()
+    here, there = ChatSessions(Echo(), store), ChatSessions(Echo(), store)
 
     first = await say(here, "one")
     await say(there, "two", first.session_id)
@@ -103,7 +106,7 @@ async def test_a_session_that_another_process_went_on_with_is_read_again() -> No
 
 async def test_nobody_sees_another_s_session() -> None:
     """An id of another tenant is unknown; a front end that chooses ids gets a new one by it."""
-    chats = Chats(Echo(), Forgetful())
+    chats = ChatSessions(Echo(), SessionsInMemory())
     first = await say(chats, "one")
 
     with pytest.raises(NotFound, match=first.session_id):
@@ -128,22 +131,22 @@ async def test_an_id_that_cannot_be_is_refused(session: str, words: str) -> None
     echo = Echo()
 
     with pytest.raises(UsageError, match=words):
-        await say(Chats(echo, Forgetful()), "one", session, known=False)
+        await say(ChatSessions(echo, SessionsInMemory()), "one", session, known=False)
     assert echo.begun == []
 
 
 async def test_a_damaged_session_begins_anew() -> None:
     """Under its id, without an error."""
-    store = Forgetful()
+    store = SessionsInMemory()
     await store.keep_session("ada", "s1", "{")
 
-    assert (await say(Chats(Echo(), store), "one", "s1")).text == "one"
+    assert (await say(ChatSessions(Echo(), store), "one", "s1")).text == "one"
 
 
 async def test_turns_of_one_session_wait_for_each_other() -> None:
     """Those of another do not."""
     echo = Echo(gate=asyncio.Event())
-    chats = Chats(echo, Forgetful())
+    chats = ChatSessions(echo, SessionsInMemory())
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         turns = [
             group.create_task(say(chats, word, session, known=False))
@@ -158,7 +161,7 @@ async def test_turns_of_one_session_wait_for_each_other() -> None:
     assert [turn.result().text for turn in turns] == ["one", "one\ntwo", "other"]
 
 
-async def stopped(chats: Chats, message: str, session: str | None, **how: Any) -> None:
+async def stopped(chats: ChatSessions, message: str, session: str | None, **how: Any) -> None:
     """A turn that is left after its first moment."""
     async with aclosing(chats.stream("ada", message, session, known=False, **how)) as stream:
         await anext(stream)
@@ -166,16 +169,16 @@ async def stopped(chats: Chats, message: str, session: str | None, **how: Any) -
 
 async def test_a_turn_that_is_left_is_kept() -> None:
     """And the next turn of the session need not wait, in whatever process."""
-    store, echo = Forgetful(), Echo(remembers=True)
-    await stopped(Chats(echo, store), "one", "s1")
+    store, echo = SessionsInMemory(), Echo(remembers=True)
+    await stopped(ChatSessions(echo, store), "one", "s1")
 
-    assert (await say(Chats(echo, store), "two", "s1")).text == "one\ntwo"
+    assert (await say(ChatSessions(echo, store), "two", "s1")).text == "one\ntwo"
 
 
 async def test_a_turn_that_is_cancelled_is_kept() -> None:
     """As by Ctrl-C."""
-    store, echo = Forgetful(), Echo(gate=asyncio.Event(), remembers=True)
-    turn = asyncio.create_task(say(Chats(echo, store), "one", "s1", known=False))
+    store, echo = SessionsInMemory(), Echo(gate=asyncio.Event(), remembers=True)
+    turn = asyncio.create_task(say(ChatSessions(echo, store), "one", "s1", known=False))
     await echo.entered.wait()
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -186,14 +189,14 @@ async def test_a_turn_that_is_cancelled_is_kept() -> None:
 
 async def test_what_nobody_can_come_back_to_is_not_kept() -> None:
     """A session whose id was not told yet; and a store that fails then is nobody's business."""
-    store = Forgetful()
-    await stopped(Chats(Echo(remembers=True), store), "one", None)
-    await stopped(Chats(Echo(remembers=True), Broken()), "one", "s1")
+    store = SessionsInMemory()
+    await stopped(ChatSessions(Echo(remembers=True), store), "one", None)
+    await stopped(ChatSessions(Echo(remembers=True), Broken()), "one", "s1")
 
-    assert store == Forgetful()
+    assert store == SessionsInMemory()
 
 
-class Broken(Forgetful):
+class Broken(SessionsInMemory):
     """A database that cannot be written."""
 
     async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
@@ -203,26 +206,26 @@ class Broken(Forgetful):
 async def test_a_turn_that_cannot_be_stored_is_answered_with_a_note() -> None:
     """It was worked and paid for; the session knows it as long as the program runs."""
     store, echo = Broken(), Echo()
-    chats = Chats(echo, store)
+    chats = ChatSessions(echo, store)
 
     first = await say(chats, "one")
     second = await say(chats, "two", first.session_id)
 
     assert (second.text, first.notes, second.notes) == ("one\ntwo", (UNKEPT,), (UNKEPT,))
     with pytest.raises(NotFound):
-        await say(Chats(echo, store), "three", first.session_id)
+        await say(ChatSessions(echo, store), "three", first.session_id)
 
 
 async def test_a_session_that_cannot_be_read_is_refused_before_it_is_worked() -> None:
     """Nobody is asked."""
 
-    class Unreadable(Forgetful):
+    class Unreadable(SessionsInMemory):
         async def session(self, tenant: str, session_id: str) -> str | None:
             raise StoreUnavailable("the database cannot be used")
 
     echo = Echo()
     with pytest.raises(StoreUnavailable):
-        await say(Chats(echo, Unreadable()), "one", "s1", known=False)
+        await say(ChatSessions(echo, Unreadable()), "one", "s1", known=False)
 
     assert echo.begun == []
 
@@ -231,32 +234,32 @@ async def test_a_report_is_what_a_session_begins_with() -> None:
     """Handed to the chat as it is."""
     report = await analyze(PRODUCT, Ask("hello"))
     echo = Echo()
-    await stopped(Chats(echo, Forgetful()), "one", "s1", report=report)
+    await stopped(ChatSessions(echo, SessionsInMemory()), "one", "s1", report=report)
 
     assert echo.reports == [report]
 
 
 async def test_a_session_that_was_let_go_is_not_stored_again() -> None:
     """The turn that runs in it is answered; the next one knows nothing of before."""
-    store, echo = Forgetful(), Echo(gate=asyncio.Event())
-    chats = Chats(echo, store)
+    store, echo = SessionsInMemory(), Echo(gate=asyncio.Event())
+    chats = ChatSessions(echo, store)
     async with aclosing(chats.stream("ada", "one", "s1", known=False)) as running:
         await anext(running)
-        let_go = [chats.let_go("ada", "s1"), chats.let_go("eve", "s1")]
+        let_go = [chats.forget("ada", "s1"), chats.forget("eve", "s1")]
         assert echo.gate is not None
         echo.gate.set()
         (turn,) = [moment async for moment in running]
 
-    assert (let_go, chats.let_go("ada", "s1")) == ([True, False], False)
+    assert (let_go, chats.forget("ada", "s1")) == ([True, False], False)
     assert isinstance(turn, Turn)
-    assert (turn.text, store) == ("one", Forgetful())
+    assert (turn.text, store) == ("one", SessionsInMemory())
     assert (await say(chats, "two", "s1", known=False)).text == "two"
 
 
 async def test_only_so_many_runs_stay_in_memory() -> None:
     """The others are read from the store."""
     echo = Echo()
-    chats = Chats(echo, Forgetful())
+    chats = ChatSessions(echo, SessionsInMemory())
     for number in range(LIVE + 1):
         await say(chats, "one", f"s{number}", known=False)
 
@@ -270,7 +273,7 @@ async def test_only_so_many_runs_stay_in_memory() -> None:
 async def test_the_depth_is_passed_on() -> None:
     """As the person chose it."""
     echo = Echo()
-    async for _ in Chats(echo, Forgetful()).stream("ada", "one", depth="deep"):
+    async for _ in ChatSessions(echo, SessionsInMemory()).stream("ada", "one", depth="deep"):
         pass
 
     assert echo.depths == ["deep"]
@@ -280,12 +283,12 @@ async def test_a_session_that_cannot_be_read_begins_anew_and_says_so() -> None:
     """
     Once: what the turn after it knows is what this one said.
     """
-    store = Forgetful()
+    store = SessionsInMemory()
     await store.keep_session("ada", "s1", "damaged")
-    real = Chats(Chat(kit(), None, ChatSettings()), store)
+    real = ChatSessions(Chat(kit(), None, ChatSettings()), store)
 
     first = await say(real, "What do people say about the ember mug?", "s1")
     second = await say(real, "and the lid?", "s1")
 
-    assert ANEW in first.notes
-    assert ANEW not in second.notes
+    assert UNREADABLE in first.notes
+    assert UNREADABLE not in second.notes

@@ -12,7 +12,7 @@ import pytest
 from api.errors import NotFound
 from api.features.analyses.store_ports import KeptSession, SessionListing, Store
 from api.features.chat.chat_history import Transcript, list_chats, read_chat
-from api.features.chat.chat_sessions import Forgetful
+from api.features.chat.chat_sessions import SessionsInMemory
 from api.features.chat.session import Exchange
 from tests.features.chat.test_session import session
 from tests.services.kit import assessed, post
@@ -21,7 +21,7 @@ NOON = datetime(2026, 11, 28, 12, tzinfo=UTC)
 
 
 @dataclass(slots=True)
-class Shelf(Forgetful):
+class Shelf(SessionsInMemory):
     """One page, whatever is asked for."""
 
     page: SessionListing = field(kw_only=True)
@@ -57,7 +57,7 @@ async def test_turns_come_with_the_posts_they_cite() -> None:
     talk.close(Exchange("mug?", "Warm [E2, E1]. Heavy [E2], dear [E9]."))
     talk.close(Exchange("and the lid?", "It leaks [E1].", stopped=True))
 
-    store = Forgetful()
+    store = SessionsInMemory()
     await store.keep_session("ada", "s1", talk.save())
     shown = await read_chat(store, "ada", "s1")
 
@@ -79,7 +79,7 @@ async def test_a_session_that_an_older_release_marked_is_made_up_throughout() ->
     talk.close(Exchange("mug?", "Warm [E1]."))
     saved = json.loads(talk.save())
     del saved["exhibits"][0]["sample"], saved["exchanges"][0]["sample"]
-    store = Forgetful()
+    store = SessionsInMemory()
     await store.keep_session("ada", "s1", json.dumps(saved))
 
     (only,) = (await read_chat(store, "ada", "s1")).turns
@@ -89,7 +89,7 @@ async def test_a_session_that_an_older_release_marked_is_made_up_throughout() ->
 
 async def test_what_is_not_there_and_what_cannot_be_read_differ() -> None:
     """Another's is not there; a damaged one, or a later program's, holds no turns."""
-    store = Forgetful()
+    store = SessionsInMemory()
     for name, text in (("damaged", "{"), ("later", session().save().replace(":1,", ":9,", 1))):
         await store.keep_session("ada", name, text)
 

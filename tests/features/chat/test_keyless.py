@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.features.chat.keyless_chat import on_words, shown_lines, side_by_side
+from api.features.chat.keyless_chat import on_topics, side_by_side, theme_list
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.keyless.themes import ThemeFinding, ThemePassage, one_side
 from tests.services.kit import assessed, post
@@ -29,7 +29,7 @@ def test_what_leans_as_was_asked_for_goes_first(lean: int | None, labels: list[s
 @pytest.mark.parametrize(("lean", "kind"), [(1, "praise"), (-1, "a complaint")])
 def test_where_nothing_surely_leans_so_it_says_so(lean: int, kind: str) -> None:
     """What is said follows; names and words are escaped as the caller wishes."""
-    text = shown_lines([finding("Lid", E1=None)], lean, str.upper)
+    text = theme_list([finding("Lid", E1=None)], lean, str.upper)
     assert text == f"None of these is surely {kind}:\n\n- LID: “E1” [E1]"
 
 
@@ -68,7 +68,7 @@ def test_one_product_alone_is_told_under_its_name() -> None:
 def test_a_word_in_a_sentence_too_long_to_show_is_mentioned_all_the_same() -> None:
     """It is not said that no post holds it."""
     long = f"My Glow Lamp {'and so on ' * 30} by its lid"
-    text, _ = on_words("Glow Lamp", exhibits(long, "My Glow Lamp glows."), ["lid"])
+    text, _ = on_topics("Glow Lamp", exhibits(long, "My Glow Lamp glows."), ["lid"])
 
     assert text.startswith(
         "No sentence of the posts says plainly anything about lid.\n\nWhat they say besides:"
@@ -78,7 +78,7 @@ def test_a_word_in_a_sentence_too_long_to_show_is_mentioned_all_the_same() -> No
 def test_what_does_not_surely_lean_as_was_asked_for_stands_last() -> None:
     """Behind a line that says so; a theme of a comparison is marked."""
     shown = exhibits(*["My Glow Lamp. The app is awful. The base is here."] * 3)
-    text, _ = on_words("Glow Lamp", shown, lean=-1)
+    text, _ = on_topics("Glow Lamp", shown, lean=-1)
     sides, _ = side_by_side({"Glow Lamp": shown, "Sun Dial": exhibits("Sun Dial.")}, lean=-1)
 
     first, said, rest = text.split("\n\n")

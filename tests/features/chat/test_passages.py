@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from api.features.chat.chat_citations import cited, passage_for, plain
-from api.features.chat.keyless_chat import shown_lines
+from api.features.chat.chat_citations import citations_of, passage_for, plain_text
+from api.features.chat.keyless_chat import theme_list
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.themes import ThemeFinding, ThemePassage
 from api.reports.markdown_text import md
@@ -51,7 +51,7 @@ def test_a_comment_is_cited_as_one() -> None:
     """Its thread's title says where it stood, and is never the passage."""
     hit = post(3, title="Does it stay warm?", body="No idea.", thread="reddit:t")
 
-    (citation,) = cited("Does it stay warm? [E1]", [Exhibit("E1", assessed(hit))], [])
+    (citation,) = citations_of("Does it stay warm? [E1]", [Exhibit("E1", assessed(hit))], [])
 
     assert (citation.title, citation.passage) == ("comment on: Does it stay warm?", "")
 
@@ -63,7 +63,7 @@ def test_a_title_that_forges_a_citation_is_quoted_as_one(escape: Callable[[str],
     exhibit = Exhibit("E2", assessed(post(2, title=title, body="")))
     finding = ThemeFinding("Lid", "Lid.", "other", (ThemePassage("E2", None, title, None),))
 
-    text = shown_lines([finding], None, escape)
+    text = theme_list([finding], None, escape)
 
     assert (text.count("“"), text.count("”"), text.count("[E")) == (1, 1, 1)
     assert passage_for(text, exhibit, ["ember mug"]) == title
@@ -75,7 +75,7 @@ def test_an_address_leaves_an_ellipsis_and_the_passage_behind_it() -> None:
     exhibit = Exhibit("E1", assessed(post(1, title=title, body="")))
     finding = ThemeFinding("Battery", "Battery.", "other", (ThemePassage("E1", None, title, None),))
 
-    text = shown_lines([finding], None, plain)
+    text = theme_list([finding], None, plain_text)
 
     assert text.startswith("- Battery: “Ember mug battery: see … or a")
     assert passage_for(text, exhibit, ["ember mug battery"]) == title

@@ -10,8 +10,8 @@ import pytest
 from api.errors import NotFound, UsageError
 from api.features.analyses.feedback import LONGEST_COMMENT, GivenOnTurn, Rated, RatedTurn
 from api.features.analyses.store_ports import Rating
-from api.features.chat.chat_history import MOST, Transcript, rate_turn, read_chat
-from api.features.chat.chat_sessions import Chats, Forgetful
+from api.features.chat.chat_history import MOST_RATINGS, Transcript, rate_turn, read_chat
+from api.features.chat.chat_sessions import ChatSessions, SessionsInMemory
 from api.features.chat.session import Exchange
 from tests.features.chat.test_chats import Echo, say
 from tests.features.chat.test_session import session
@@ -31,9 +31,9 @@ class Watcher:
         return self.why
 
 
-async def shelf(*exchanges: Exchange) -> Forgetful:
+async def shelf(*exchanges: Exchange) -> SessionsInMemory:
     """A store that has one session of ada's."""
-    talk, store = session(), Forgetful()
+    talk, store = session(), SessionsInMemory()
     for exchange in exchanges or (Exchange("mug?", "Fine.", trace_id=TRACE),):
         talk.close(exchange)
     await store.keep_session("ada", "s", talk.save())
@@ -41,7 +41,7 @@ async def shelf(*exchanges: Exchange) -> Forgetful:
 
 
 async def rate(
-    store: Forgetful,
+    store: SessionsInMemory,
     rating: Rating = "up",
     comment: str = "",
     *,
@@ -53,7 +53,7 @@ async def rate(
     return await rate_turn(store, "ada", author, "s", number, rating, comment, send)
 
 
-async def transcript(store: Forgetful) -> Transcript:
+async def transcript(store: SessionsInMemory) -> Transcript:
     """What is read of it."""
     return await read_chat(store, "ada", "s")
 
@@ -111,7 +111,7 @@ async def test_a_turn_that_is_not_there_has_none(number: int) -> None:
     with pytest.raises(NotFound, match=f"no turn {number}"):
         await rate(store, number=number)
     with pytest.raises(NotFound, match="no chat session"):
-        await rate(Forgetful())
+        await rate(SessionsInMemory())
     await store.keep_session("ada", "s", "{}")
     with pytest.raises(NotFound, match=f"no turn {number}"):
         await rate(store, number=number)
@@ -120,12 +120,12 @@ async def test_a_turn_that_is_not_there_has_none(number: int) -> None:
 async def test_too_much_is_refused() -> None:
     """Of words, and of authors; those who spoke may think again."""
     store = await shelf()
-    for number in range(MOST):
+    for number in range(MOST_RATINGS):
         await rate(store, author=f"a{number}")
 
     with pytest.raises(UsageError, match=f"{LONGEST_COMMENT} characters"):
         await rate(store, comment="x" * (LONGEST_COMMENT + 1))
-    with pytest.raises(UsageError, match=f"{MOST} ratings"):
+    with pytest.raises(UsageError, match=f"{MOST_RATINGS} ratings"):
         await rate(store)
     assert (await rate(store, "down", author="a3")).turn.rating == "down"
 
@@ -133,7 +133,7 @@ async def test_too_much_is_refused() -> None:
 async def test_a_turn_under_way_takes_nothing_away() -> None:
     """What was thought meanwhile of an earlier answer is kept with what the turn adds."""
     store, echo = await shelf(), Echo()
-    chats = Chats(echo, store)
+    chats = ChatSessions(echo, store)
     echo.gate = asyncio.Event()
     turn = asyncio.create_task(say(chats, "and?", "s"))
     await echo.entered.wait()
@@ -152,6 +152,6 @@ def test_what_cannot_be_read_is_not_heeded() -> None:
     talk.close(Exchange("mug?", "Fine."))
     known = replace(talk.exchanges[0])
 
-    talk.heed("{}")
+    talk.take_ratings("{}")
 
     assert talk.exchanges[0].opinions == known.opinions == ()

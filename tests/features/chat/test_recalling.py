@@ -11,9 +11,9 @@ from api.errors import StoreUnavailable
 from api.features.archive.entries import ArchiveFilters, Match, Matches
 from api.features.archive.index_words import chunked
 from api.features.archive.search import ArchiveSearch
-from api.features.chat.chat_agent import ENOUGH, KEPT, Chat
+from api.features.chat.chat_agent import RECALLED, Chat
 from api.features.chat.chat_turn import LookupEnded, LookupStarted, Turn
-from api.features.chat.keyless_chat import RECALLED
+from api.features.chat.lookups import ENOUGH, KEPT
 from api.reports.composition import kept_item
 from api.reports.report import ItemFacts
 from api.settings import ChatSettings, RankingSettings, RetrievalSettings

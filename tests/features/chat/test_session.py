@@ -188,7 +188,7 @@ def test_a_product_and_its_part_in_one_query_are_one_subject(query: str) -> None
     talk.show([assessed(post(1))], subjects)
     talk.close(Exchange(query, "Fine."), ["E1"], subjects)
 
-    assert subjects == talk.known_as(["ember mug lid"]) == ("ember mug",)
+    assert subjects == talk.current_names(["ember mug lid"]) == ("ember mug",)
     for kept in (talk, again(talk)):
         assert [*kept.best("?", 9, kept.last_subjects)] == ["ember mug"]
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from api.features.chat.chat_citations import is_variant, named_in, names_another, names_in, weighs
+from api.features.chat.chat_citations import (
+    is_comparing,
+    is_variant,
+    names_product,
+    products_in,
+    subjects_named,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +27,7 @@ from api.features.chat.chat_citations import is_variant, named_in, names_another
 )
 def test_a_query_names_products(query: str, names: tuple[str, ...]) -> None:
     """In one form; two when it compares; the whole where there are words of asking only."""
-    assert names_in(query) == names
+    assert products_in(query) == names
 
 
 @pytest.mark.parametrize(
@@ -55,7 +61,7 @@ def test_a_variant_begins_with_the_name(name: str, of: str, same: bool) -> None:
 )
 def test_a_name_stands_in_a_text_with_all_its_words(text: str, named: tuple[str, ...]) -> None:
     """The longest name is the one that is meant."""
-    assert named_in(text, ["ember mug", "iphone", "iphone 15", "小米手环"]) == named
+    assert subjects_named(text, ["ember mug", "iphone", "iphone 15", "小米手环"]) == named
 
 
 @pytest.mark.parametrize(
@@ -76,10 +82,10 @@ def test_a_name_stands_in_a_text_with_all_its_words(text: str, named: tuple[str,
 )
 def test_a_question_names_another_product_by_its_form(question: str, another: bool) -> None:
     """In English; a plain word may as well be what is asked about something."""
-    assert names_another(question) is another
+    assert names_product(question) is another
 
 
 def test_a_sentence_may_weigh() -> None:
     """Then it speaks of more than it names."""
-    assert weighs("It lasts longer than Plaud.")
-    assert not weighs("It lasts, and thanks.")
+    assert is_comparing("It lasts longer than Plaud.")
+    assert not is_comparing("It lasts, and thanks.")
