@@ -8,12 +8,12 @@ readings followed docs/labelling.md; the second is made up, its first labels cam
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from api.evaluation.metrics import cohen_kappa
 from api.pipeline.evidence.figures import wilson
 from api.reports.keyless.polarity import lean_of
 from api.sandbox import corpus
@@ -21,6 +21,16 @@ from recorded import LABELS, ROOT, rows
 
 SUPPORT = ROOT / "evaluation" / "support"
 Labels = dict[tuple[str, int], bool]
+
+
+def cohen_kappa(mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> float | None:
+    """Agreement of two labellings beyond chance; None when chance alone explains all."""
+    if not mine:
+        return None
+    n, labels = len(mine), Counter(theirs)
+    agreed = sum(a == b for a, b in zip(mine, theirs, strict=True)) / n
+    chance = sum(count * labels[label] for label, count in Counter(mine).items()) / n**2
+    return None if chance == 1 else (agreed - chance) / (1 - chance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import regex
 
 from api.core.domain import Item, Question, Usage
 from api.core.model_cost import UnusableAnswer, usage_of_error
-from api.core.ports import Grader, Judge, Judgement
+from api.core.ports import Grader, Judge
 from api.errors import ConfigurationError, ModelError
 from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opinion, score
 from api.evaluation.labelled_items import LabelledQuery
@@ -28,24 +28,9 @@ HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would repeat: the evaluation stops."""
 Progress = Callable[[int, int], None]  # called with the number of items answered so far and in all
 
-T = TypeVar("T")
-Around = Callable[[int, Callable[[], Awaitable[T]]], Awaitable[T]]
+Ask = Callable[[], Awaitable[list[AnswerSheet]]]
+Around = Callable[[int, Ask], Awaitable[list[AnswerSheet]]]
 """Wraps the asking about a case: gets its number and a call to make once, returns the answer."""
-
-
-class Candidate(Protocol):
-    """A judge or grader under evaluation."""
-
-    @property
-    def name(self) -> str:
-        """Name and version."""
-
-    @property
-    def template(self) -> str:
-        """Its prompt without the nonce; empty where there is none."""
-
-    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
-        """One opinion per item, in order; raises `ModelError` without a usable answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +38,14 @@ class JudgeCandidate:
     """A judge under evaluation."""
 
     judge: Judge
-    name: str
-    template: str = ""
+    name: str  # and version
+    template: str = ""  # its prompt without the nonce; empty: it has none
 
     async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
-        """See `Candidate.answer`."""
-        judged: Judgement = await self.judge.judge(question, items, source)
-        return Answered(
-            tuple(Opinion(verdict.relevant, verdict.probability) for verdict in judged.verdicts),
-            judged.usage,
-        )
+        """One opinion per item, in order; raises `ModelError` without a usable answer."""
+        judged = await self.judge.judge(question, items, source)
+        opinions = (Opinion(v.relevant, v.probability) for v in judged.verdicts)
+        return Answered(tuple(opinions), judged.usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +58,15 @@ class GraderCandidate:
     cutoff: int = 3
 
     async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
-        """See `Candidate.answer`; a page with a defaulted grade is no answer."""
+        """See `JudgeCandidate.answer`; a page with a defaulted grade is no answer."""
         graded = await self.grader.grade(question, items)
         if any(grade.defaulted for grade in graded.grades):
             raise UnusableAnswer("malformed", "some grades are defaults", graded.usage)
-        return Answered(
-            tuple(Opinion(g.score >= self.cutoff, score=g.score) for g in graded.grades),
-            graded.usage,
-        )
+        opinions = (Opinion(g.score >= self.cutoff, score=g.score) for g in graded.grades)
+        return Answered(tuple(opinions), graded.usage)
+
+
+Candidate = JudgeCandidate | GraderCandidate
 
 
 class AnswerCache:
@@ -164,7 +148,7 @@ async def evaluate(
     *,
     cache: AnswerCache | None = None,
     progress: Progress | None = None,
-    around: Around[list[AnswerSheet]] | None = None,
+    around: Around | None = None,
 ) -> EvalResult:
     """Ask about all pages that are not cached, and score the answers.
 
@@ -210,7 +194,7 @@ class _Evaluation:
     options: EvaluationOptions
     cache: AnswerCache | None
     progress: Progress | None
-    around: Around[list[AnswerSheet]] | None
+    around: Around | None
     total: int  # items
     sheets: list[AnswerSheet] = field(default_factory=list)
     hopeless: ModelError | None = None

@@ -6,7 +6,7 @@ only logs an item that failed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from api.errors import ConfigurationError
 from api.evaluation.evaluate import (
     AnswerCache,
     Around,
+    Ask,
     Candidate,
     EvaluationOptions,
     Progress,
@@ -159,10 +160,8 @@ def _traced(
     experiment: Experiment,
     dataset: Dataset,
     outcome: Callable[[int, Sequence[AnswerSheet]], ExperimentOutcome],
-) -> Around[list[AnswerSheet]]:
-    async def around(
-        number: int, ask: Callable[[], Awaitable[list[AnswerSheet]]]
-    ) -> list[AnswerSheet]:
+) -> Around:
+    async def around(number: int, ask: Ask) -> list[AnswerSheet]:
         sheets: list[AnswerSheet] = []
 
         async def task() -> ExperimentOutcome:

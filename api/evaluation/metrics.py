@@ -52,20 +52,14 @@ def confusion(tp: float = 0, fp: float = 0, fn: float = 0, tn: float = 0) -> Mea
         scale = sqrt(kept * relevant * irrelevant * (tn + fn))
         mcc = (tp * tn - fp * fn) / scale if scale else 0.0
     if n:
-        chance = kept * relevant + (n - kept) * (n - relevant)
-        kappa = _beyond_chance((tp + tn) / n, chance / n**2)
+        chance = (kept * relevant + (n - kept) * (n - relevant)) / n**2
+        kappa = None if chance == 1 else ((tp + tn) / n - chance) / (1 - chance)
     return {
-        "n": n,
-        "relevant": relevant,
-        "kept": kept,
-        "precision": _share(tp, kept),
-        "recall": recall,
-        "f1": _share(2 * tp, 2 * tp + fp + fn),
+        "n": n, "relevant": relevant, "kept": kept, "precision": _share(tp, kept),
+        "recall": recall, "f1": _share(2 * tp, 2 * tp + fp + fn),
         "balanced_accuracy": None if recall is None or wrong is None else (recall + 1 - wrong) / 2,
-        "mcc": mcc,
-        "kappa": kappa,
-        "kept_irrelevant": wrong,
-    }
+        "mcc": mcc, "kappa": kappa, "kept_irrelevant": wrong,
+    }  # fmt: skip
 
 
 def tally(answers: Sequence[LabelledVerdict], min_yield: float = 0.5) -> Tally:
@@ -102,12 +96,10 @@ def measures(counted: Tally) -> Measures:
     gap = sum(abs(stated - true) for _, stated, true in _bins(counted))
     return {
         **confusion(*counted[:4]),
-        "pages": pages,
-        "yield_mae": _share(yield_error, pages),
-        "refetch_right": _share(right, pages),
-        "ece": _share(gap, placed),
+        "pages": pages, "yield_mae": _share(yield_error, pages),
+        "refetch_right": _share(right, pages), "ece": _share(gap, placed),
         "brier": _share(squared, placed),
-    }
+    }  # fmt: skip
 
 
 def calibration(counted: Tally) -> list[tuple[int, float, float]]:
@@ -163,18 +155,13 @@ def summary(
     resamples: int = RESAMPLES,
 ) -> dict[str, Any]:
     """Every measure, rounded, and under `intervals` those of the measures that are no `counts`."""
-    ends = intervals(groups, measure, resamples=resamples)
-    return {
-        **{
-            name: int(value or 0) if name in counts else rounded(value)
-            for name, value in measure(groups).items()
-        },
-        "intervals": {
-            name: [rounded(low), rounded(high)]
-            for name, (low, high) in ends.items()
-            if name not in counts
-        },
+    drawn = intervals(groups, measure, resamples=resamples)
+    figures: dict[str, Any] = {
+        name: int(value or 0) if name in counts else rounded(value)
+        for name, value in measure(groups).items()
     }
+    ends = {name: [*map(rounded, both)] for name, both in drawn.items() if name not in counts}
+    return figures | {"intervals": ends}
 
 
 def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
@@ -193,16 +180,6 @@ def rounded(value: float | None) -> float | None:
 def grade_of(probability: float) -> int:
     """A probability as a grade from 1 to 5, for measures of order; not a rating to show."""
     return 1 + bisect_right(GRADE_CUTS, probability)
-
-
-def cohen_kappa(mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> float | None:
-    """Agreement of two labellings beyond chance; None when chance alone explains all."""
-    if not mine:
-        return None
-    n, labels = len(mine), Counter(theirs)
-    agreed = sum(a == b for a, b in zip(mine, theirs, strict=True)) / n
-    chance = sum(count * labels[label] for label, count in Counter(mine).items()) / n**2
-    return _beyond_chance(agreed, chance)
 
 
 def quadratic_kappa(mine: Sequence[int], theirs: Sequence[int]) -> float | None:
@@ -246,10 +223,6 @@ def _ranks(values: Sequence[float]) -> list[float]:
     ordered = sorted(counts)
     last = dict(zip(ordered, accumulate(counts[value] for value in ordered), strict=True))
     return [last[value] - (counts[value] - 1) / 2 for value in values]
-
-
-def _beyond_chance(agreed: float, chance: float) -> float | None:
-    return None if chance == 1 else (agreed - chance) / (1 - chance)
 
 
 def _bins(counted: Tally) -> list[tuple[float, float, float]]:

@@ -52,7 +52,7 @@ async def evaluate_support(
     checker: SupportChecker,
     claims: Sequence[LabelledClaim],
     *,
-    around: Around[list[AnswerSheet]] | None = None,
+    around: Around | None = None,
 ) -> SupportResult:
     """Ask about all claims, those of one question together, and compare with the labels."""
     answered: dict[str, list[LabelledVerdict]] = {}

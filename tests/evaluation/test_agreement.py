@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.evaluation.metrics import cohen_kappa, grade_of, ndcg, quadratic_kappa, spearman
+from agreement import cohen_kappa
+from api.evaluation.metrics import grade_of, ndcg, quadratic_kappa, spearman
 
 GRADES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=30)
 

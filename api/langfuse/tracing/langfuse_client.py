@@ -12,13 +12,12 @@ import atexit
 import hashlib
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version as installed
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -127,11 +126,33 @@ class Client:
         """Whether a span that begins now belongs to a trace of the program around us."""
         return Parent().is_foreign
 
+    @contextmanager
     def observation(
         self, name: str, kind: Kind, tags: Sequence[str] = (), **fields: Any
-    ) -> _OpenSpan:
+    ) -> Iterator[Observation]:
         """A span with tags below the current one, ours or not; without one it begins a trace."""
-        return _OpenSpan(self._langfuse, self._sent_by_program, name, kind, tags, fields)
+        parent = Parent()
+        attributes: dict[str, Any] = {"tags": list(tags)}
+        if not parent.is_open:
+            attributes = _trace_attributes(name, parent, tags)
+        with ExitStack() as opening, quiet():
+            if any(attributes.values()):
+                opening.enter_context(parent.untouched(has_root=self._sent_by_program(parent)))
+                opening.enter_context(propagate_attributes(**attributes))
+            start: Any = self._langfuse.start_as_current_observation
+            span = opening.enter_context(start(name=name, as_type=kind, **fields))
+            opened = opening.pop_all()
+
+        def close(
+            kind: type[BaseException] | None, error: BaseException | None, trace: Any
+        ) -> None:
+            _set_failure(span, error)
+            with quiet():
+                opened.__exit__(kind, error, trace)
+
+        with ExitStack() as closing:
+            closing.push(close)
+            yield span
 
     @staticmethod
     def usage_fields(usage: Usage) -> dict[str, Any]:
@@ -212,55 +233,16 @@ class Client:
         self._closer.wait()
 
 
-class _OpenSpan:
-    """A span that is the current one in the block; an error in the block is its status."""
-
-    def __init__(
-        self,
-        langfuse: Langfuse,
-        sent_by_program: Callable[[Parent], bool],
-        name: str,
-        kind: Kind,
-        tags: Sequence[str],
-        fields: dict[str, Any],
-    ) -> None:
-        self._langfuse, self._sent_by_program = langfuse, sent_by_program
-        self._name, self._kind = name, kind
-        self._tags, self._fields = tags, fields
-
-    def __enter__(self) -> Observation:
-        parent = Parent()
-        attributes: dict[str, Any] = {"tags": list(self._tags)}
-        if not parent.is_open:
-            attributes = _trace_attributes(self._name, parent, self._tags)
-        with ExitStack() as stack, quiet():
-            if any(attributes.values()):
-                stack.enter_context(parent.untouched(has_root=self._sent_by_program(parent)))
-                stack.enter_context(propagate_attributes(**attributes))
-            start: Any = self._langfuse.start_as_current_observation
-            self._span = stack.enter_context(
-                start(name=self._name, as_type=self._kind, **self._fields)
-            )
-            self._stack = stack.pop_all()
-        return cast(Observation, self._span)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)):
-            self._span.update(level="WARNING", status_message="cancelled")
-        elif error is not None:
-            reason = type(error).__name__
-            if isinstance(error, ListenpostError):
-                reason = error.reason if isinstance(error, ModelError) else error.code
-            self._span.update(level="ERROR", status_message=reason)
-            if isinstance(error, UnusableAnswer):
-                self._span.update(**Client.usage_fields(error.usage))
-        with quiet():
-            self._stack.__exit__(kind, error, trace)
+def _set_failure(span: Observation, error: BaseException | None) -> None:
+    """The status of a span whose block ended with this error."""
+    if isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)):
+        span.update(level="WARNING", status_message="cancelled")
+    elif error is not None:
+        reason = type(error).__name__
+        if isinstance(error, ListenpostError):
+            reason = error.reason if isinstance(error, ModelError) else error.code
+        cost = Client.usage_fields(error.usage) if isinstance(error, UnusableAnswer) else {}
+        span.update(level="ERROR", status_message=reason, **cost)
 
 
 def _trace_attributes(name: str, parent: Parent, tags: Sequence[str]) -> dict[str, Any]:
