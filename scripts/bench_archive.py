@@ -40,8 +40,7 @@ from api.features.archive.search import ArchiveSearch
 from api.models.local.word_vectors import embed
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store
-from api.store.archive_index import no_vectors
-from api.store.report_rows import keep_items
+from api.store.item_rows import no_vectors
 
 sys.path.append(str(Path(__file__).parents[1]))
 from tests.postgres import packaged, running
@@ -148,7 +147,7 @@ async def fill(store: SqlStore, world: World, items: int, only: str = "") -> flo
         began = time.perf_counter()
         async with store._database.writing(alone=True) as connection:
             for tenant, batch in batches.items():
-                await keep_items(store._index, connection, tenant, batch, FIRST)
+                await store._writer.keep(connection, tenant, batch)
         spent += time.perf_counter() - began
     if not store._database.sqlite:  # as the server does by itself a minute later
         async with store._database.writing() as connection:

@@ -88,7 +88,7 @@ class Quote:
 
 VERSION = 3
 """Of a `Report`; raised when a field changes meaning, with a step in
-`api/store/migrations.py`."""
+`api/store/report_json.py`."""
 
 Timestamp = Annotated[
     datetime, AfterValidator(lambda moment: moment.astimezone(UTC).replace(microsecond=0))

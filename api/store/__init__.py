@@ -5,11 +5,10 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from api.features.archive.entries import Embed
-from api.store.archive_index import no_vectors
 from api.store.archive_repository import ArchiveRepository
-from api.store.correction_repository import CorrectionRepository
 from api.store.database import Database, engine_url
 from api.store.import_repository import ImportRepository
+from api.store.item_rows import no_vectors
 from api.store.migrations import migrate
 from api.store.record_repository import RecordRepository
 from api.store.vectors import vectors_of
@@ -18,9 +17,7 @@ from api.store.watch_repository import WatchRepository
 __all__ = ["SqlStore", "open_store"]
 
 
-class SqlStore(
-    ArchiveRepository, ImportRepository, CorrectionRepository, RecordRepository, WatchRepository
-):
+class SqlStore(ArchiveRepository, ImportRepository, RecordRepository, WatchRepository):
     """Implements `Store`; belongs to one event loop. See `open_store`."""
 
     async def aclose(self) -> None:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -39,28 +39,28 @@ from api.features.analyses.store_ports import (
 )
 from api.features.archive.entries import Embed
 from api.reports.report import Report
-from api.store.archive_index import ArchiveIndex, no_vectors
-from api.store.correction_repository import forget_corrected
 from api.store.database import Database, unbroken
-from api.store.migrations import READER, ReportReader, Unreadable, version_of
+from api.store.item_rows import ItemWriter, clear, no_vectors, read_items
 from api.store.record_repository import (
     below,
     cursor_at,
     dated,
+    forget_corrections,
     forget_feedback,
     forget_findings,
     text_of,
 )
-from api.store.report_rows import (
-    Divided,
-    clear,
-    divided,
-    forgotten,
-    mentioned,
-    read,
-    united,
-    without,
-    write,
+from api.store.report_json import (
+    READER,
+    ReportParts,
+    ReportReader,
+    Unreadable,
+    join_report,
+    mentions,
+    split_report,
+    version_of,
+    without_entries,
+    without_items,
 )
 from api.store.running_repository import BEAT, RunningRepository
 from api.store.tables import (
@@ -116,13 +116,13 @@ class AnalysisRepository(RunningRepository):
             vectors: finds the nearest vectors; None: the archive is searched by words alone.
         """
         super().__init__(database, beat)
-        self._index, self._vectors = ArchiveIndex(database, embed, vectors is not None), vectors
+        self._writer, self._vectors = ItemWriter(database, embed, vectors is not None), vectors
         self._reader = reader
 
     @unbroken
     async def finish(self, tenant: str, report: Report) -> None:
-        now, document = datetime.now(UTC), report.model_dump(mode="json")
-        parts = divided(document)
+        document = report.model_dump(mode="json")
+        parts = split_report(document)
         row = self._database.insert(analyses).values(
             tenant=tenant,
             id=report.id,
@@ -140,7 +140,7 @@ class AnalysisRepository(RunningRepository):
         )
         async with self._database.writing(alone=True) as connection:
             await connection.execute(upsert)
-            await write(self._index, connection, tenant, report.id, parts, now)
+            await self._writer.write_report(connection, tenant, report.id, parts)
 
     @unbroken
     async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
@@ -217,7 +217,7 @@ class AnalysisRepository(RunningRepository):
                 await connection.execute(delete(pages).where(_holds(pages.c.text, key)))
                 await _forget_in_sessions(connection, key, named)
             await forget_feedback(connection, named)
-            await forget_corrected(connection, named)
+            await forget_corrections(connection, named)
             await forget_watched(connection, named)
         return len(gone)
 
@@ -231,14 +231,13 @@ class AnalysisRepository(RunningRepository):
             document = await _document(connection, tenant, analysis_id)
             with suppress(Unreadable):  # then it loses the items in the version it has
                 document = self._reader.upgraded(document)
-            left = forgotten(document, named)
+            left = without_items(document, named)
             if len(left.get("findings", ())) != len(document.get("findings", ())):
                 await forget_findings(connection, tenant, analysis_id)
-            parts = divided(left)
+            parts = split_report(left)
             same = updating(analyses).where(*_is(tenant, analysis_id))
             await connection.execute(same.values(**self._columns(left, parts)))
-            now = datetime.now(UTC)
-            await write(self._index, connection, tenant, analysis_id, parts, now)
+            await self._writer.write_report(connection, tenant, analysis_id, parts)
 
     async def _dated(self, connection: AsyncConnection, tenant: str) -> ColumnElement[bool]:
         """Leaves out rows whose time SQLite cannot read; the log names them."""
@@ -264,7 +263,7 @@ class AnalysisRepository(RunningRepository):
             row.id, row.tenant, state, row.created_at, row.query, summary, reason
         )
 
-    def _columns(self, document: Mapping[str, Any], parts: Divided) -> dict[str, Any]:
+    def _columns(self, document: Mapping[str, Any], parts: ReportParts) -> dict[str, Any]:
         decision = document.get("decision")
         try:
             summary = self._reader.summary(document).model_dump(mode="json")
@@ -341,8 +340,8 @@ def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnEleme
 async def _document(connection: AsyncConnection, tenant: str, analysis_id: str) -> dict[str, Any]:
     """A report's JSON in the version it was stored in; empty when that is damaged."""
     body = await connection.scalar(select(analyses.c.body).where(*_is(tenant, analysis_id)))
-    entries = await read(connection, tenant, analysis_id)
-    return united(body, entries) if isinstance(body, Mapping) else {}
+    entries = await read_items(connection, tenant, analysis_id)
+    return join_report(body, entries) if isinstance(body, Mapping) else {}
 
 
 def state_of(row: AnyRow) -> tuple[State, str | None]:
@@ -377,8 +376,8 @@ async def _forget_in_sessions(connection: AsyncConnection, key: str, named: froz
         same = sessions.c.tenant == row.tenant, sessions.c.id == row.id
         left = None
         with suppress(ValueError, RecursionError):
-            left = dumps(without(json.loads(text_of(row.text) or ""), named))
-        if left is None or mentioned(left, named):
+            left = dumps(without_entries(json.loads(text_of(row.text) or ""), named))
+        if left is None or mentions(left, named):
             await connection.execute(delete(sessions).where(*same))
         else:
             await connection.execute(updating(sessions).where(*same).values(text=left))

@@ -35,8 +35,8 @@ from api.features.archive.entries import MOST_COUNTED, ArchiveFilters, Match, Ma
 from api.features.archive.index_words import bm25, rarity
 from api.reports.report import ItemFacts
 from api.store.analysis_repository import NEWEST_FIRST, AnalysisRepository
-from api.store.archive_index import facts_of, mark, own_key
 from api.store.database import unbroken
+from api.store.item_rows import facts_of, own_key, tenant_token
 from api.store.tables import (
     Conditions,
     Identity,
@@ -77,7 +77,7 @@ class ArchiveRepository(AnalysisRepository):
     ) -> Matches:  # fmt: skip
         await self._add_vectors(tenant)
         mine = _UNINDEXED if self._database.sqlite else chunks.c.tenant
-        own = mark(tenant, sample=filters.sample)
+        own = tenant_token(tenant, sample=filters.sample)
         async with self._database.reading() as connection:
             spellings = await self._spellings(connection, tenant, filters.product)
             where = [mine == tenant, *_filtered(tenant, filters, spellings)]
@@ -138,7 +138,7 @@ class ArchiveRepository(AnalysisRepository):
 
     async def _add_vectors(self, tenant: str) -> None:
         """Index again what was stored while there were no vectors, if there are some now."""
-        if await asyncio.to_thread(self._index.embed, [""]) is None:
+        if await asyncio.to_thread(self._writer.embed, [""]) is None:
             return
         bare = chunks.c.tenant == tenant, chunks.c.vector.is_(None)
         wanted = select(chunks.c.key, chunks.c.sample).where(*bare).limit(_PAGE)
@@ -157,7 +157,7 @@ class ArchiveRepository(AnalysisRepository):
                 facts = {own: row.facts for row in held if (own := own_key(row.key, row.facts))}
                 made_up = {row.key for row in rows if row.sample}
                 samples = {own for own in facts if identity(own) in made_up}
-                await self._index.put(connection, tenant, facts, samples)
+                await self._writer.index(connection, tenant, facts, samples)
 
     async def _spellings(
         self, connection: AsyncConnection, tenant: str, product: str | None

@@ -25,7 +25,7 @@ from api.features.archive.imports import (
 from api.reports.report import ItemFacts
 from api.store.analysis_repository import AnalysisRepository
 from api.store.database import unbroken
-from api.store.report_rows import drop_unheld, put_items
+from api.store.item_rows import drop_unheld, stored_facts
 from api.store.tables import (
     as_stored,
     batches,
@@ -72,9 +72,8 @@ class ImportRepository(AnalysisRepository):
 
     @unbroken
     async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
-        now = datetime.now(UTC)
         async with self._database.writing(alone=True) as connection:
-            intake = await self._keep(connection, tenant, begun.id, batch.items, now)
+            intake = await self._keep(connection, tenant, begun.id, batch.items)
             before = begun.intake.refused
             kept = batch.refusals[: max(MOST_REFUSALS - before, 0)]
             aside = [
@@ -148,13 +147,13 @@ class ImportRepository(AnalysisRepository):
     ) -> None:
         """Of items that others hold: take away the comments that nobody else brought."""
         named = {key for key, ids in brought.items() if ids}
-        facts = await _stored(connection, tenant, named)
+        facts = await stored_facts(connection, tenant, named)
         left = {
             stored.get("key", key): without_comments(stored, frozenset(brought[key]))
             for key, stored in facts.items()
         }
         await _keep_reports(connection, tenant, facts)
-        await put_items(self._index, connection, tenant, left, datetime.now(UTC))
+        await self._writer.put(connection, tenant, left)
 
     async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
         wanted = frozenset(ids)
@@ -180,15 +179,14 @@ class ImportRepository(AnalysisRepository):
 
     @unbroken
     async def _drop_comments(self, tenant: str, keys: list[str], ids: frozenset[str]) -> int:
-        now = datetime.now(UTC)
         held = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(keys)
         async with self._database.writing(alone=True) as connection:
-            stored = await _stored(connection, tenant, keys)
+            stored = await stored_facts(connection, tenant, keys)
             left = {
                 str(facts.get("key", key)): without_comments(facts, ids)
                 for key, facts in stored.items()
             }
-            await put_items(self._index, connection, tenant, left, now)
+            await self._writer.put(connection, tenant, left)
             for row in (await connection.execute(select(verdicts).where(*held))).all():
                 if isinstance(row.own, dict) and not ids.isdisjoint(comment_ids(row.own)):
                     own = without_comments(row.own, ids)
@@ -205,12 +203,7 @@ class ImportRepository(AnalysisRepository):
         ]
 
     async def _keep(
-        self,
-        connection: AsyncConnection,
-        tenant: str,
-        import_id: str,
-        batch: Sequence[ItemFacts],
-        now: datetime,
+        self, connection: AsyncConnection, tenant: str, import_id: str, batch: Sequence[ItemFacts]
     ) -> ImportProgress:
         """Each item once, merged with what is stored of it, a few at a time."""
         joined: dict[str, dict[str, Any]] = {}
@@ -227,18 +220,18 @@ class ImportRepository(AnalysisRepository):
         keys = list(joined)
         for start in range(0, len(keys), _STEP):
             some = keys[start : start + _STEP]
-            stored = await _stored(connection, tenant, map(identity, some))
+            stored = await stored_facts(connection, tenant, map(identity, some))
             results = {key: merged(stored.get(identity(key)), joined[key]) for key in some}
             changed = {
                 key: result.facts
                 for key, result in results.items()
                 if result.facts != stored.get(identity(key))
             }
-            before = {identity(key): stored.get(identity(key)) for key in changed}
-            known = {key: facts for key, facts in before.items() if facts is not None}
-            await _keep_reports(connection, tenant, known)
-            old = {key: stored[identity(key)] for key in changed if identity(key) in stored}
-            await put_items(self._index, connection, tenant, changed, now, before=old)
+            before = {key: stored[identity(key)] for key in changed if identity(key) in stored}
+            await _keep_reports(
+                connection, tenant, {identity(key): facts for key, facts in before.items()}
+            )
+            await self._writer.put(connection, tenant, changed, before=before)
             await self._hold(connection, tenant, import_id, results)
             for result in results.values():
                 intake += ImportProgress(int(result.new), result.gain, result.again, result.over)
@@ -293,18 +286,6 @@ async def _keep_reports(
             facts = before[row.key]
             own = {**{name: facts[name] for name in row.shared if name in facts}, **row.own}
             await connection.execute(_same(row).values(shared=[], own=own))
-
-
-async def _stored(
-    connection: AsyncConnection, tenant: str, keys: Iterable[str]
-) -> dict[str, dict[str, Any]]:
-    """Facts of the items that are there; keys are as they are stored, here and there."""
-    wanted = select(items.c.key, items.c.facts)
-    wanted = wanted.where(items.c.tenant == tenant, as_stored(items.c.key).in_(list(keys)))
-    return {
-        row.key: row.facts if isinstance(row.facts, dict) else {}
-        for row in await connection.execute(wanted)
-    }
 
 
 def _same(row: Row[*tuple[Any, ...]]) -> Update:

@@ -1,32 +1,25 @@
-"""The version of the tables, checked at open, and that of a stored report, checked when it is read.
+"""The version of the tables, checked when a database is opened.
 
 A new database gets the tables of `tables.py`, an older one the steps to them, in one transaction
 that is alone: a process that is killed leaves what was there, and of two that open at once the
-second finds it done. A report of a newer program is read as it is: unknown fields are kept.
+second finds it done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, TypeVar
 
-from pydantic import ValidationError
 from sqlalchemy import func as sql
 from sqlalchemy import insert, inspect, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.core.published import Published
 from api.errors import StoreUnavailable
-from api.reports.report import VERSION, Report, Summary
 from api.store.database import VARIABLE, Database
 from api.store.tables import METADATA, corrections, schema_version
 
 Step = Callable[[AsyncConnection], Awaitable[object]]
-ReportStep = Callable[[dict[str, Any]], dict[str, Any]]
-P = TypeVar("P", bound=Published)
 
 LATEST = 10
 """Version of the tables. Those before it were used during development only."""
@@ -122,65 +115,3 @@ async def _create(connection: AsyncConnection) -> None:
     await connection.run_sync(METADATA.create_all, tables=ours, checkfirst=False)
     for statement in _WORDS[connection.dialect.name]:
         await connection.exec_driver_sql(statement)
-
-
-class Unreadable(Exception):
-    """A stored report that this program cannot read; the text says where, not what is there."""
-
-
-def version_of(document: Mapping[str, Any]) -> int:
-    """The version a report says it has; 1 when it says nothing."""
-    version = document.get("version")
-    return version if isinstance(version, int) and version >= 1 else 1
-
-
-@dataclass(frozen=True, slots=True)
-class ReportReader:
-    """Reads stored reports, those of older versions too."""
-
-    steps: Mapping[int, ReportStep]
-    """Version -> what makes a report of the next version; a step need not write `version`."""
-    version: int
-    """The one that reports are brought to."""
-
-    def upgraded(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The report's JSON in today's version; that of a newer program as it is.
-
-        Raises:
-            Unreadable: there is no step from its version, or it holds something else.
-        """
-        report = dict(document)
-        for version in range(version_of(document), self.version):
-            try:
-                report = {**self.steps[version](report), "version": version + 1}
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
-                raise Unreadable(f"its version {version} cannot be upgraded") from error
-        return report
-
-    def report(self, document: Mapping[str, Any]) -> Report:
-        """The whole report.
-
-        Raises:
-            Unreadable: it is none, or one of a newer program that changed too much.
-        """
-        return _read(Report, self.upgraded(document))
-
-    def summary(self, document: Mapping[str, Any]) -> Summary:
-        """What a listing shows of it, whatever else it holds.
-
-        Raises:
-            Unreadable: see `report`.
-        """
-        return _read(Summary, self.upgraded(document))
-
-
-def _read(shape: type[P], document: Mapping[str, Any]) -> P:
-    try:
-        return shape.model_validate(document)
-    except ValidationError as error:
-        where = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
-        raise Unreadable(f"version {version_of(document)}, at `{where}`") from error
-
-
-READER = ReportReader(MappingProxyType({}), VERSION)
-"""Of this program; a raised `VERSION` adds a step. Version 3 is the first that was released."""

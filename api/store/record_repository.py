@@ -32,7 +32,9 @@ from sqlalchemy import (
 from sqlalchemy import func as sql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from api.core.domain import Correction
 from api.errors import UsageError
+from api.features.analyses.corrections import StoredCorrection
 from api.features.analyses.store_ports import (
     UNBOUNDED,
     ApiKey,
@@ -42,11 +44,12 @@ from api.features.analyses.store_ports import (
     Thumbs,
 )
 from api.store.database import Repository, unbroken
-from api.store.report_rows import unmentioned
+from api.store.report_json import without_mentions
 from api.store.tables import (
     analyses,
     batches,
     charges,
+    corrections,
     feedback,
     idempotency,
     identity,
@@ -61,6 +64,7 @@ PAGE_LIFE = timedelta(days=1)
 """Age at which a page of a source is deleted."""
 # What SQLite holds of a time; the fraction of a second may be missing.
 _TIME_LENGTH = len("2026-11-28 12:00:00")
+_CORRECTION_KEY = corrections.c.tenant, corrections.c.question, corrections.c.key
 _FEEDBACK_KEY = (
     feedback.c.tenant, feedback.c.analysis_id, feedback.c.subject, feedback.c.target,
     feedback.c.author,
@@ -315,6 +319,42 @@ class RecordRepository(Repository):
             thumbs[analysis_id] = thumbs.get(analysis_id, Thumbs()) + more
         return thumbs
 
+    @unbroken
+    async def put_correction(self, tenant: str, entry: StoredCorrection, most: int) -> None:
+        said = entry.correction
+        row = self._database.insert(corrections).values(
+            tenant=tenant, question=entry.question, key=said.key, item_key=said.key,
+            relevant=said.relevant, title=said.title, body=said.body, place=said.place,
+            source=entry.source, query=entry.query, about=entry.about, created_at=entry.created_at,
+        )  # fmt: skip
+        fields = ("relevant", "title", "body", "place", "source", "query", "about", "created_at")
+        changed = {name: getattr(row.excluded, name) for name in fields}
+        of_question = corrections.c.tenant == tenant, corrections.c.question == entry.question
+        async with self._database.writing(alone=True) as connection:
+            others = select(sql.count()).select_from(corrections)
+            others = others.where(*of_question, corrections.c.key != said.key)
+            if (await connection.scalar(others) or 0) >= most:
+                raise UsageError(f"a question has {most} corrections at most; remove some first")
+            upsert = row.on_conflict_do_update(index_elements=_CORRECTION_KEY, set_=changed)
+            await connection.execute(upsert)
+
+    async def corrections(
+        self, tenant: str, question: str | None = None
+    ) -> Sequence[StoredCorrection]:
+        wanted = select(corrections).where(corrections.c.tenant == tenant)
+        if question is not None:
+            wanted = wanted.where(corrections.c.question == question)
+        wanted = wanted.order_by(corrections.c.created_at, corrections.c.key)
+        return tuple(map(_correction, await self._rows(wanted)))
+
+    async def remove_correction(self, tenant: str, question: str, key: str) -> bool:
+        one = (
+            corrections.c.tenant == tenant,
+            corrections.c.question == question,
+            corrections.c.key == key,
+        )
+        return await self._write(delete(corrections).where(*one)) > 0
+
 
 async def forget_feedback(connection: AsyncConnection, keys: Set[str]) -> None:
     """Delete feedback on these items, and their keys from the comments of other feedback."""
@@ -325,7 +365,7 @@ async def forget_feedback(connection: AsyncConnection, keys: Set[str]) -> None:
         naming = select(feedback).where(feedback.c.comment.contains(key, autoescape=True))
         for row in (await connection.execute(naming)).all():
             same = [column == getattr(row, column.name) for column in _FEEDBACK_KEY]
-            left = unmentioned(row.comment, keys)
+            left = without_mentions(row.comment, keys)
             await connection.execute(update(feedback).where(*same).values(comment=left))
 
 
@@ -333,6 +373,12 @@ async def forget_findings(connection: AsyncConnection, tenant: str, analysis_id:
     """Delete feedback on a report's findings, once one is gone and the others are renumbered."""
     on_it = feedback.c.tenant == tenant, feedback.c.analysis_id == analysis_id
     await connection.execute(delete(feedback).where(*on_it, feedback.c.subject == "finding"))
+
+
+async def forget_corrections(connection: AsyncConnection, keys: Set[str]) -> None:
+    """Delete the corrections of these items."""
+    for some in batches(keys):
+        await connection.execute(delete(corrections).where(corrections.c.key.in_(some)))
 
 
 def _fewer(scope: str, day: date, units: int) -> Update:
@@ -351,3 +397,8 @@ def _feedback(row: Row[*tuple[Any, ...]]) -> Feedback:
         int(number) if number.isdecimal() else None,  # it may be damaged
         row.item_key, row.comment, row.created_at,
     )  # fmt: skip
+
+
+def _correction(row: Row[*tuple[Any, ...]]) -> StoredCorrection:
+    said = Correction(row.item_key, bool(row.relevant), row.title, row.body, row.place)
+    return StoredCorrection(said, row.question, row.query, row.about, row.source, row.created_at)

@@ -25,8 +25,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
 from api.features.archive.entries import DIMENSIONS
-from api.store.archive_index import HALFVEC, mark, written
 from api.store.database import Database
+from api.store.item_rows import HALFVEC, tenant_token, vector_text
 from api.store.tables import Conditions, batches, chunks, schema_version
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class FiledVectors:
             # another database in the same place has other files
             made = select(schema_version.c.applied_at).order_by(schema_version.c.version).limit(1)
             stamp = f"{await connection.scalar(made):%Y%m%d%H%M%S%f}"
-            name = f"{mark(tenant, sample=sample)[1:]}-{stamp}"
+            name = f"{tenant_token(tenant, sample=sample)[1:]}-{stamp}"
             held.neighbours = await asyncio.to_thread(
                 Neighbours, self.folder, name, self.most_later
             )
@@ -275,7 +275,7 @@ class ExtensionVectors:
         await connection.execute(text(f"SET LOCAL hnsw.ef_search = {max(most, 40)}"))
         mine = chunks.c.tenant == tenant, chunks.c.sample == sample
         near = select(chunks.c.number).where(*mine, *where)
-        distance = literal_column("embedding").op("<=>")(cast(written(vector), HALFVEC))
+        distance = literal_column("embedding").op("<=>")(cast(vector_text(vector), HALFVEC))
         return list(await connection.scalars(near.order_by(distance).limit(most))), 0
 
     def follow(self, tenant: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from api.reports.report import Fetched
 from api.services import product
 from api.services.product import Ask, Product
-from api.store.migrations import READER
+from api.store.report_json import READER
 from tests.acceptance.conftest import analyzed
 from tests.services.kit import plain
 

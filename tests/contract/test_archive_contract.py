@@ -17,8 +17,8 @@ from api.features.archive.index_words import chunked
 from api.features.archive.search import ArchiveSearch
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store
-from api.store.archive_index import mark
 from api.store.database import Database, engine_url
+from api.store.item_rows import tenant_token
 from api.store.tables import items
 from tests.postgres import Postgres
 from tests.store.made import ODD, counted, dropped, item, report, typed
@@ -240,7 +240,7 @@ async def test_answer_that_is_remembered_forgets_with_the_store(store: SqlStore)
 
 async def test_tenants_do_not_find_each_other(store: SqlStore) -> None:
     """Also when a text holds what marks another's entries."""
-    marks = [mark(tenant, sample=sample) for tenant in "ab" for sample in (True, False)]
+    marks = [tenant_token(tenant, sample=sample) for tenant in "ab" for sample in (True, False)]
     await keep(store, "a", "r1", post("reddit:t3_1", "secret battery"))
     await keep(store, "b", "r1", post("reddit:t3_2", " ".join(["secret", *marks]), *marks))
 

@@ -38,7 +38,7 @@ from api.sources.item_fields import moment, number, pseudonym, whole
 from api.sources.item_fields import record as record_of
 from api.sources.own_items import read_items
 from api.sources.paging import page_of
-from api.store.migrations import READER, Unreadable
+from api.store.report_json import READER, Unreadable
 from tests.fuzz import foreign
 from tests.sources.keyless_emulators import hit, posted, remark, results, talk, topic
 

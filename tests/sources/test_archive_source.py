@@ -17,7 +17,7 @@ from api.models.local.word_vectors import embed
 from api.reports.report import ItemFacts
 from api.sources.archive_source import ArchiveSource
 from api.store import SqlStore, open_store
-from api.store.archive_index import no_vectors
+from api.store.item_rows import no_vectors
 
 TENANT = "local"
 

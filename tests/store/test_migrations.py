@@ -14,7 +14,8 @@ from api.features.analyses.store_ports import Filters
 from api.reports.report import VERSION
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
-from api.store.migrations import LATEST, ReportReader, migrate
+from api.store.migrations import LATEST, migrate
+from api.store.report_json import ReportReader
 from api.store.tables import METADATA
 from tests.services.kit import plain
 from tests.store.made import counted, item, report, typed

@@ -1,0 +1,224 @@
+"""A report's JSON: read in any version, split into parts for storing, and freed of deleted items.
+
+Items of a report are stored once per tenant; what is left of its JSON is the body. A report of a
+newer program is read as it is: unknown fields are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from api.core.published import Published
+from api.reports.report import VERSION, ItemFacts, Report, Summary
+
+Step = Callable[[dict[str, Any]], dict[str, Any]]
+P = TypeVar("P", bound=Published)
+REMOVED = "[removed]"
+FACTS = tuple(ItemFacts.model_fields)
+"""Fields that belong to the item itself; every other field belongs to the analysis."""
+
+
+class Unreadable(Exception):
+    """A stored report that this program cannot read; the text says where, not what is there."""
+
+
+def version_of(document: Mapping[str, Any]) -> int:
+    """The version a report says it has; 1 when it says nothing."""
+    version = document.get("version")
+    return version if isinstance(version, int) and version >= 1 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReportReader:
+    """Reads stored reports, those of older versions too."""
+
+    steps: Mapping[int, Step]
+    """Version -> what makes a report of the next version; a step need not write `version`."""
+    version: int
+    """The one that reports are brought to."""
+
+    def upgraded(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The report's JSON in today's version; that of a newer program as it is.
+
+        Raises:
+            Unreadable: there is no step from its version, or it holds something else.
+        """
+        report = dict(document)
+        for version in range(version_of(document), self.version):
+            try:
+                report = {**self.steps[version](report), "version": version + 1}
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                raise Unreadable(f"its version {version} cannot be upgraded") from error
+        return report
+
+    def report(self, document: Mapping[str, Any]) -> Report:
+        """The whole report.
+
+        Raises:
+            Unreadable: it is none, or one of a newer program that changed too much.
+        """
+        return _read(Report, self.upgraded(document))
+
+    def summary(self, document: Mapping[str, Any]) -> Summary:
+        """What a listing shows of it, whatever else it holds.
+
+        Raises:
+            Unreadable: see `report`.
+        """
+        return _read(Summary, self.upgraded(document))
+
+
+def _read(shape: type[P], document: Mapping[str, Any]) -> P:
+    try:
+        return shape.model_validate(document)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
+        raise Unreadable(f"version {version_of(document)}, at `{where}`") from error
+
+
+READER = ReportReader(MappingProxyType({}), VERSION)
+"""Of this program; a raised `VERSION` adds a step. Version 3 is the first that was released."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportItem:
+    """One place where an item stands in a report."""
+
+    part: str
+    """`items`, `dropped`, or a colon and the name of a source: that source's dropped items."""
+    position: int
+    facts: Mapping[str, Any]
+    own: Mapping[str, Any]
+    """Fields that belong to the analysis."""
+
+    @property
+    def key(self) -> str:
+        """The item's key."""
+        return str(self.facts["key"])
+
+
+@dataclass(frozen=True, slots=True)
+class ReportParts:
+    """A report as it is stored."""
+
+    body: Mapping[str, Any]
+    """The report with a number where a list of items was."""
+    items: tuple[ReportItem, ...]
+
+
+def split_report(document: Mapping[str, Any]) -> ReportParts:
+    """Take the items out; a list that holds anything without a key stays where it is."""
+    body = dict(document)
+    items: list[ReportItem] = []
+    for part in ("items", "dropped"):
+        _take_items(body, part, part, items)
+    sources = body.get("sources")
+    if isinstance(sources, Mapping):
+        body["sources"] = dict(sources)
+        for name, source in sources.items():
+            if isinstance(source, Mapping):
+                body["sources"][name] = dict(source)
+                _take_items(body["sources"][name], "dropped", f":{name}", items)
+    return ReportParts(body, tuple(items))
+
+
+def _take_items(holder: dict[str, Any], field: str, part: str, items: list[ReportItem]) -> None:
+    listed = holder.get(field)
+    if not isinstance(listed, Sequence) or not all(
+        isinstance(item, Mapping) and isinstance(item.get("key"), str) for item in listed
+    ):
+        return
+    for position, item in enumerate(listed):
+        facts = {name: item[name] for name in FACTS if name in item}
+        own = {name: value for name, value in item.items() if name not in facts}
+        items.append(ReportItem(part, position, facts, own))
+    holder[field] = len(listed)
+
+
+def join_report(body: Mapping[str, Any], items: Iterable[ReportItem]) -> dict[str, Any]:
+    """The report's JSON again; `items` come in their order within each part."""
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for item in items:
+        parts.setdefault(item.part, []).append({**item.facts, **item.own})
+    document = dict(body)
+    holders = [(document, "items", "items"), (document, "dropped", "dropped")]
+    sources = document.get("sources")
+    if isinstance(sources, Mapping):
+        holders += [
+            (of, "dropped", f":{name}") for name, of in sources.items() if isinstance(of, dict)
+        ]
+    for holder, field, part in holders:
+        if isinstance(holder.get(field), int):
+            holder[field] = parts.get(part, [])
+    return document
+
+
+def without_items(report: Mapping[str, Any], keys: Set[str]) -> dict[str, Any]:
+    """The report without these items: entries, quotes, findings that cite nothing else, mentions.
+
+    Counts and figures stay as they were counted, and words that a model wrote stay but for the
+    keys in them; a note says so.
+    """
+    left = _without_mentions(without_entries(report, keys), _mention(keys))
+    gone = len(_keys_in(report) & keys)
+    was, them = ("1 item was", "it") if gone == 1 else (f"{gone} items were", "them")
+    why = f"removed here because the source deleted {them}; figures and text still count {them}."
+    left["quality_notes"] = [*left.get("quality_notes", ()), f"{was} {why}"]
+    return dict(left)
+
+
+def _keys_in(value: Any) -> set[str]:
+    if isinstance(value, Mapping):
+        own = {value["key"]} if isinstance(value.get("key"), str) else set()
+        return own.union(*map(_keys_in, value.values()))
+    return set().union(*map(_keys_in, value)) if isinstance(value, list | tuple) else set()
+
+
+def without_entries(value: Any, keys: Set[str]) -> Any:
+    """Any JSON value without the entries of its lists that are, or only cite, one of the keys."""
+    if isinstance(value, Mapping):
+        return {name: without_entries(inner, keys) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_entries(inner, keys) for inner in value if not _rests_on(inner, keys)]
+    return value
+
+
+def _rests_on(value: Any, keys: Set[str]) -> bool:
+    if not isinstance(value, Mapping):
+        return isinstance(value, str) and value in keys
+    cites = value.get("cites")
+    if "text" in value and isinstance(cites, list | tuple) and cites:
+        return all(cite in keys for cite in cites)
+    return value.get("key") in keys
+
+
+def mentions(text: str, keys: Set[str]) -> bool:
+    """Whether a text names one of the keys."""
+    return bool(_mention(keys).search(text))
+
+
+def without_mentions(text: str, keys: Set[str]) -> str:
+    """The text with `REMOVED` instead of each of the keys."""
+    return _mention(keys).sub(REMOVED, text)
+
+
+def _mention(keys: Set[str]) -> re.Pattern[str]:
+    # not the beginning or end of another key: `reddit:t3_a` but not `reddit:t3_ab`
+    names = "|".join(re.escape(key) for key in sorted(keys))
+    return re.compile(rf"(?<![\w:-])(?:{names})(?![\w-])")
+
+
+def _without_mentions(value: Any, mention: re.Pattern[str]) -> Any:
+    if isinstance(value, str):
+        return mention.sub(REMOVED, value)
+    if isinstance(value, Mapping):
+        return {name: _without_mentions(inner, mention) for name, inner in value.items()}
+    return (
+        [_without_mentions(inner, mention) for inner in value] if isinstance(value, list) else value
+    )
