@@ -321,10 +321,10 @@ class RecordRepository(Repository):
 
     @unbroken
     async def put_correction(self, tenant: str, entry: StoredCorrection, most: int) -> None:
-        said = entry.correction
+        correction = entry.correction
         row = self._database.insert(corrections).values(
-            tenant=tenant, question=entry.question, key=said.key, item_key=said.key,
-            relevant=said.relevant, title=said.title, body=said.body, place=said.place,
+            tenant=tenant, question=entry.question, key=correction.key, item_key=correction.key,
+            relevant=correction.relevant, title=correction.title, body=correction.body, place=correction.place,
             source=entry.source, query=entry.query, about=entry.about, created_at=entry.created_at,
         )  # fmt: skip
         fields = ("relevant", "title", "body", "place", "source", "query", "about", "created_at")
@@ -332,7 +332,7 @@ class RecordRepository(Repository):
         of_question = corrections.c.tenant == tenant, corrections.c.question == entry.question
         async with self._database.writing(alone=True) as connection:
             others = select(sql.count()).select_from(corrections)
-            others = others.where(*of_question, corrections.c.key != said.key)
+            others = others.where(*of_question, corrections.c.key != correction.key)
             if (await connection.scalar(others) or 0) >= most:
                 raise UsageError(f"a question has {most} corrections at most; remove some first")
             upsert = row.on_conflict_do_update(index_elements=_CORRECTION_KEY, set_=changed)
@@ -348,12 +348,12 @@ class RecordRepository(Repository):
         return tuple(map(_correction, await self._rows(wanted)))
 
     async def remove_correction(self, tenant: str, question: str, key: str) -> bool:
-        one = (
+        mine = (
             corrections.c.tenant == tenant,
             corrections.c.question == question,
             corrections.c.key == key,
         )
-        return await self._write(delete(corrections).where(*one)) > 0
+        return await self._write(delete(corrections).where(*mine)) > 0
 
 
 async def forget_feedback(connection: AsyncConnection, keys: Set[str]) -> None:
@@ -400,5 +400,7 @@ def _feedback(row: Row[*tuple[Any, ...]]) -> Feedback:
 
 
 def _correction(row: Row[*tuple[Any, ...]]) -> StoredCorrection:
-    said = Correction(row.item_key, bool(row.relevant), row.title, row.body, row.place)
-    return StoredCorrection(said, row.question, row.query, row.about, row.source, row.created_at)
+    correction = Correction(row.item_key, bool(row.relevant), row.title, row.body, row.place)
+    return StoredCorrection(
+        correction, row.question, row.query, row.about, row.source, row.created_at
+    )
