@@ -42,7 +42,7 @@ from api.features.analyses.analysis_job import (
 from api.features.analyses.api_keys import REVOKED, Tenant
 from api.features.analyses.limits import Limits
 from api.features.analyses.store_ports import COMPARISON, Store, StoredAnalysis
-from api.features.comparisons.compare import analyze_each, ask_of, comparison_of
+from api.features.comparisons.compare import analyze_each, ask_of_report, comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.reports.report import Report
 from api.services.product import Ask
@@ -429,7 +429,7 @@ class Comparisons:
 
 def side_by_side(kept: Sequence[StoredAnalysis], places: SourceLabels) -> Comparison:
     """Analyses that have ended, compared in this order; one without a report has failed."""
-    asks = [ask_of(each.report) if each.report else Ask(each.query) for each in kept]
+    asks = [ask_of_report(each.report) if each.report else Ask(each.query) for each in kept]
     answers = [
         each.report or Failure("failed", (each.reason or each.state).rstrip(".")) for each in kept
     ]

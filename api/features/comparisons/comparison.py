@@ -1,7 +1,4 @@
-"""What a comparison says: typed and versioned like a report, of whose ids it is made.
-
-Its sentences are made by code; its items and their words are those of the reports.
-"""
+"""The comparison of products: typed and versioned like the reports that it is made of."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from api.reports.report import Cost, KeptItem, Passage, Timestamp
 VERSION = 1
 """Of a `Comparison`; raised when a field changes meaning."""
 State = Literal["compared", "nothing", "unjudged", "not_asked", "failed"]
-"""Of a product: posts about it were counted; none was; those that came went unjudged; no source
+"""Of a product: posts about it were counted; there were none; those found went unjudged; no source
 could be asked; its analysis ended without a report."""
 Measure = Literal["posts", "sounds_positive", "sounds_negative", "mentions", "praise", "complaint"]
 """What two products differ in: how many posts, how the graded ones sound, and of an aspect how many
@@ -25,7 +22,7 @@ posts speak of it, plainly praise it, or plainly complain of it."""
 
 
 class SourceVolume(Published):
-    """What one source had about one product."""
+    """One source's posts about one product."""
 
     outcome: Outcome
     reason: str | None
@@ -33,109 +30,109 @@ class SourceVolume(Published):
     posts: int
     """Judged to be about the product, and kept in the end."""
     capped: bool
-    """It may hold more than was asked for, or nobody knows: both counts are a minimum."""
+    """It may hold more than was asked for, or that is unknown: both counts are a minimum."""
     judged: bool
-    """A judge has seen what it gave."""
+    """Its posts were judged."""
 
     @property
     def comparable(self) -> bool:
-        """Whether its count is all that the source has."""
+        """Whether the count is of all that the source has."""
         return self.outcome.answered and self.judged and not self.capped
 
 
 class Standing(Published):
-    """One product's row: what was found about it, and what that speaks of."""
+    """One product's row: its posts, and what these speak of."""
 
     query: str
     about: str
     analysis_id: str | None
-    """Of the report that is kept; None where there is none."""
+    """Of the stored report; None where there is none."""
     state: State
     reason: str | None
-    """Why nothing of it could be compared."""
+    """Why it could not be compared."""
     posts: int
-    """All shares are of these: kept posts that a judge has found to be about the product."""
+    """Kept posts that a judge found to be about the product; all shares are of these."""
     capped: bool
-    """One source at least may hold more."""
+    """A source may hold more."""
     sources: Mapping[str, SourceVolume]
     sentiment: Sentiment | None
-    """Of the graded posts; None where no model graded, and of made-up data."""
+    """Of the graded posts; None where no model graded, and of sample data."""
     aspects: tuple[AspectCount, ...]
-    """Posts that surely speak of each, as in the themes of a report: a minimum, for each alike."""
+    """Posts that surely speak of each aspect: a minimum, for every product alike."""
 
 
 class Contrast(Published):
-    """A difference between two products that the interval supports."""
+    """A difference between two products that chance does not explain."""
 
     measure: Measure
     aspect: str
-    """Empty of posts as a whole."""
+    """Empty where it is of posts as a whole."""
     more: str
     less: str
-    """Queries of the two."""
+    """Queries of the two products."""
     estimate: float | None
-    """Of `posts` the ratio, None where the other has none; else the difference of two shares."""
+    """The ratio of `posts`, None where the other has none; else the difference of two shares."""
     low: float
     high: float | None
-    """Ends of its 95 % interval; None: it has no upper end."""
+    """95 % interval of the estimate; None: no upper end."""
     chance: float
-    """How often chance alone makes one as large, after Holm's correction for `looked_at`."""
+    """Probability that chance makes one as large, after Holm's correction for `looked_at`."""
     sources: tuple[str, ...]
-    """Those whose posts are counted: all that answered for both, of `posts` without a limit."""
+    """Whose posts are counted: all that answered for both, for `posts` without a limit."""
     cites: tuple[str, ...]
     """Keys of the counted posts: of `more`, then of `less`."""
     text: str
 
 
 class Side(Published):
-    """What a finding rests on for one product."""
+    """The counts and passages of a finding for one product."""
 
     query: str
     count: int
     of: int
     positive: int
     negative: int
-    """Of the counted posts, those whose passage plainly praises it, and plainly complains of it."""
+    """Counted posts whose passage plainly praises the aspect, and plainly complains of it."""
     evidence: tuple[Passage, ...]
     """A passage of each counted post, the most telling first."""
 
 
 class ComparedFinding(Published):
-    """What is said of one aspect: its counts for every product, and the words of each."""
+    """What is said of one aspect, for every product."""
 
     aspect: str
     text: str
     sides: tuple[Side, ...]
     marked: bool
-    """A difference in it is among the `contrasts`."""
+    """One of the `contrasts` is of this aspect."""
 
 
 class ComparedItem(KeptItem):
-    """An item that is cited, or counts for several; its assessment is that of the first."""
+    """An item that is cited, or counts for several products; its assessment is of the first."""
 
     products: tuple[str, ...]
-    """Queries of those it counts for."""
+    """Queries of the products it counts for."""
 
 
 class Comparison(Published):
-    """Products side by side; how they were asked is that of the first where they were `unlike`."""
+    """Products side by side; depth, sources, window and limit are those of the first product."""
 
     version: int
     depth: DepthName
     sources: tuple[str, ...]
-    """As they were chosen; empty: those of the settings."""
+    """As chosen; empty: those of the settings."""
     since: Window
     limit: int | None
     unlike: Annotated[tuple[str, ...], IF_SET] = ()
-    """In what they were asked differently, a phrase each; a difference may come of it."""
+    """How the requests differed, a phrase each; differences of the products may come from it."""
     products: tuple[Standing, ...]
     """In the order in which they were named."""
     looked_at: int
-    """Comparisons that could have been marked."""
+    """Differences that were tested."""
     contrasts: tuple[Contrast, ...]
-    """The surest first; none: no difference is marked."""
+    """The surest first."""
     findings: tuple[ComparedFinding, ...]
-    """The marked ones first, then by how many posts speak of them."""
+    """Those with a contrast first, then by the number of posts."""
     items: tuple[ComparedItem, ...]
     """By product, best first."""
     sample: bool
@@ -145,7 +142,7 @@ class Comparison(Published):
 
     @property
     def comparable(self) -> tuple[Standing, ...]:
-        """The products of which posts were counted."""
+        """The products whose posts were counted."""
         return tuple(standing for standing in self.products if standing.state == "compared")
 
     @property

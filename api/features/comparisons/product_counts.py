@@ -1,11 +1,9 @@
-"""What one report counts for in a comparison, by one rule for every product.
-
-Which differences between two products an interval supports, after counting all the looks.
-"""
+"""The counts of one product's report by one rule for all, and which differences chance explains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import inf
@@ -35,26 +33,38 @@ from api.reports.report import KeptItem, Passage, Report
 from api.services.product import Ask
 
 LEANS: Mapping[Measure, int] = MappingProxyType({"praise": 1, "complaint": -1})
-"""Of a passage."""
+"""Measures by the lean of a passage."""
 FEELINGS: Mapping[Measure, int] = MappingProxyType({"sounds_positive": 1, "sounds_negative": -1})
-"""Of a grade."""
+"""Measures by the sentiment of a grade."""
+FEW_POSTS = 5
+"""Posts of both products together below which volumes are not compared: chance explains most."""
+ALPHA = 0.05
+"""Probability that chance alone marks any difference at all."""
+_WORDS: dict[Measure, str] = {
+    "posts": "More is said about",
+    "sounds_positive": "More posts sound positive about",
+    "sounds_negative": "More posts sound negative about",
+    "mentions": "spoken of more about",
+    "praise": "more praise about",
+    "complaint": "more complaints about",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ProductCounts:
-    """One product of a comparison: its row, and the posts and words it is counted from."""
+    """One product of a comparison: its row, and the posts and passages it is counted from."""
 
     standing: Standing
     items: tuple[KeptItem, ...] = ()
-    """Those that are counted, best first."""
-    words: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
+    """The counted posts, best first."""
+    passages: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
     """By aspect, a passage of each post that speaks of it, the most telling first."""
     leans: Mapping[tuple[str, Measure], frozenset[str]] = field(default_factory=dict)
-    """By aspect and `praise` or `complaint`, the keys of posts whose passage surely leans so."""
+    """By aspect and `praise` or `complaint`, keys of the posts whose passage surely leans so."""
 
     @property
     def name(self) -> str:
-        """What it is called in a sentence."""
+        """The product as sentences name it."""
         return one_line(clean(self.standing.query))
 
     def counted(self, measure: Measure, aspect: str, sources: Container[str]) -> tuple[str, ...]:
@@ -63,7 +73,7 @@ class ProductCounts:
             case "praise" | "complaint":
                 keys: Container[str] = self.leans.get((aspect, measure), ())
             case "mentions":
-                keys = {passage.key for passage in self.words.get(aspect, ())}
+                keys = {passage.key for passage in self.passages.get(aspect, ())}
             case "sounds_positive" | "sounds_negative":
                 felt = FEELINGS[measure]
                 keys = {item.key for item in self.items if item.sentiment == felt}
@@ -72,17 +82,17 @@ class ProductCounts:
         return tuple(item.key for item in self.items if item.source in sources and item.key in keys)
 
     def total(self, measure: Measure, sources: Container[str]) -> int:
-        """Of how many posts from these sources: of how sentiment sounds, the graded ones."""
+        """Of how many posts from these sources a measure is a share: of a feeling, graded ones."""
         graded = measure in FEELINGS
         posts = (item for item in self.items if item.source in sources)
         return sum(not graded or item.sentiment is not None for item in posts)
 
 
 def common_aspects(reports: Iterable[Report]) -> tuple[str, ...]:
-    """The known aspects whose words mean the same to every one of these reports.
+    """The known aspects whose words mean the same in every one of these reports.
 
-    A telling word that a single report would also name is left out: it was picked because that
-    product's posts are full of it, so any comparison by it is won beforehand.
+    Nouns that a single report would name as themes are left out: they were picked because that
+    product's posts are full of them, so any comparison by them is decided beforehand.
     """
     stated = [
         " ".join((report.query, report.about, *(item.title for item in report.items)))
@@ -92,54 +102,44 @@ def common_aspects(reports: Iterable[Report]) -> tuple[str, ...]:
     return tuple(aspect.name for aspect in aspects() if all(map(aspect.fits, stated)))
 
 
-def contender_of(ask: Ask, report: Report | Failure, names: Sequence[str]) -> ProductCounts:
-    """How a product stands, with what its posts say of the aspects of these names."""
+def count_product(ask: Ask, report: Report | Failure, names: Sequence[str]) -> ProductCounts:
+    """The counts of a product, with what its posts say of the aspects of these names."""
     if isinstance(report, Failure):
         return ProductCounts(_standing(ask, None, "failed", report.message))
     items = tuple(item for item in report.items if item.verdict)
-    state, reason = _state(report, items)
-    if state != "compared":
-        return ProductCounts(_standing(ask, report, state, reason))
+    if not items:
+        if not any(source.outcome.answered for source in report.sources.values()):
+            return ProductCounts(_standing(ask, report, "not_asked", report.coverage))
+        state: State = "unjudged" if report.items else "nothing"
+        return ProductCounts(_standing(ask, report, state, report.decision_rationale))
     exhibits = Dossier().show(map(assessed_of, items))
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
     question = Question(report.query, report.about)
     themed = find_themes(question, exhibits, most=len(names), focus=names)
-    telling = {finding.name.lower(): finding.passages for finding in themed.findings}
-
-    words = {
-        name: tuple(Passage(keys[each.label], each.text, each.comment_id) for each in telling[name])
+    by_aspect = {finding.name.lower(): finding.passages for finding in themed.findings}
+    passages = {
+        name: tuple(Passage(keys[p.label], p.text, p.comment_id) for p in by_aspect[name])
         for name in names
-        if name in telling
+        if name in by_aspect
     }
     leans = {
-        (name, measure): frozenset(keys[each.label] for each in telling[name] if each.lean == lean)
-        for name in words
+        (name, measure): frozenset(keys[p.label] for p in by_aspect[name] if p.lean == lean)
+        for name in passages
         for measure, lean in LEANS.items()
     }
     ranks = {item.key: rank for rank, item in enumerate(items)}
     counted = tuple(
         AspectCount(
             aspect=name,
-            count=len(passages),
+            count=len(entries),
             positive=len(leans[name, "praise"]),
             negative=len(leans[name, "complaint"]),
-            cites=tuple(sorted((passage.key for passage in passages), key=ranks.__getitem__)),
+            cites=tuple(sorted((passage.key for passage in entries), key=ranks.__getitem__)),
         )
-        for name, passages in sorted(words.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        for name, entries in sorted(passages.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     )
-    standing = _standing(ask, report, state, None, items, counted)
-    return ProductCounts(standing, items, words, leans)
-
-
-def _state(report: Report, items: Sequence[KeptItem]) -> tuple[State, str | None]:
-    """Whether there is anything to compare, and why not."""
-    if items:
-        return "compared", None
-    if not any(source.outcome.answered for source in report.sources.values()):
-        return "not_asked", report.coverage
-    if report.items:
-        return "unjudged", report.decision_rationale
-    return "nothing", report.decision_rationale
+    standing = _standing(ask, report, "compared", None, items, counted)
+    return ProductCounts(standing, items, passages, leans)
 
 
 def _standing(
@@ -150,7 +150,18 @@ def _standing(
     items: Sequence[KeptItem] = (),
     counted: tuple[AspectCount, ...] = (),
 ) -> Standing:
-    sources = {} if report is None else _volumes(report, items)
+    kept = Counter(item.source for item in items)
+    sources = {
+        name: SourceVolume(
+            outcome=source.outcome,
+            reason=source.reason,
+            fetched=source.fetched,
+            posts=kept[name],
+            capped=source.outcome.answered and source.capped is not False,
+            judged=not source.gate.unjudged,
+        )
+        for name, source in (report.sources.items() if report else ())
+    }
     felt = sentiment_of([assessed_of(item) for item in items])
     graded = report is not None and not report.sample and felt.n
     return Standing(
@@ -162,39 +173,9 @@ def _standing(
         posts=len(items),
         capped=any(volume.capped for volume in sources.values()),
         sources=sources,
-        sentiment=felt if graded else None,  # of made-up posts a stand-in has guessed it
+        sentiment=felt if graded else None,  # the grades of sample data are guessed
         aspects=counted,
     )
-
-
-def _volumes(report: Report, items: Sequence[KeptItem]) -> dict[str, SourceVolume]:
-    kept = [item.source for item in items]
-    return {
-        name: SourceVolume(
-            outcome=source.outcome,
-            reason=source.reason,
-            fetched=source.fetched,
-            posts=kept.count(name),
-            capped=source.outcome.answered and source.capped is not False,
-            judged=not source.gate.unjudged,
-        )
-        for name, source in report.sources.items()
-    }
-
-
-FEW_POSTS = 5
-"""Posts of both together below which volumes are not compared."""
-ALPHA = 0.05
-"""How often chance may mark anything at all where nothing differs."""
-_WORDS: dict[Measure, str] = {
-    "posts": "More is said about",
-    "sounds_positive": "More posts sound positive about",
-    "sounds_negative": "More posts sound negative about",
-    "mentions": "spoken of more about",
-    "praise": "more praise about",
-    "complaint": "more complaints about",
-}
-_Pair = tuple[ProductCounts, ProductCounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,27 +184,27 @@ class DifferenceTest:
 
     measure: Measure
     aspect: str
-    pair: _Pair
+    pair: tuple[ProductCounts, ProductCounts]
     counted: tuple[tuple[str, ...], tuple[str, ...]]
-    """Keys of the posts, the best first."""
+    """Keys of the posts that count, best first."""
     totals: tuple[int, int]
     sources: tuple[str, ...]
-    """Those whose posts are looked at."""
+    """Those whose posts are compared."""
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many posts count for each."""
+        """How many posts count for each product."""
         return len(self.counted[0]), len(self.counted[1])
 
     @property
     def chance(self) -> float:
-        """How often chance alone makes a difference as large."""
+        """The probability that chance alone makes a difference as large."""
         (count, other), (n, m) = self.counts, self.totals
         return split(count, other) if self.measure == "posts" else fisher(count, n, other, m)
 
     @property
     def interval(self) -> Interval | None:
-        """Of the ratio of volumes, else of the difference of shares."""
+        """95 % interval of the ratio of volumes, else of the difference of shares."""
         (count, other), (n, m) = self.counts, self.totals
         if self.measure == "posts":
             return count_ratio(count, other)
@@ -231,85 +212,72 @@ class DifferenceTest:
 
     @property
     def turned(self) -> DifferenceTest:
-        """The same from the other side."""
+        """The same with the products swapped."""
         return replace(
             self, pair=self.pair[::-1], counted=self.counted[::-1], totals=self.totals[::-1]
         )
 
 
-def looks_at(
-    contenders: Sequence[ProductCounts], names: Sequence[str], *, volumes: bool
+def difference_tests(
+    products: Sequence[ProductCounts], names: Sequence[str], *, volumes: bool
 ) -> list[DifferenceTest]:
-    """Every comparison that could be marked: with posts enough, whichever product they are about.
+    """Every comparison with enough posts of both products together, which favours neither.
 
-    What is chosen by the posts of both together favours neither. Volumes, where all were asked
-    alike, are of the sources that were read to the end for both, shares of those that answered for
-    both.
+    Volumes, if asked for, are of the sources that were read to the end for both products, shares
+    of those that answered for both.
     """
-    looks: list[DifferenceTest] = []
-    for pair in combinations(contenders, 2):
-        read = _both(pair, lambda volume: volume.comparable)
-        answered = _both(pair, lambda volume: volume.outcome.answered)
+    tests: list[DifferenceTest] = []
+    for pair in combinations(products, 2):
+        one, two = (product.standing.sources for product in pair)
+        shared = {name: (one[name], two[name]) for name in one if name in two}
+        read = tuple(n for n, both in shared.items() if all(v.comparable for v in both))
+        answered = tuple(n for n, both in shared.items() if all(v.outcome.answered for v in both))
+        measures: list[tuple[Measure, str, tuple[str, ...]]] = []
         if volumes:
-            looks += _looks(pair, "posts", "", read)
-        for name in names:
-            for measure in ("mentions", *LEANS):
-                looks += _looks(pair, measure, name, answered)
-        if all(contender.standing.sentiment for contender in pair):
-            for measure in FEELINGS:
-                looks += _looks(pair, measure, "", answered)
-    return looks
+            measures.append(("posts", "", read))
+        measures += [(m, name, answered) for name in names for m in ("mentions", *LEANS)]
+        if all(product.standing.sentiment for product in pair):
+            measures += [(measure, "", answered) for measure in FEELINGS]
+        for measure, aspect, sources in measures:
+            test = DifferenceTest(
+                measure,
+                aspect,
+                pair,
+                (
+                    pair[0].counted(measure, aspect, sources),
+                    pair[1].counted(measure, aspect, sources),
+                ),
+                (pair[0].total(measure, sources), pair[1].total(measure, sources)),
+                sources,
+            )
+            enough = FEW_POSTS if measure == "posts" else SHARED
+            if sum(test.counts) >= enough and (measure == "posts" or all(test.totals)):
+                tests.append(test)
+    return tests
 
 
-def contrasts_of(looks: Sequence[DifferenceTest], places: SourceLabels) -> tuple[Contrast, ...]:
-    """The differences that stand, the surest first."""
-    chances = holm([look.chance for look in looks])
+def marked_contrasts(tests: Sequence[DifferenceTest], places: SourceLabels) -> tuple[Contrast, ...]:
+    """The differences that chance does not explain, the surest first."""
+    chances = holm([test.chance for test in tests])
     marked = []
-    for chance, look in sorted(zip(chances, looks, strict=True), key=lambda pair: pair[0]):
-        equal = 1 if look.measure == "posts" else 0
-        for turned in (look, look.turned) if chance <= ALPHA else ():
+    for chance, test in sorted(zip(chances, tests, strict=True), key=lambda pair: pair[0]):
+        equal = 1 if test.measure == "posts" else 0
+        for turned in (test, test.turned) if chance <= ALPHA else ():
             interval = turned.interval
             if interval is not None and interval[0] > equal:
                 marked.append(_contrast(turned, interval, chance, places))
     return tuple(marked)
 
 
-def _looks(
-    pair: _Pair, measure: Measure, aspect: str, sources: tuple[str, ...]
-) -> Iterator[DifferenceTest]:
-    """One look, where there is enough to see."""
-    first, second = pair
-    look = DifferenceTest(
-        measure,
-        aspect,
-        pair,
-        (first.counted(measure, aspect, sources), second.counted(measure, aspect, sources)),
-        (first.total(measure, sources), second.total(measure, sources)),
-        sources,
-    )
-    if sum(look.counts) >= (FEW_POSTS if measure == "posts" else SHARED) and (
-        measure == "posts" or all(look.totals)
-    ):
-        yield look
-
-
-def _both(pair: _Pair, holds: Callable[[SourceVolume], bool]) -> tuple[str, ...]:
-    """The sources of which this holds for both products."""
-    first, second = (contender.standing.sources for contender in pair)
-    return tuple(
-        name for name in first if name in second and holds(first[name]) and holds(second[name])
-    )
-
-
 def _contrast(
-    look: DifferenceTest, interval: Interval, chance: float, places: SourceLabels
+    test: DifferenceTest, interval: Interval, chance: float, places: SourceLabels
 ) -> Contrast:
-    more, less = look.pair
-    (count, other), (n, m), (low, high) = look.counts, look.totals, interval
-    *titles, last = (title_in(places, name) for name in look.sources)
+    more, less = test.pair
+    (count, other), (n, m), (low, high) = test.counts, test.totals, interval
+    *titles, last = (title_in(places, name) for name in test.sources)
     where = f" on {', '.join(titles)}{' and ' * bool(titles)}{last}"
     counted = f": {quantity(count, 'post')}, against {other or 'none'} about {less.name}"
-    if look.measure == "posts":
+    if test.measure == "posts":
         estimate = count / other if other else None
         where += ", where neither hit a limit"
         size = f"at least {low:.1f} times as many, by a 95 % interval"
@@ -318,21 +286,21 @@ def _contrast(
     else:
         estimate = count / n - other / m
         counted = f", in {count} of {n} posts, against {other or 'none'} of {m} about {less.name}"
-        all_posts = tuple(each.total(look.measure, each.standing.sources) for each in look.pair)
-        where = "" if look.totals == all_posts else f"{where}, which answered for both"
+        all_posts = tuple(each.total(test.measure, each.standing.sources) for each in test.pair)
+        where = "" if test.totals == all_posts else f"{where}, which answered for both"
         points = [f"{100 * value:.0f}" for value in (estimate, low, high)]
         size = f"{points[0]} percentage points, 95 %: {points[1]} to {points[2]}"
-    subject = f"{look.aspect.capitalize()}: " if look.aspect else ""
+    subject = f"{test.aspect.capitalize()}: " if test.aspect else ""
     return Contrast(
-        measure=look.measure,
-        aspect=look.aspect,
+        measure=test.measure,
+        aspect=test.aspect,
         more=more.standing.query,
         less=less.standing.query,
         estimate=estimate,
         low=low,
         high=None if high == inf else high,
         chance=chance,
-        sources=look.sources,
-        cites=tuple(dict.fromkeys((*look.counted[0], *look.counted[1]))),
-        text=f"{subject}{_WORDS[look.measure]} {more.name}{counted}{where} ({size}).",
+        sources=test.sources,
+        cites=tuple(dict.fromkeys((*test.counted[0], *test.counted[1]))),
+        text=f"{subject}{_WORDS[test.measure]} {more.name}{counted}{where} ({size}).",
     )

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from api.core.domain import Item
 from api.features.comparisons.comparison import Measure
-from api.features.comparisons.product_counts import FEELINGS, LEANS, ProductCounts, contender_of
+from api.features.comparisons.product_counts import FEELINGS, LEANS, ProductCounts, count_product
 from api.features.watches.watch import Watch
 from api.features.watches.watch_ports import SeenPost
 from api.features.watches.watch_run import NewPost, RunCounts, SourceCount
@@ -104,15 +104,15 @@ def counted(
     """
     stated = f"{report.query} {report.about}"
     names = tuple(aspect.name for aspect in aspects() if aspect.fits(stated))
-    contender = contender_of(ask, report.model_copy(update={"items": sift.new}), names)
+    counts_of_new = count_product(ask, report.model_copy(update={"items": sift.new}), names)
     looks: list[tuple[Measure, str]] = [
-        (measure, name) for name in contender.words for measure in ("mentions", *LEANS)
+        (measure, name) for name in counts_of_new.passages for measure in ("mentions", *LEANS)
     ]
-    if contender.standing.sentiment is not None:
+    if counts_of_new.standing.sentiment is not None:
         looks += [(measure, "") for measure in FEELINGS]
     heard = sources_heard(report)
     keys: dict[tuple[Measure, str], tuple[str, ...]] = {
-        (measure, name): contender.counted(measure, name, heard) for measure, name in looks
+        (measure, name): counts_of_new.counted(measure, name, heard) for measure, name in looks
     }
     for source in heard:
         keys[POSTS, source] = tuple(
@@ -124,31 +124,33 @@ def counted(
         source: SourceCount(
             posts=len(keys[POSTS, source]),
             capped=report.sources[source].capped is not False,
-            fresh=contender.total("mentions", (source,)),
+            fresh=counts_of_new.total("mentions", (source,)),
             undated=sum(item.source == source and item.created_at is None for item in sift.new),
-            graded=contender.total("sounds_negative", (source,)) if not report.sample else 0,
+            graded=counts_of_new.total("sounds_negative", (source,)) if not report.sample else 0,
             tallies={
                 f"{measure}:{name}": number
                 for measure, name in looks
-                if (number := len(contender.counted(measure, name, (source,))))
+                if (number := len(counts_of_new.counted(measure, name, (source,))))
             },
         )
         for source in heard
     }
     counts = RunCounts(since=since, until=until, sources=sources)
-    new = tuple(_post(item, contender, report.sample) for item in sift.new)
+    new = tuple(_post(item, counts_of_new, report.sample) for item in sift.new)
     return CountedRun(counts, keys, new)
 
 
-def _post(item: KeptItem, contender: ProductCounts, sample: bool) -> NewPost:
+def _post(item: KeptItem, counts_of_new: ProductCounts, sample: bool) -> NewPost:
     """A new post in the words that tell most of it: a complaint's before others."""
     complaints = [
-        name for name in contender.words if item.key in contender.leans[name, "complaint"]
+        name
+        for name in counts_of_new.passages
+        if item.key in counts_of_new.leans[name, "complaint"]
     ]
     passages = [
         passage.passage
-        for name in (*complaints, *contender.words)
-        for passage in contender.words[name]
+        for name in (*complaints, *counts_of_new.passages)
+        for passage in counts_of_new.passages[name]
         if passage.key == item.key
     ]
     return NewPost(

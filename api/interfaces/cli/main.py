@@ -97,7 +97,7 @@ def _compare(asks: Sequence[Ask], handover: OutputOptions, *, verbose: bool, est
     import asyncio
 
     from api import bootstrap
-    from api.features.comparisons.compare import FEWEST, analyze_each, comparison_of
+    from api.features.comparisons.compare import FEWEST_PRODUCTS, analyze_each, comparison_of
     from api.interfaces.cli.analyze_commands import (
         ANSWERED,
         INSUFFICIENT,
@@ -141,7 +141,7 @@ def _compare(asks: Sequence[Ask], handover: OutputOptions, *, verbose: bool, est
                 deliver(comparison, handover)
         finally:  # stored while the last traces are handed over
             await asyncio.gather(*keeping)
-        if len(comparison.comparable) >= FEWEST:
+        if len(comparison.comparable) >= FEWEST_PRODUCTS:
             return ANSWERED
         return INSUFFICIENT if comparison.answered else NOT_ASKED
 

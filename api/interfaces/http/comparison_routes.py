@@ -16,7 +16,7 @@ from api.errors import UsageError
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.runner import Comparisons
 from api.features.analyses.store_ports import StoredAnalysis
-from api.features.comparisons.compare import FEWEST, MOST, asks_of, comparison_of
+from api.features.comparisons.compare import FEWEST_PRODUCTS, MOST_PRODUCTS, asks_of, comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.analysis_routes import (
@@ -44,7 +44,7 @@ from api.services.product import Ask
 from api.sources import ALL_SOURCES
 
 router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
-_WRONG = f"`products` must be a list of {FEWEST} to {MOST}, not of 1"
+_WRONG = f"`products` must be a list of {FEWEST_PRODUCTS} to {MOST_PRODUCTS}, not of 1"
 
 
 class ComparisonRequest(RequestBody):
@@ -53,10 +53,12 @@ class ComparisonRequest(RequestBody):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]}
     )
-    products: Annotated[list[Query], Field(min_length=FEWEST, max_length=MOST)]
+    products: Annotated[list[Query], Field(min_length=FEWEST_PRODUCTS, max_length=MOST_PRODUCTS)]
     about: Annotated[
         tuple[About, ...],
-        Field(max_length=MOST, description="What each is, in their order; empty: of none."),
+        Field(
+            max_length=MOST_PRODUCTS, description="What each is, in their order; empty: of none."
+        ),
     ] = ()
     depth: DepthName = "standard"
     sources: Annotated[tuple[SourceName, ...], Field(max_length=20, description="Empty: all.")] = ()

@@ -18,7 +18,12 @@ from api.core.text import SHORT_ID
 from api.errors import Conflict, LimitReached, NotFound, UsageError
 from api.features.analyses.runner import side_by_side
 from api.features.analyses.store_ports import StoredAnalysis
-from api.features.comparisons.compare import FEWEST, MOST, check_number, check_products
+from api.features.comparisons.compare import (
+    FEWEST_PRODUCTS,
+    MOST_PRODUCTS,
+    check_count,
+    check_products,
+)
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.comparison_routes import (
     ComparisonRequest,
@@ -126,7 +131,7 @@ async def _named(
         UsageError: too few or too many, or two that are about the same product.
         NotFound: the visitor has none of an id.
     """
-    check_number(len(ids))
+    check_count(len(ids))
     analyses = []
     for analysis_id in ids:
         kept = await app_context.runner.kept(visitor.tenant.id, await possible_id(analysis_id))
@@ -149,7 +154,7 @@ def _request(form: Submission) -> ComparisonRequest:
         UsageError: a field holds what cannot be asked.
     """
     lines = [(name, about) for name, about in _lines(form) if name.strip()]
-    check_number(len(lines))
+    check_count(len(lines))
     fields: dict[str, object] = {
         "products": [name for name, _ in lines],
         "about": [about for _, about in lines],
@@ -176,12 +181,12 @@ async def _form(
     status: int = 200,
     hint: str = "",
 ) -> Response:
-    lines = _lines(form)[:MOST]
+    lines = _lines(form)[:MOST_PRODUCTS]
     return page(
         request, form.visitor, "compare.html", status,
         title="Compare products",
-        lines=lines + [("", "")] * (MOST - len(lines)),
-        fewest=FEWEST,
+        lines=lines + [("", "")] * (MOST_PRODUCTS - len(lines)),
+        fewest=FEWEST_PRODUCTS,
         depth=form.text("depth", "standard"),
         since=form.text("since", "all"),
         sources=form.fields.get("source", []),

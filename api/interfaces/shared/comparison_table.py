@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from api.core.domain import Outcome
 from api.core.text import SHORT_ID, clean, quantity
-from api.features.comparisons.compare import FEWEST, reach
+from api.features.comparisons.compare import FEWEST_PRODUCTS, window_in_words
 from api.features.comparisons.comparison import (
     ComparedFinding,
     Comparison,
@@ -115,7 +115,7 @@ def alike(comparison: Comparison) -> str:
     limit = f", {comparison.limit} items a source at first" if comparison.limit else ""
     return (
         f"Each was asked alike and at the same time: {sources}, depth {comparison.depth}, "
-        f"posts of {reach(comparison.since)}{limit}."
+        f"posts of {window_in_words(comparison.since)}{limit}."
     )
 
 
@@ -166,7 +166,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
             "+: the place may hold more than was asked for. Its count is a minimum, and says "
             "nothing of which product has more posts."
         )
-    if len(comparison.comparable) < FEWEST:
+    if len(comparison.comparable) < FEWEST_PRODUCTS:
         yield "Nothing could be compared: posts were counted for fewer than two products."
     elif comparison.contrasts:
         yield (

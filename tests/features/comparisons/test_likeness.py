@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.features.comparisons.compare import ask_of, unlike
+from api.features.comparisons.compare import ask_of_report, differing_terms
 from api.services.product import Ask
 from tests.features.comparisons.made import PLACES, about, compared, posts
 
@@ -44,7 +44,7 @@ def test_in_what_they_differ_is_said_of_each(how: dict[str, Any], phrase: str) -
 def test_at_another_depth_as_many_is_another_number() -> None:
     """What each depth asks for is its own, and not said twice."""
     reports = [about("Ember", [], depth="quick", limit=7), about("Ohom", [])]
-    assert set(unlike(reports, PLACES)) == {"depth"}
+    assert set(differing_terms(reports, PLACES)) == {"depth"}
 
 
 def test_within_the_hour_is_the_same_time() -> None:
@@ -53,14 +53,14 @@ def test_within_the_hour_is_the_same_time() -> None:
         about(name, [], created_at=f"2026-11-27T{time}:00Z")
         for name, time in (("Ember", "10:00"), ("Ohom", "11:00"))
     ]
-    assert unlike(reports, PLACES) == {}
+    assert differing_terms(reports, PLACES) == {}
 
 
 def test_where_nothing_was_asked_nothing_differs() -> None:
     """A question that names nothing has no places and no reach; no reports have none either."""
     nothing = about("hello", [], depth="deep").model_copy(update={"sources": {}, "since": None})
-    assert unlike([about("Ember", []), nothing], PLACES) == {}
-    assert unlike([], PLACES) == {}
+    assert differing_terms([about("Ember", []), nothing], PLACES) == {}
+    assert differing_terms([], PLACES) == {}
 
 
 @pytest.mark.parametrize(
@@ -85,5 +85,5 @@ def test_a_report_knows_its_question() -> None:
     report = about("Ember", posts("Ember", MUG), unset, about="a mug", since="week", limit=7)
     older = report.model_copy(update={"since": None})
 
-    assert ask_of(report) == Ask("Ember", "standard", ("reddit",), "week", 7, "a mug")
-    assert ask_of(older).window == "all"
+    assert ask_of_report(report) == Ask("Ember", "standard", ("reddit",), "week", 7, "a mug")
+    assert ask_of_report(older).window == "all"
