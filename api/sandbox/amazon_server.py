@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from api.sandbox import amazon_markup as markup
 from api.sandbox.corpus import DIGITS, HEX, Post, Remark, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Handler, Refusal, SandboxCall, World, fields, reply
+from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields, reply, serves
 
 
 def _link(post: Post) -> str:
@@ -150,26 +149,6 @@ class Amazon(EmulatedServer):
         self._index = Index([post for post in posts if not post.sponsored])
         self._adverts = Index([post for post in posts if post.sponsored])
 
-    def routes(self) -> list[Route]:
-        """Its paths: the shop's, which need no key, OpenWeb Ninja's, omkar.cloud's."""
-        shop: list[tuple[str, str, Handler]] = [
-            ("/s", "search", self._search),
-            ("/dp/{asin}", "product", self._product),
-            ("/{slug}/dp/{asin}", "product", self._product),
-            ("/product-reviews/{asin}", "reviews", _to_sign_in),
-            ("/gp/customer-reviews/{id}", "reviews", _to_sign_in),
-            ("/ap/signin", "signin", lambda _: markup.render("sign_in")),
-        ]
-        return [
-            *(self.route(path, name, answer, guarded=False) for path, name, answer in shop),
-            self.route("/search", "search", self._ninja_search),
-            self.route("/product-details", "product", self._ninja_details),
-            self.route("/top-product-reviews", "reviews", self._ninja_reviews),
-            self.route("/amazon/search", "search", self._omkar_search),
-            self.route("/amazon/product-details", "product", self._omkar_details),
-            self.route("/amazon/product-reviews/top", "reviews", self._omkar_reviews),
-        ]
-
     def fault(self, kind: str, call: SandboxCall) -> Any:
         """The shop's own answer, or that of a provider whose request to the shop fails."""
         if (answer := super().fault(kind, call)) is not None:
@@ -180,7 +159,7 @@ class Amazon(EmulatedServer):
                 headers = {"x-amzn-waf-action": "challenge"} if kind == "waf" else None
                 return reply(markup.render(kind), _BLOCKS[kind], headers)
             if kind == "signin" and not path.startswith("/ap/"):
-                return _to_sign_in(call, "/")
+                return _to_sign_in("/")
             return _EMPTY if kind == "empty" else None
         if kind in {*_BLOCKS, "signin"}:
             return _ninja_error(_UNREADABLE)
@@ -202,16 +181,26 @@ class Amazon(EmulatedServer):
         adverts = self._adverts.search(query) or list(self._adverts.posts) or hits
         return hits, adverts[0] if adverts else None
 
+    @serves("search", "/s", guarded=False)
     def _search(self, call: SandboxCall) -> str:
         query = call.query.get("k", "")
         hits, advert = self._hits(query)
         return markup.search_page(query, hits, max(call.number("page", 1), 1), advert)
 
+    @serves("product", "/dp/{asin}", "/{slug}/dp/{asin}", guarded=False)
     def _product(self, call: SandboxCall) -> str:
         post = self.world.post("amazon", call.parameter("asin"))
         if post is None:
             raise Refusal(markup.render("missing"), 404)
         return markup.product_page(self.world, post)
+
+    @serves("reviews", "/product-reviews/{asin}", "/gp/customer-reviews/{id}", guarded=False)
+    def _reviews(self, call: SandboxCall) -> Response:
+        return _to_sign_in(call.path)
+
+    @serves("signin", "/ap/signin", guarded=False)
+    def _sign_in(self, call: SandboxCall) -> str:
+        return markup.render("sign_in")
 
     def _page(self, call: SandboxCall) -> tuple[list[Post], int]:
         hits, advert = self._hits(call.query.get("query", ""))
@@ -223,6 +212,7 @@ class Amazon(EmulatedServer):
     def _post(self, call: SandboxCall) -> Post | None:
         return self.world.post("amazon", call.query.get("asin"))
 
+    @serves("search", "/search")
     def _ninja_search(self, call: SandboxCall) -> dict[str, Any]:
         if not call.query.get("query"):
             error = {"message": "The query parameter is required.", "code": 400}
@@ -232,10 +222,12 @@ class Amazon(EmulatedServer):
         site = {"country": "US", "domain": "www.amazon.com"}
         return ninja(call.query, {"total_products": total, "products": products, **site})
 
+    @serves("product", "/product-details")
     def _ninja_details(self, call: SandboxCall) -> dict[str, Any]:
         post = self._post(call)
         return ninja(call.query, {} if post is None else ninja_details(post))
 
+    @serves("reviews", "/top-product-reviews")
     def _ninja_reviews(self, call: SandboxCall) -> dict[str, Any]:
         post = self._post(call)
         top = post.comments[:_TOP] if post else ()
@@ -243,6 +235,7 @@ class Amazon(EmulatedServer):
         site = {"country": "US", "domain": "www.amazon.com"}
         return ninja(call.query, {"asin": call.query.get("asin"), "reviews": reviews, **site})
 
+    @serves("search", "/amazon/search")
     def _omkar_search(self, call: SandboxCall) -> dict[str, Any]:
         if not call.query.get("query"):
             raise Refusal({"message": "query is required"})
@@ -253,16 +246,18 @@ class Amazon(EmulatedServer):
             raise Refusal({"message": "Product not found"}, 404)
         return post
 
+    @serves("product", "/amazon/product-details")
     def _omkar_details(self, call: SandboxCall) -> dict[str, Any]:
         post = self._omkar_post(call)
         return omkar_details(self.world, post, post.comments[:_TOP])
 
+    @serves("reviews", "/amazon/product-reviews/top")
     def _omkar_reviews(self, call: SandboxCall) -> dict[str, Any]:
         post = self._omkar_post(call)
         return {"results": [omkar_review(self.world, post, r) for r in post.comments[:_TOP]]}
 
 
-def _to_sign_in(call: SandboxCall, back: str = "") -> Response:
+def _to_sign_in(path: str) -> Response:
     """All reviews have been behind a sign-in since November 2024."""
-    back = f"https%3A%2F%2Fwww.amazon.com{back or call.path}"
-    return RedirectResponse(f"/ap/signin?openid.return_to={back}", 302)
+    target = f"/ap/signin?openid.return_to=https%3A%2F%2Fwww.amazon.com{path}"
+    return RedirectResponse(target, 302)

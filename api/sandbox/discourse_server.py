@@ -7,11 +7,9 @@ import re
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from starlette.routing import Route
-
 from api.sandbox.corpus import Post, Remark, handle
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields, reply
+from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields, reply, serves
 
 FORUM = "/forum.example"  # path of the forum, which gives it a name beside this machine's
 _PAGE, _LAST, _SHORTEST, _BLURB = 50, 10, 3, 300
@@ -56,19 +54,13 @@ class Discourse(EmulatedServer):
         super().__init__(world)
         self._index = Index([post for post in world.of("discourse") if not post.deleted])
 
-    def routes(self) -> list[Route]:
-        """See `EmulatedServer.routes`."""
-        return [
-            self.route(f"{FORUM}/search.json", "search", self._search),
-            self.route(f"{FORUM}/t/{{id}}.json", "topic", self._read_topic),
-        ]
-
     def fault(self, kind: str, call: SandboxCall) -> Any:
         """See `EmulatedServer.fault`."""
         if kind == "429" and call.path.endswith("/search.json"):
             return reply({"failed": "FAILED", "message": _SLOW}, 429)
         return super().fault(kind, call)
 
+    @serves("search", f"{FORUM}/search.json")
     def _search(self, call: SandboxCall) -> dict[str, Any]:
         query, number = call.query.get("q", ""), call.number("page", 1)
         if len(query) < _SHORTEST or not 1 <= number <= _LAST:
@@ -85,6 +77,7 @@ class Discourse(EmulatedServer):
         more = True if len(hits) > number * _PAGE else None
         return _results(list(map(self._hit, shown)), list(map(self._topic, shown)), more=more)
 
+    @serves("topic", f"{FORUM}/t/{{id}}.json")
     def _read_topic(self, call: SandboxCall) -> dict[str, Any]:
         topic = self.world.post("discourse", call.parameter("id"))
         if topic is None or topic.deleted:

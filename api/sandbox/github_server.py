@@ -7,11 +7,19 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from api.sandbox.corpus import DIGITS, Post, handle, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Quota, Refusal, SandboxCall, World, fields, reply
+from api.sandbox.world import (
+    EmulatedServer,
+    Quota,
+    Refusal,
+    SandboxCall,
+    World,
+    fields,
+    reply,
+    serves,
+)
 
 _DOCS = "https://docs.github.com/rest"
 _MOST, _PAGE = 1_000, 100
@@ -55,15 +63,6 @@ class GitHub(EmulatedServer):
         self._index = Index([post for post in world.of("github") if not post.deleted])
         self._quotas = {"search": Quota(world.clock, 60), "core": Quota(world.clock, 3_600)}
 
-    def routes(self) -> list[Route]:
-        """See `EmulatedServer.routes`."""
-        issue = "/repos/{owner}/{repo}/issues/{number}/comments"
-        return [
-            self.route("/search/issues", "search", self._search),
-            self.route(issue, "comments", self._comments),
-            self.route("/rate_limit", "limits", self._limits, guarded=False),
-        ]
-
     def fault(self, kind: str, call: SandboxCall) -> Any:
         """See `EmulatedServer.fault`."""
         if kind in {"403", "429"}:
@@ -76,6 +75,7 @@ class GitHub(EmulatedServer):
             raise Refusal(*self._exceeded(call, 403))
         self._quotas[_kind(call)].spend(_token(call))
 
+    @serves("search", "/search/issues")
     def _search(self, call: SandboxCall) -> Response:
         query, qualifiers = call.query.get("q", ""), dict[str, str]()
         for match in _QUALIFIER.finditer(query):
@@ -102,6 +102,7 @@ class GitHub(EmulatedServer):
         }
         return reply(answer, headers=self._headers(call, "search"))
 
+    @serves("comments", "/repos/{owner}/{repo}/issues/{number}/comments")
     def _comments(self, call: SandboxCall) -> Response:
         post = self.world.post("github", call.parameter("number"))
         repository = f"{call.parameter('owner')}/{call.parameter('repo')}"
@@ -122,6 +123,7 @@ class GitHub(EmulatedServer):
         ]  # fmt: skip
         return reply(rows[: min(call.number("per_page", 30), _PAGE)], headers=headers)
 
+    @serves("limits", "/rate_limit", guarded=False)
     def _limits(self, call: SandboxCall) -> dict[str, Any]:
         resources = {kind: self._state(call, kind) for kind in self._quotas}
         return {"resources": resources, "rate": resources["core"]}

@@ -6,11 +6,9 @@ import html
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from starlette.routing import Route
-
 from api.sandbox.corpus import Post, Remark, handle
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World
+from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, serves
 
 _MOST = 1_000
 _TOO_DEEP = (
@@ -50,13 +48,7 @@ class HackerNews(EmulatedServer):
         ]  # fmt: skip
         self._index = Index([*world.of("hackernews"), *comments])
 
-    def routes(self) -> list[Route]:
-        """See `EmulatedServer.routes`."""
-        return [
-            self.route("/api/v1/search", "search", self._search),
-            self.route("/api/v1/items/{id}", "item", self._thread),
-        ]
-
+    @serves("search", "/api/v1/search")
     def _search(self, call: SandboxCall) -> dict[str, Any]:
         query, number = call.query.get("query", ""), call.number("page", 0)
         size = min(max(call.number("hitsPerPage", 20), 1), _MOST)
@@ -74,6 +66,7 @@ class HackerNews(EmulatedServer):
             **({"message": _TOO_DEEP} if number * size >= _MOST else {}),
         }  # fmt: skip
 
+    @serves("item", "/api/v1/items/{id}")
     def _thread(self, call: SandboxCall) -> dict[str, Any]:
         id_ = call.parameter("id")
         story = self.world.post("hackernews", id_)

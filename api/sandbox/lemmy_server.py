@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from starlette.routing import Route
-
 from api.sandbox.corpus import LEMMY, Post, Remark, handle
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields
+from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields, serves
 
 VERSION = "0.19.20"
 _MOST = 50
@@ -61,17 +59,15 @@ class Lemmy(EmulatedServer):
             if not remark.deleted
         ]
 
-    def routes(self) -> list[Route]:
-        """See `EmulatedServer.routes`."""
-        software = {"name": "lemmy", "version": VERSION}
-        node = {"version": "2.1", "software": software}
-        return [
-            self.route("/nodeinfo/2.1", "version", lambda call: node),
-            self.route("/api/v3/site", "version", lambda call: {"version": VERSION}),
-            self.route("/api/v3/search", "search", self._search),
-            self.route("/api/v3/comment/list", "comments", self._comments),
-        ]
+    @serves("version", "/nodeinfo/2.1")
+    def _node(self, call: SandboxCall) -> dict[str, Any]:
+        return {"version": "2.1", "software": {"name": "lemmy", "version": VERSION}}
 
+    @serves("version", "/api/v3/site")
+    def _site(self, call: SandboxCall) -> dict[str, Any]:
+        return {"version": VERSION}
+
+    @serves("search", "/api/v3/search")
     def _search(self, call: SandboxCall) -> dict[str, Any]:
         """Posts or comments in whose text the words stand in this order, as parts of words."""
         query, kind = call.query.get("q", ""), call.query.get("type_", "All")
@@ -91,6 +87,7 @@ class Lemmy(EmulatedServer):
         answer = {"type_": kind, "comments": [], "posts": [], "communities": [], "users": []}
         return answer | ({kind.lower(): shown} if rows else {})
 
+    @serves("comments", "/api/v3/comment/list")
     def _comments(self, call: SandboxCall) -> dict[str, Any]:
         post, parent = call.query.get("post_id"), call.query.get("parent_id")
         rows = [

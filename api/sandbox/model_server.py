@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from starlette.responses import StreamingResponse
-from starlette.routing import Route
 
 from api.sandbox.corpus import HEX, spelled
 from api.sandbox.model_answers import KINDS, QuotedPrompt, answer, kind_of
 from api.sandbox.model_chat import chat, looks
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, decoded, reply
+from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, decoded, reply, serves
 
 _UNSUPPORTED = "allOf not if then else oneOf patternProperties dependentRequired".split()
 _EMPTY: Mapping[str, Any] = {
@@ -171,15 +170,6 @@ class OpenAI(EmulatedServer):
         ),
     }  # fmt: skip
 
-    def routes(self) -> list[Route]:
-        """See `EmulatedServer.routes`."""
-        path, post = "/v1/chat/completions", ("POST",)
-        return [
-            self.route(path, endpoint, self._complete, methods=post, keep=True),
-            self.route("/v1/models", "models", lambda _: {"object": "list", "data": _MODELS}),
-            self.route("/v1/models/{id}", "models", self._model),
-        ]
-
     def fault(self, kind: str, call: SandboxCall) -> Any:
         """See `EmulatedServer.fault`."""
         wants_schema = isinstance(call.data, Mapping) and "response_format" in call.data
@@ -195,6 +185,11 @@ class OpenAI(EmulatedServer):
         if kind.casefold() != "bearer" or not key or known not in (None, key):
             raise Refusal(*_wrong_key(key))
 
+    @serves("models", "/v1/models")
+    def _models(self, call: SandboxCall) -> dict[str, Any]:
+        return {"object": "list", "data": _MODELS}
+
+    @serves("models", "/v1/models/{id}")
     def _model(self, call: SandboxCall) -> dict[str, Any]:
         id_ = call.parameter("id")
         for model in _MODELS:
@@ -203,6 +198,7 @@ class OpenAI(EmulatedServer):
         message = f"The model '{id_}' does not exist"
         raise Refusal(*_error(404, message, code="model_not_found"))
 
+    @serves(lambda body: endpoint(body), "/v1/chat/completions", methods=("POST",), keep=True)
     def _complete(self, call: SandboxCall) -> Any:
         """A completion, whole or as server-sent events, spoilt by a fault, cut at its limit."""
         body = call.data

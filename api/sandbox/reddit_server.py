@@ -10,11 +10,19 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from api.sandbox.corpus import BASE36, DIGITS, Post, Remark, handle, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Quota, Refusal, SandboxCall, World, fields, reply
+from api.sandbox.world import (
+    EmulatedServer,
+    Quota,
+    Refusal,
+    SandboxCall,
+    World,
+    fields,
+    reply,
+    serves,
+)
 
 _DAYS = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30, "year": 365}
 _PAGE, _DEEPEST, _WINDOW = 100, 250, 600
@@ -64,19 +72,6 @@ class Reddit(EmulatedServer):
         # the first window of ten minutes is half over when the sandbox starts
         self._quota = Quota(world.clock, _WINDOW, _WINDOW / 2 - world.started)
 
-    def routes(self) -> list[Route]:
-        """Its paths; clients write them with and without a slash at the end."""
-        post, both = ("POST",), ("GET", "POST")
-        routes = [self.route("/api/v1/access_token", "token", self._token, methods=post)]
-        for end in ("", "/"):
-            routes += [
-                self.route(f"/r/{{sub}}/search{end}", "search", self._search),
-                self.route(f"/comments/{{id}}{end}", "comments", self._comments),
-                self.route(f"/api/morechildren{end}", "more", self._more, methods=both),
-                self.route(f"/api/info{end}", "info", self._info),
-            ]
-        return routes
-
     def fault(self, kind: str, call: SandboxCall) -> Any:
         """See `EmulatedServer.fault`."""
         if kind != "429":
@@ -84,6 +79,7 @@ class Reddit(EmulatedServer):
         headers = self._limits(self.world.options.reddit_limit)
         return self._too_many(headers | {"retry-after": headers["x-ratelimit-reset"]})
 
+    @serves("token", "/api/v1/access_token", methods=("POST",))
     def _token(self, call: SandboxCall) -> Any:
         user, secret = call.basic
         known = self.world.options.reddit_credentials
@@ -121,6 +117,7 @@ class Reddit(EmulatedServer):
             raise Refusal({"message": "Not Found", "error": 404}, 404, headers)
         return reply(data if call.query.get("raw_json") == "1" else escaped(data), headers=headers)
 
+    @serves("search", "/r/{sub}/search", "/r/{sub}/search/")
     def _search(self, call: SandboxCall) -> Response:
         """Submissions everywhere or in one subreddit; one without posts answers as if missing."""
         query, sub = call.query, call.parameter("sub").casefold()
@@ -143,6 +140,7 @@ class Reddit(EmulatedServer):
         things = [submission(self.world, post) for post in hits[:_DEEPEST][start:end]]
         return self._answer(call, listing(things, names[end - 1] if end < len(names) else None))
 
+    @serves("comments", "/comments/{id}", "/comments/{id}/")
     def _comments(self, call: SandboxCall) -> Response:
         """A submission and its comments; what is over the limit becomes `more`.
 
@@ -169,6 +167,7 @@ class Reddit(EmulatedServer):
             top.append({"kind": "more", "data": data})
         return self._answer(call, [listing([submission(self.world, post)]), listing(top)])
 
+    @serves("more", "/api/morechildren", "/api/morechildren/", methods=("GET", "POST"))
     def _more(self, call: SandboxCall) -> Response:
         form = {**call.query, **_form(call)}
         post = self.world.post("reddit", form.get("link_id", "").removeprefix("t3_"))
@@ -177,6 +176,7 @@ class Reddit(EmulatedServer):
         things = [comment(self.world, post, r) for r in remarks if post and r.id in wanted]
         return self._answer(call, {"json": {"errors": [], "data": {"things": things}}})
 
+    @serves("info", "/api/info", "/api/info/")
     def _info(self, call: SandboxCall) -> Response:
         ids = [name.removeprefix("t3_") for name in call.query.get("id", "").split(",")]
         posts = [post for id_ in ids if (post := self.world.post("reddit", id_)) is not None]

@@ -5,11 +5,9 @@ from __future__ import annotations
 import html
 from typing import Any, ClassVar
 
-from starlette.routing import Route
-
 from api.sandbox.corpus import DIGITS, Post, Remark, handle, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Quota, Refusal, SandboxCall, World, reply
+from api.sandbox.world import EmulatedServer, Quota, Refusal, SandboxCall, World, reply, serves
 
 # sites that are known, posts or not
 _SITES = frozenset(
@@ -47,14 +45,6 @@ class StackExchange(EmulatedServer):
         }
         self._quota = Quota(world.clock, 86_400)
 
-    def routes(self) -> list[Route]:
-        """See `EmulatedServer.routes`."""
-        return [
-            self.route("/2.3/search/advanced", "search", self._search),
-            self.route("/2.3/questions/{ids}/answers", "answers", self._answers),
-            self.route("/2.3/info", "info", self._info),
-        ]
-
     def fault(self, kind: str, call: SandboxCall) -> Any:
         """See `EmulatedServer.fault`."""
         if kind in {"throttle", "bad_site"}:
@@ -78,6 +68,7 @@ class StackExchange(EmulatedServer):
         message = f"too many requests from this IP, more requests available in {seconds} seconds"
         return _error(502, "throttle_violation", message)
 
+    @serves("search", "/2.3/search/advanced")
     def _search(self, call: SandboxCall) -> dict[str, Any]:
         query = call.query
         posts = [
@@ -89,6 +80,7 @@ class StackExchange(EmulatedServer):
             posts.sort(key=order)
         return self._page(call, [self._question(post, call) for post in posts])
 
+    @serves("answers", "/2.3/questions/{ids}/answers")
     def _answers(self, call: SandboxCall) -> dict[str, Any]:
         ids = call.parameter("ids").split(";")
         if len(ids) > _IDS or not all(id_.isdigit() for id_ in ids):
@@ -103,6 +95,7 @@ class StackExchange(EmulatedServer):
         listed.sort(key=lambda entry: -entry[0].votes)
         return self._page(call, [self._answer(remark, post, call) for remark, post in listed])
 
+    @serves("info", "/2.3/info")
     def _info(self, call: SandboxCall) -> dict[str, Any]:
         posts = self._indexes[call.query["site"]].posts
         answers = sum(len(post.comments) for post in posts)

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.requests import ClientDisconnect, Request
@@ -336,9 +336,20 @@ def decoded(text: str | bytes) -> Any:
         return None
 
 
+T = TypeVar("T")
 Handler = Callable[[SandboxCall], Any]
 """Returns a response, or what `reply` makes one of; may raise `Refusal`."""
 _COMING_SOON = "<!doctype html><title>One moment</title><p>Please come back soon.</p>"
+
+
+def serves(endpoint: str | Callable[[Any], str], *paths: str, **options: Any) -> Callable[[T], T]:
+    """Mark a method as the handler of these paths; options are those of `EmulatedServer.route`."""
+
+    def mark(handler: T) -> T:
+        vars(handler).setdefault("served", []).append((endpoint, paths, options))
+        return handler
+
+    return mark
 
 
 class EmulatedServer:
@@ -352,8 +363,13 @@ class EmulatedServer:
         self.world = world
 
     def routes(self) -> list[Route]:
-        """Its routes, made by `route`."""
-        raise NotImplementedError
+        """The routes of its handlers, which `serves` marks."""
+        return [
+            self.route(path, name, handler.__get__(self), **options)
+            for handler in vars(type(self)).values()
+            for name, paths, options in getattr(handler, "served", ())
+            for path in paths
+        ]
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
         """The upstream's own answer to a fault; None: the fault only changes what is answered."""

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from starlette.routing import Route
-
 from api.sandbox.corpus import DIGITS, WEB, Post, Remark, handle, spelled
 from api.sandbox.site_search import Index
 from api.sandbox.world import (
@@ -21,6 +19,7 @@ from api.sandbox.world import (
     World,
     fields,
     reply,
+    serves,
     whole,
 )
 
@@ -242,15 +241,6 @@ class YouTube(EmulatedServer):
         self._index = Index(world.of("youtube"))
         self._quota = Quota(world.clock, 86_400, _PACIFIC)
 
-    def routes(self) -> list[Route]:
-        """See `EmulatedServer.routes`."""
-        return [
-            self.route("/youtube/v3/search", "search", self._search),
-            self.route("/youtube/v3/videos", "videos", self._videos),
-            self.route("/youtube/v3/commentThreads", "comments", self._threads),
-            self.route("/youtube/v3/comments", "comments", self._replies),
-        ]
-
     def fault(self, kind: str, call: SandboxCall) -> Any:
         """See `EmulatedServer.fault`."""
         if kind == "search_quota" and call.path.endswith("/search"):
@@ -273,6 +263,7 @@ class YouTube(EmulatedServer):
             message = "No filter selected. Expected one of: part"
             raise Refusal(*_error(400, "missingRequiredParameter", message))
 
+    @serves("search", "/youtube/v3/search")
     def _search(self, call: SandboxCall) -> dict[str, Any]:
         """Videos, best match first unless another order is asked for; a channel among them."""
         query, (start, size) = call.query, _page(call, 5, 0, 50)
@@ -302,6 +293,7 @@ class YouTube(EmulatedServer):
             "items": items,
         }
 
+    @serves("videos", "/youtube/v3/videos")
     def _videos(self, call: SandboxCall) -> dict[str, Any]:
         ids = [id_ for id_ in call.query.get("id", "").split(",") if id_]
         if not ids:
@@ -316,6 +308,7 @@ class YouTube(EmulatedServer):
         counts = {"totalResults": len(posts), "resultsPerPage": len(posts)}
         return resource("videoListResponse", ("videos", *ids), items=items, pageInfo=counts)
 
+    @serves("comments", "/youtube/v3/commentThreads")
     def _threads(self, call: SandboxCall) -> dict[str, Any]:
         query, domain = call.query, "youtube.commentThread"
         post = self.world.post("youtube", query.get("videoId"))
@@ -336,6 +329,7 @@ class YouTube(EmulatedServer):
             "items": [thread(self.world, post, each, parts, plain) for each in shown],
         }
 
+    @serves("comments", "/youtube/v3/comments")
     def _replies(self, call: SandboxCall) -> dict[str, Any]:
         parent, plain = call.query.get("parentId", ""), call.query.get("textFormat") == "plainText"
         for post in self._index.posts:
