@@ -49,10 +49,7 @@ def by_question(claims: Sequence[LabelledClaim]) -> list[list[LabelledClaim]]:
 
 
 async def evaluate_support(
-    checker: SupportChecker,
-    claims: Sequence[LabelledClaim],
-    *,
-    around: Around | None = None,
+    checker: SupportChecker, claims: Sequence[LabelledClaim], *, around: Around | None = None
 ) -> SupportResult:
     """Ask about all claims, those of one question together, and compare with the labels."""
     answered: dict[str, list[LabelledVerdict]] = {}

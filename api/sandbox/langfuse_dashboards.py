@@ -80,10 +80,13 @@ class Rows:
         row |= {**fields, "updatedAt": moment()}
         return row
 
-    def drop(self, id_: str) -> Row:
-        """Delete a row; returns Langfuse's confirmation."""
-        self.get(id_)
-        del self._rows[id_]
+    def read(self, call: SandboxCall) -> Row:
+        """The row whose `id` is in the path."""
+        return self.get(call.parameter("id"))
+
+    def drop(self, call: SandboxCall) -> Row:
+        """Delete the row whose `id` is in the path; returns Langfuse's confirmation."""
+        del self._rows[self.read(call)["id"]]
         return {"message": f"{self._name} successfully deleted"}
 
     def all(self) -> list[Row]:
@@ -127,13 +130,13 @@ class Dashboards:
         return [
             (boards, "dashboards", "GET", self._boards.page),
             (boards, "dashboards", "POST", lambda call: self._boards.make(self._board(call))),
-            (f"{boards}/{{id}}", "dashboards", "GET", lambda call: self._boards.get(_id(call))),
+            (f"{boards}/{{id}}", "dashboards", "GET", self._boards.read),
             (f"{boards}/{{id}}", "dashboards", "PATCH", self._change_board),
-            (f"{boards}/{{id}}", "dashboards", "DELETE", lambda c: self._boards.drop(_id(c))),
+            (f"{boards}/{{id}}", "dashboards", "DELETE", self._boards.drop),
             (f"{boards}/{{id}}/placements", "dashboards", "POST", self._place),
             (widgets, "widgets", "GET", self._widgets.page),
             (widgets, "widgets", "POST", self._make_widget),
-            (f"{widgets}/{{id}}", "widgets", "GET", lambda call: self._widgets.get(_id(call))),
+            (f"{widgets}/{{id}}", "widgets", "GET", self._widgets.read),
             (f"{widgets}/{{id}}", "widgets", "PATCH", self._change_widget),
             (f"{widgets}/{{id}}", "widgets", "DELETE", self._drop_widget),
         ]
@@ -153,17 +156,19 @@ class Dashboards:
         if "definition" in sent:
             self._check_placements(sent["definition"]["widgets"])
         known = {"name", "description", "definition", "filters"}
-        return self._boards.change(_id(call), {k: v for k, v in sent.items() if k in known})
+        return self._boards.change(
+            call.parameter("id"), {k: v for k, v in sent.items() if k in known}
+        )
 
     def _place(self, call: SandboxCall) -> Row:
-        board, sent = self._boards.get(_id(call)), fields_of(call)
+        board, sent = self._boards.read(call), fields_of(call)
         placed = board["definition"]["widgets"]
         below = max((entry["y"] + entry["height"] for entry in placed), default=0)
         made = {"id": f"p{len(placed)}", "x": 0, "y": below, "width": 6, "height": 6} | sent
         if any(entry["id"] == made["id"] for entry in placed):
             raise rejection(409, "Placement id in use")
         self._check_placements([*placed, made])
-        self._boards.change(_id(call), {"definition": {"widgets": [*placed, made]}})
+        self._boards.change(call.parameter("id"), {"definition": {"widgets": [*placed, made]}})
         return made
 
     def _check_placements(self, placements: Iterable[Mapping[str, Any]]) -> None:
@@ -189,22 +194,22 @@ class Dashboards:
 
     def _change_widget(self, call: SandboxCall) -> Row:
         sent = fields_of(call)
-        row = dict(self._widgets.get(_id(call)))
+        row = dict(self._widgets.read(call))
         if "chartType" in sent and "chartConfig" not in sent:
             row.pop("chartConfig")
         row |= {name: sent[name] for name in _WIDGET & set(sent)}
-        return self._widgets.change(_id(call), checked_widget(row))
+        return self._widgets.change(call.parameter("id"), checked_widget(row))
 
     def _drop_widget(self, call: SandboxCall) -> Row:
         boards = [
             board["name"]
             for board in self._boards.all()
             for entry in board["definition"]["widgets"]
-            if entry.get("widgetId") == _id(call)
+            if entry.get("widgetId") == call.parameter("id")
         ]
         if boards:
             raise rejection(409, f"Widget is still placed on: {', '.join(boards)}")
-        return self._widgets.drop(_id(call))
+        return self._widgets.drop(call)
 
 
 def checked_widget(row: Row) -> Row:
@@ -242,7 +247,3 @@ def checked_widget(row: Row) -> Row:
         fine = fine and (condition["value"] or not kind.endswith("Options"))
         demand(fine, "Invalid filter", "invalid_body")
     return {**row, "chartConfig": config}
-
-
-def _id(call: SandboxCall) -> str:
-    return call.parameter("id")

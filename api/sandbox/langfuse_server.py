@@ -77,9 +77,9 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 _CONFIG = {"name", "dataType", "description", "minValue", "maxValue", "categories"}
-# What a score config may be called: `run_cost_usd`, `my score (2)`.
+# Langfuse's names of score configs: `run_cost_usd`, `my score (2)`
 _CONFIG_NAME = re.compile(r"[\w .()-]{1,35}")
-# A label of a prompt: `production`, `listenpost`.
+# labels of prompts: `production`, `listenpost`
 _LABEL = re.compile(r"[a-z0-9_.-]{1,36}")
 _PROJECT_ID = {"projectId": "sandbox"}
 _TYPES = {"NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT"}
@@ -89,13 +89,11 @@ class ProjectApi:
     """Scores and their configs, prompts, datasets and items of one project."""
 
     def __init__(self, old: bool) -> None:
-        """`old`: a server that takes one score at a time and no list."""
+        """`old`: a server that takes a single score instead of a list."""
         self._old = old
         self._configs, self._datasets = Rows("Score config"), Rows("Dataset")
         self._items = Rows("Dataset item")
         self._prompts: dict[str, list[Row]] = {}
-        self.scores: dict[tuple[str, str, str], Row] = {}
-        """By id, name and day, which identify a score."""
 
     def endpoints(self, root: str) -> list[Endpoint]:
         """Their endpoints below the root of the API."""
@@ -112,43 +110,28 @@ class ProjectApi:
             (f"{prompts}/{{name:path}}", "prompts", "DELETE", self._drop_prompt),
             (datasets, "datasets", "GET", self._datasets.page),
             (datasets, "datasets", "POST", self._upsert_dataset),
-            (f"{datasets}/{{name:path}}", "datasets", "GET", self._dataset),
+            (
+                f"{datasets}/{{name:path}}",
+                "datasets",
+                "GET",
+                lambda c: self._named(c.parameter("name")),
+            ),
             (items, "dataset_items", "GET", self._list_items),
             (items, "dataset_items", "POST", self._upsert_item),
-            (f"{items}/{{id:path}}", "dataset_items", "GET", self._item),
-            (f"{items}/{{id:path}}", "dataset_items", "DELETE", self._drop_item),
+            (f"{items}/{{id:path}}", "dataset_items", "GET", self._items.read),
+            (f"{items}/{{id:path}}", "dataset_items", "DELETE", self._items.drop),
         ]
 
     def _take_scores(self, call: SandboxCall) -> Response:
         single = isinstance(call.data, Mapping)
         demand(single == self._old, "Invalid request data", "invalid_body")
         sent = call.data if isinstance(call.data, list) else [call.data]
-        errors = []
-        for number, score in enumerate(sent):
-            if fault := _fault_of(score):
-                errors.append({"index": number, "message": fault})
-                continue
-            day = str(score.get("timestamp") or "")[:10]
-            key = str(score.get("id") or len(self.scores)), str(score["name"]), day
-            if self._is_kept(score):
-                self.scores[key] = dict(score)
-        if errors:
-            taken = {"accepted": len(sent) - len(errors), "rejected": len(errors)}
-            return reply({**taken, "errors": errors}, 207)
-        return reply({"message": "Accepted"}, 202)
-
-    def _is_kept(self, score: Mapping[str, Any]) -> bool:
-        """False for a score that contradicts its config: it is accepted, then dropped silently."""
-        if not score.get("configId"):
-            return True
-        config = self._configs.find(id=score["configId"])
-        if config is None or config["isArchived"] or config["name"] != score["name"]:
-            return False
-        value = score["value"]
-        if config["dataType"] == "CATEGORICAL":
-            return value in [category["label"] for category in config["categories"]]
-        low, high = config.get("minValue"), config.get("maxValue")
-        return (low is None or value >= low) and (high is None or value <= high)
+        faults = enumerate(map(_fault_of, sent))
+        errors = [{"index": number, "message": fault} for number, fault in faults if fault]
+        if not errors:
+            return reply({"message": "Accepted"}, 202)
+        taken = {"accepted": len(sent) - len(errors), "rejected": len(errors)}
+        return reply({**taken, "errors": errors}, 207)
 
     def _make_config(self, call: SandboxCall) -> Row:
         row = {name: value for name, value in fields_of(call).items() if name in _CONFIG}
@@ -228,9 +211,6 @@ class ProjectApi:
             return self._datasets.make({**_PROJECT_ID, **empty, **sent})
         return self._datasets.change(known["id"], sent)
 
-    def _dataset(self, call: SandboxCall) -> Row:
-        return self._named(call.parameter("name"))
-
     def _named(self, name: str) -> Row:
         if (row := self._datasets.find(name=name)) is None:
             raise rejection(404, "Dataset not found")
@@ -240,12 +220,6 @@ class ProjectApi:
         name = call.query.get("datasetName")
         rows = [row for row in self._items.all() if name in (None, row["datasetName"])]
         return self._items.page(call, rows)
-
-    def _item(self, call: SandboxCall) -> Row:
-        return self._items.get(call.parameter("id"))
-
-    def _drop_item(self, call: SandboxCall) -> Row:
-        return self._items.drop(call.parameter("id"))
 
     def _upsert_item(self, call: SandboxCall) -> Row:
         """Create or change by id, unique in the project; fields sent as null stay as they are."""
@@ -305,10 +279,6 @@ def _error(status: int, code: str, message: str, **headers: str) -> tuple[Any, i
     return {"message": message, "code": code}, status, headers
 
 
-def _unknown(call: SandboxCall) -> Response:
-    return reply(*_NOT_FOUND)
-
-
 class Langfuse(EmulatedServer):
     """Answers as a Langfuse server with an empty project does."""
 
@@ -335,13 +305,21 @@ class Langfuse(EmulatedServer):
         root = "/api/public"
         boards = self._dashboards.endpoints(root)
         if self._old:
-            boards = [(path, name, method, _unknown) for path, name, method, _ in boards]
+            boards = [
+                (path, name, method, lambda _: reply(*_NOT_FOUND))
+                for path, name, method, _ in boards
+            ]
         endpoints: list[Endpoint] = [
             (f"{root}/otel/v1/traces", "traces", "POST", self._traces),
             (f"{root}/ingestion", "ingestion", "POST", self._ingest),
             *self._project.endpoints(root),
             *boards,
-            (f"{root}/projects", "projects", "GET", self._projects),
+            (
+                f"{root}/projects",
+                "projects",
+                "GET",
+                lambda call: {"data": []} if call.fault == "no_project" else _PROJECTS,
+            ),
         ]
         missing = {"message": "Not Found", "error": "LangfuseNotFoundError"}
         return [
@@ -363,9 +341,6 @@ class Langfuse(EmulatedServer):
         keys = call.basic
         if not all(keys) or self.world.options.langfuse_keys not in (None, keys):
             raise Refusal(*self.fault_replies["401"])
-
-    def _projects(self, call: SandboxCall) -> Any:
-        return {"data": []} if call.fault == "no_project" else _PROJECTS
 
     def _traces(self, call: SandboxCall) -> Any:
         """Spans by OTLP, answered in the encoding they came in; the log keeps them as they are."""
