@@ -6,9 +6,9 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -141,6 +141,15 @@ class EvaluationOptions:
     min_yield: float = 0.5  # yield below which the product fetches again
 
 
+@dataclass(slots=True)
+class _LabelledPage:
+    number: int  # of the query
+    start: int
+    question: Question
+    source: str
+    items: tuple[Item, ...]
+
+
 async def evaluate(
     candidate: Candidate,
     queries: Sequence[LabelledQuery],
@@ -163,82 +172,67 @@ async def evaluate(
         for items in [query.shown()]
         for start in range(0, len(items), options.page)
     ]
-    run = _Evaluation(candidate, options, cache, progress, around, sum(len(p.items) for p in pages))
-    queue = iter([[page] for page in pages])
-    if around is not None:
-        queue = iter([list(group) for _, group in groupby(pages, key=lambda page: page.number)])
-    await asyncio.gather(*(run.work(queue) for _ in range(options.concurrency)))
-    if run.hopeless is not None:
-        raise run.hopeless
-    sheets = sorted(run.sheets, key=lambda sheet: (sheet.query, sheet.start))
+    total, done, hopeless = sum(len(page.items) for page in pages), 0, None
+    key = (lambda page: page.number) if around else (lambda page: (page.number, page.start))
+    queue = iter([list(group) for _, group in groupby(pages, key=key)])
+    sheets: list[AnswerSheet] = []
+
+    async def ask(pages: Sequence[_LabelledPage]) -> list[AnswerSheet]:
+        nonlocal done, hopeless
+        answers = []
+        for page in pages:
+            if hopeless is not None:
+                break
+            sheet = AnswerSheet(page.number, page.start, None)
+            try:
+                sheet = replace(sheet, answered=await _answered(candidate, page, cache))
+            except ModelError as error:
+                sheet = replace(sheet, wasted=usage_of_error(error), reason=error.reason)
+                hopeless = error if error.reason in HOPELESS else hopeless
+            answers.append(sheet)
+            done += len(page.items)
+            if progress is not None:
+                progress(done, total)
+        return answers
+
+    async def work() -> None:
+        for pages in queue:
+            if hopeless is None:
+                call = partial(ask, pages)
+                sheets.extend(await (around(pages[0].number, call) if around else call()))
+
+    await asyncio.gather(*(work() for _ in range(options.concurrency)))
+    if hopeless is not None:
+        raise hopeless
+    return _result(candidate.name, queries, sheets, options)
+
+
+def _result(
+    name: str, queries: Sequence[LabelledQuery], sheets: list[AnswerSheet],
+    options: EvaluationOptions,
+) -> EvalResult:  # fmt: skip
+    sheets.sort(key=lambda sheet: (sheet.query, sheet.start))
     reasons = sorted({sheet.reason for sheet in sheets if sheet.reason})
     if not any(sheet.answered for sheet in sheets):
         raise ModelError(reasons[0], "no page was answered") if reasons else ModelError("malformed")
-    result = score(candidate.name, queries, sheets, min_yield=options.min_yield)
+    result = score(name, queries, sheets, min_yield=options.min_yield)
     about = options.about and any(query.about for query in queries)
     return replace(result, reasons=tuple(reasons), page=options.page, about=about)
 
 
-@dataclass(slots=True)
-class _LabelledPage:
-    number: int  # of the query
-    start: int
-    question: Question
-    source: str
-    items: tuple[Item, ...]
-
-
-@dataclass(slots=True)
-class _Evaluation:
-    candidate: Candidate
-    options: EvaluationOptions
-    cache: AnswerCache | None
-    progress: Progress | None
-    around: Around | None
-    total: int  # items
-    sheets: list[AnswerSheet] = field(default_factory=list)
-    hopeless: ModelError | None = None
-    done: int = 0
-
-    async def work(self, queue: Iterator[list[_LabelledPage]]) -> None:
-        for pages in queue:
-            if self.hopeless is not None:
-                return
-            ask, around = partial(self._sheets, pages), self.around
-            sheets = await (ask() if around is None else around(pages[0].number, ask))
-            self.sheets.extend(sheets)
-
-    async def _sheets(self, pages: Sequence[_LabelledPage]) -> list[AnswerSheet]:
-        sheets = []
-        for page in pages:
-            if self.hopeless is not None:
-                break
-            sheet = AnswerSheet(page.number, page.start, None)
-            try:
-                sheet = replace(sheet, answered=await self._answered(page))
-            except ModelError as error:
-                sheet = replace(sheet, wasted=usage_of_error(error), reason=error.reason)
-                if error.reason in HOPELESS:
-                    self.hopeless = error
-            sheets.append(sheet)
-            self.done += len(page.items)
-            if self.progress is not None:
-                self.progress(self.done, self.total)
-        return sheets
-
-    async def _answered(self, page: _LabelledPage) -> Answered:
-        count = len(page.items)
-        key = page_key(
-            self.candidate.name, self.candidate.template, page.question, page.source, page.items
-        )
-        if self.cache is not None and (known := self.cache.get(key, count)) is not None:
-            return known
-        began = perf_counter()
-        answered = await self.candidate.answer(page.question, page.items, page.source)
-        if len(answered.opinions) != count:
-            detail = f"{len(answered.opinions)} for {count}"
-            raise UnusableAnswer("count_mismatch", detail, answered.usage)
-        answered = replace(answered, seconds=perf_counter() - began)
-        if self.cache is not None:
-            self.cache.put(key, answered)
-        return answered
+async def _answered(
+    candidate: Candidate, page: _LabelledPage, cache: AnswerCache | None
+) -> Answered:
+    count, question = len(page.items), page.question
+    key = page_key(candidate.name, candidate.template, question, page.source, page.items)
+    if cache is not None and (known := cache.get(key, count)) is not None:
+        return known
+    began = perf_counter()
+    answered = await candidate.answer(question, page.items, page.source)
+    if len(answered.opinions) != count:
+        detail = f"{len(answered.opinions)} for {count}"
+        raise UnusableAnswer("count_mismatch", detail, answered.usage)
+    answered = replace(answered, seconds=perf_counter() - began)
+    if cache is not None:
+        cache.put(key, answered)
+    return answered

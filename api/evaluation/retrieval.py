@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -185,11 +185,6 @@ _NOW = datetime(2026, 11, 28, tzinfo=UTC)
 _GONE = {"[deleted]", "[removed]", ""}
 
 
-class _Aged(Protocol):
-    @property
-    def age_days(self) -> float | None: ...
-
-
 def sample_reports() -> list[Report]:
     """A report for each product of the sample corpus that keeps all posts but the deleted ones."""
     data = resources.files("api.sandbox") / "data" / "products.json"
@@ -205,21 +200,20 @@ def sample_reports() -> list[Report]:
 def _item(post: corpus.Post) -> Item:
     comments = tuple(
         Comment(
-            id=remark.id,
+            id=remark.id, created_at=_created_at(remark.age_days),
             body="\n".join(part for part in (remark.title, remark.body) if part),
-            created_at=_created_at(remark),
         )
         for remark in post.comments
         if not remark.deleted and remark.body.strip() not in _GONE
-    )
+    )  # fmt: skip
     return Item(
         key=post.key, id=post.id, source=post.source, title=post.title, body=post.body,
-        place=post.place or None, created_at=_created_at(post), comments=comments,
+        place=post.place or None, created_at=_created_at(post.age_days), comments=comments,
     )  # fmt: skip
 
 
-def _created_at(aged: _Aged) -> datetime | None:
-    return None if aged.age_days is None else _NOW - timedelta(days=aged.age_days)
+def _created_at(age_days: float | None) -> datetime | None:
+    return None if age_days is None else _NOW - timedelta(days=age_days)
 
 
 def _report(query: str, items: Sequence[Item]) -> Report:
@@ -301,7 +295,7 @@ def _by_both(entries: Sequence[Scored]) -> dict[Scored, float]:
 
 
 def _comment_ids(item: ItemFacts) -> dict[str, str]:
-    """Ids of an item's comments by their names in the index; every sample comment has a text."""
+    """Comment ids by their names in the index, which has all, since each has a text here."""
     names = dict.fromkeys(piece.comment for piece in chunked(item) if piece.comment)
     return dict(zip(names, (comment.id for comment in item.comments), strict=True))
 
