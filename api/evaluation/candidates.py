@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
 from math import log
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 import regex
@@ -22,7 +22,7 @@ from api.bootstrap import langfuse_prompts
 from api.core.domain import Item, Question, Verdict
 from api.core.ports import Grader, Judge, Judgement, SupportChecker
 from api.core.prompts import PackagedPrompts, Prompts
-from api.core.text import clean, cut, fold
+from api.core.text import Fence, clean, cut, fold
 from api.core.words import split_words
 from api.errors import ConfigurationError, UsageError
 from api.evaluation.evaluate import Candidate, GraderCandidate, JudgeCandidate
@@ -38,7 +38,6 @@ from api.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:
     from api.langfuse.tracing import Tracing
-    from api.models.model_client import ModelClient
 
 
 NAMES, BM25, COSINE, HYBRID = 0.8, 0.09, 0.25, 0.27
@@ -167,26 +166,20 @@ async def candidate(
         judge: Judge = LocalJudge() if name == "local" else BASELINES[name]
         yield JudgeCandidate(tracing.judge(judge, scored=False) if tracing else judge, judge.name)
         return
-    async with _server(settings, name, tracing) as (client, host, prompts):
-        from api.core.text import Fence
+    async with _model_step(settings, name, model, tracing) as (options, shown):
         from api.models.model_calls import OpenAIGrader, OpenAIJudge
 
-        models, bare = settings.models, Fence("")
-        if sampled(settings, name):
-            model = STAND_IN
-        model = model or models.filter_model
-        shown = model + (f"@{host}" if host else "")
+        async with options["prompts"].using(
+            "relevance" if name == "openai" else "grades"
+        ) as prompt:
+            template = prompt.filled(rule=Fence("").rule)
         if name == "openai":
-            judge = OpenAIJudge(client, model, models.scoring_timeout, prompts=prompts)
-            async with prompts.using("relevance") as prompt:
-                template = prompt.filled(rule=bare.rule)
+            judge = OpenAIJudge(**options)
             judge = tracing.judge(judge, scored=False) if tracing else judge
             yield JudgeCandidate(judge, shown, template)
         else:
-            grader: Grader = OpenAIGrader(client, model, models.scoring_timeout, prompts=prompts)
+            grader: Grader = OpenAIGrader(**options)
             grader = tracing.grader(grader) if tracing else grader
-            async with prompts.using("grades") as prompt:
-                template = prompt.filled(rule=bare.rule)
             yield GraderCandidate(grader, f"grades:{shown}", template)
 
 
@@ -199,23 +192,23 @@ async def support_checker(
         local = LocalSupport()
         yield tracing.checker(local) if tracing else local
     elif name == "openai":
-        async with _server(settings, name, tracing) as (client, _, prompts):
+        async with _model_step(settings, name, model, tracing) as (options, _):
             from api.models.model_calls import OpenAISupport
 
-            models = settings.models
-            model = STAND_IN if sampled(settings, name) else model or models.filter_model
-            openai = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
-            yield tracing.checker(openai) if tracing else openai
+            checker = OpenAISupport(**options)
+            yield tracing.checker(checker) if tracing else checker
     else:
         raise UsageError(f"`{name}` checks no support; there are `local` and `openai`")
 
 
 @asynccontextmanager
-async def _server(
-    settings: Settings, name: str, tracing: Tracing | None
-) -> AsyncIterator[tuple[ModelClient, str, Prompts]]:
-    """A client of the model server, its host unless it is OpenAI's, and the product's prompts."""
-    models = settings.models
+async def _model_step(
+    settings: Settings, name: str, model: str | None, tracing: Tracing | None
+) -> AsyncIterator[tuple[dict[str, Any], str]]:
+    """The arguments of a `ModelStep`, and the model's name with its host unless that is OpenAI."""
+    from api.models.model_client import ModelClient
+
+    models, host = settings.models, ""
     prompts: Prompts = PackagedPrompts()
     async with AsyncExitStack() as stack:
         if sampled(settings, name):
@@ -223,21 +216,19 @@ async def _server(
 
             url = stack.enter_context(Sandbox.start()).url
             update = {"openai_api_key": SecretStr("sandbox"), "openai_base_url": f"{url}/v1"}
-            host, models = "", models.model_copy(update=update)
+            model, models = STAND_IN, models.model_copy(update=update)
         elif models.openai_api_key is None:
             raise UsageError(f"`{name}` asks a model; set `OPENAI_API_KEY`")
-        elif models.openai_base_url == ModelSettings.model_fields["openai_base_url"].default:
-            host = ""
-        else:  # a model of that name may be another one there
+        elif models.openai_base_url != ModelSettings.model_fields["openai_base_url"].default:
+            # a model of that name may be another one there
             host = urlsplit(models.openai_base_url).netloc.rpartition("@")[2]
         if settings.tracing.prompts == "langfuse" and not sampled(settings, name):
             prompts = stored = langfuse_prompts(settings.tracing, tracing)
             stack.push_async_callback(stored.aclose)
-        from api.models.model_client import ModelClient
-
-        client = ModelClient(models)
+        client, model = ModelClient(models), model or models.filter_model
         stack.push_async_callback(client.aclose)
-        yield client, host, prompts
+        options = {"client": client, "model": model, "seconds": models.scoring_timeout}
+        yield options | {"prompts": prompts}, model + (f"@{host}" if host else "")
 
 
 def labelled_corpus() -> list[LabelledQuery]:
@@ -253,9 +244,8 @@ def labelled_corpus() -> list[LabelledQuery]:
         for post in corpus.load(slug):
             if (label := labels.get(post.key)) is not None:
                 body = "" if post.source == "amazon" else post.body
-                items[post.source].append(
-                    labelled_item(query, post.title, body, label["relevant"], kind=label["kind"])
-                )
+                item = labelled_item(query, post.title, body, label["relevant"], kind=label["kind"])
+                items[post.source].append(item)
         queries += [
             LabelledQuery(query, source, tuple(labelled), slug, product["about"])
             for source, labelled in items.items()
