@@ -12,7 +12,29 @@ from typing import Literal
 DepthName = Literal["quick", "standard", "deep"]
 Window = Literal["day", "week", "month", "year", "all"]
 Aim = Literal["about", "mention"]
+Only = Literal["complaints"]
+Rating = Literal["up", "down"]
 WINDOW_DAYS: Mapping[Window, int] = MappingProxyType(
     {"day": 1, "week": 7, "month": 31, "year": 366}
 )
 """How many days back a window reaches, the shortest first; `all` is not among them."""
+MAX_QUESTION_LENGTH = 500
+"""Longest question, in characters."""
+MAX_ABOUT_LENGTH = 5_000
+"""Longest description of a product, in characters."""
+MAX_LIMIT = 500
+"""Most items that a caller may ask of each source."""
+MAX_OWN_ITEMS = 500
+"""Most items of their own that a caller may send at once."""
+MIN_PRODUCTS, MAX_PRODUCTS = 2, 5
+"""How many products a comparison takes."""
+MAX_RECEIVERS = 5
+"""Most receivers that a watch notifies."""
+MAX_COMMENT_LENGTH = 2_000
+"""Longest comment on a report or answer, in characters."""
+MAX_SESSION_ID_LENGTH = 128
+"""Longest id of a conversation, in characters; chat front ends choose their own."""
+TREND_WEEKS, MAX_TREND_WEEKS = 26, 260
+"""Weeks of a trend, the current one included: by default, and at most."""
+STATISTICS_SINCE = "30d"
+"""How far back statistics reach by default."""

@@ -259,7 +259,7 @@ class AppContext:
         report: Report | None = None
         if report_id is not None:
             report = await stored_report(self.store, tenant.id, report_id)
-        product = await self._product_for(Ask(message, own=own, sandbox=sandbox))
+        product = await self._product_for(Ask(message, items=own, sandbox=sandbox))
         await asyncio.to_thread(import_module, "api.features.chat.chat_agent")
         chats = None if own else self._chats.get(product.sample)
         if chats is None:
@@ -325,8 +325,8 @@ class AppContext:
             UsageError: one of the items is none.
         """
         product = await self.product()
-        if ask.own:
-            return only_over(self._own or product, own_items_of(ask.own))
+        if ask.items:
+            return only_over(self._own or product, own_items_of(ask.items))
         if ask.sandbox and not self.sample:
             if self._sandbox is None or (self._sandbox.done() and self._sandbox.exception()):
                 self._sandbox = asyncio.create_task(

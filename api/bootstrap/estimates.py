@@ -220,7 +220,7 @@ def together(estimates: Sequence[Estimate]) -> Estimate:
 
 def most_usd(settings: Settings, ask: Ask) -> float:
     """USD that a question may cost at most."""
-    usd = estimate(settings, ask, len(ask.own) or None).most["usd"]
+    usd = estimate(settings, ask, len(ask.items) or None).most["usd"]
     return UNKNOWN_USD if usd is None else float(usd)
 
 

@@ -71,7 +71,7 @@ def watching_of(app_context: WatchContext) -> Watching:
         if tenant is None:
             raise AccessDenied(REVOKED)
         try:
-            return await app_context.runner.run(tenant, ask, key=f"{WATCH}{run_id}:{ask.window}")
+            return await app_context.runner.run(tenant, ask, key=f"{WATCH}{run_id}:{ask.since}")
         except ProcessStopping:  # so does the run, of which nobody is told that it failed
             raise asyncio.CancelledError from None
 

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Self, TypeVar
 import regex
 from pydantic import BaseModel, Field, StrictBool, ValidationError, model_validator
 
+from api.choices import Rating
 from api.core.domain import Item, Question
 from api.core.ports import Claim
 from api.core.text import clean, fold, one_line
 from api.errors import UsageError
-from api.features.analyses.store_ports import Feedback, Rating
+from api.features.analyses.store_ports import Feedback
 from api.reports.report import Report
 
 R = TypeVar("R", bound=BaseModel)

@@ -8,12 +8,12 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args
 
-from api.choices import DepthName, Window
+from api.choices import MAX_LIMIT, DepthName, Window
 from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels
 from api.core.domain import Correction, Gathered, Question, Usage
@@ -38,8 +38,6 @@ from api.services.caller_arguments import check, question_of
 from api.settings import AdaptiveSettings, Depth
 
 T = TypeVar("T")
-MAX_LIMIT = 500
-"""Items per source a person may ask for."""
 ROOM: Mapping[DepthName, int] = MappingProxyType(
     {"quick": 8_000, "standard": 17_000, "deep": 100_000}
 )
@@ -51,32 +49,47 @@ MOST_RUNS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One question as a door hands it in."""
+class QuestionOptions:
+    """What a caller may set of a question, whether it is asked once or again and again.
+
+    `api.interfaces.shared.requests` describes each option.
+    """
 
     query: str
     depth: DepthName = "standard"
     sources: tuple[str, ...] = ()
     """Empty: those of `LISTENPOST_SOURCES`, or all there are."""
-    window: Window = "all"
     limit: int | None = None
-    """Items per source at first; None: the depth's."""
+    """Items asked of each source at first; None: the depth's."""
     about: str = ""
-    own: tuple[Mapping[str, Any], ...] = ()
-    """The person's own items as they came: they are the only source."""
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(QuestionOptions):
+    """One question as an interface hands it in."""
+
+    since: Window = "all"
+    items: tuple[Mapping[str, Any], ...] = ()
+    """The person's own items as they came; then they are the only source."""
     corrections: tuple[Correction, ...] = ()
     """What the tenant said of items of this question before; no part of what was asked."""
+
+    @classmethod
+    def of(cls, options: object, **more: Any) -> Self:
+        """The question with every field that `options` has under the same name, and `more`."""
+        names = [field.name for field in fields(cls) if hasattr(options, field.name)]
+        return cls(**{**{name: getattr(options, name) for name in names}, **more})
 
     @property
     def digest(self) -> str:
         """The same for the same question, in every process."""
-        asked = asdict(replace(self, corrections=()))
-        return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        options = asdict(replace(self, corrections=()))
+        return sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:
-        """Refuse what no door could answer; which names there are the product knows.
+        """Refuse what nobody could answer; the product knows which names there are.
 
         Raises:
             UsageError: an argument is of another type.
@@ -183,7 +196,7 @@ class Product:
         for what, name, known in (
             *(("source", name, tuple(self.sources)) for name in ask.sources),
             ("depth", ask.depth, tuple(self.depths)),
-            ("`since`", ask.window, get_args(Window)),
+            ("`since`", ask.since, get_args(Window)),
         ):
             if name not in known:
                 listed = ", ".join(f"`{other}`" for other in known)
@@ -241,7 +254,7 @@ async def analyze(
     with product.observer.analysis("analyze", scope.question, *tags) as span:
         origin = Origin(report_id, product.sample, product.observer.trace_id)
         if screened.ok:
-            run = product.start(ask.window, listener, run_step)
+            run = product.start(ask.since, listener, run_step)
             evidence = await collect(run, scope, product.steps)
 
             async def reporting() -> Report:
@@ -253,7 +266,7 @@ async def analyze(
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
-                terms = {"since": ask.window, "limit": ask.limit}
+                terms = {"since": ask.since, "limit": ask.limit}
                 return report_of(conclusion, seen, timings).model_copy(update=terms)
 
             report = await run_step("report", Report, reporting)
@@ -289,7 +302,7 @@ async def fetch(
     """
     scope = product.scope(replace(ask, sources=(source,)))
     question_of(ask.query, ask.about)
-    run = run or product.start(ask.window, listener)
+    run = run or product.start(ask.since, listener)
     with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
         gathered = await run.search(
             scope.question, source, search_words(scope.question.text), scope.limit

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
+from api.choices import Rating
 from api.evaluation.labelled_items import LabelledItem, corrections, read_labelled
-from api.features.analyses.store_ports import Feedback, Rating
+from api.features.analyses.store_ports import Feedback
 from tests.store.made import dropped, item, report, source, typed
 
 GONE = dropped("reddit:t3_9", "the gate") | {"dropped_by": "gate", "verdict": False}

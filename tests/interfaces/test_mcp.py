@@ -33,7 +33,15 @@ COMMAND = ["-c", "from api.interfaces.cli.main import run; run()", "mcp"]
 UPSTREAMS = ("reddit", "youtube", "amazon")
 TOOLS = {
     **{
-        f"fetch_{place}": {"query", "depth", "limit", "since", "about", "include_dropped"}
+        f"fetch_{place}": {
+            "query",
+            "depth",
+            "limit",
+            "since",
+            "about",
+            "sandbox",
+            "include_dropped",
+        }
         for place in SOURCES
     },
     "search_archive": {
@@ -47,9 +55,29 @@ TOOLS = {
         "sandbox",
     },
     "relevance_filter": {"query", "source", "items", "about"},
-    "analyze_product": {"query", "depth", "sources", "since", "about", "include_dropped"},
-    "compare_products": {"products", "about", "depth", "sources", "since", "sandbox"},
-    "watch_product": {"query", "every", "tz", "about", "sources", "depth"},
+    "analyze_product": {
+        "query",
+        "depth",
+        "sources",
+        "since",
+        "limit",
+        "about",
+        "sandbox",
+        "include_dropped",
+    },
+    "compare_products": {"products", "about", "depth", "sources", "since", "limit", "sandbox"},
+    "watch_product": {
+        "query",
+        "every",
+        "tz",
+        "about",
+        "sources",
+        "depth",
+        "limit",
+        "only",
+        "name",
+        "sandbox",
+    },
     "list_watches": set(),
 }
 Connect = Callable[..., AbstractAsyncContextManager[Client]]

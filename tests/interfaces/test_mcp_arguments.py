@@ -17,7 +17,7 @@ from api.interfaces.mcp.mcp_requests import (
 )
 from tests.usual import EITHER
 
-KNOWN = "known are `query`, `depth`, `limit`, `since`, `about` and `include_dropped`"
+KNOWN = "known are `query`, `about`, `depth`, `limit`, `sandbox`, `since` and `include_dropped`"
 
 
 @pytest.mark.parametrize("nothing", [None, ""])
@@ -25,16 +25,16 @@ def test_nothing_stands_for_the_default(nothing: object) -> None:
     """
     Forms and models fill in every field.
     """
-    optional = ("depth", "limit", "since", "about", "include_dropped")
+    optional = ("depth", "limit", "since", "about", "sandbox", "include_dropped")
     given = {"query": "plaud", **dict.fromkeys(optional, nothing)}
 
     assert read(FetchArguments, given) == read(FetchArguments, {"query": "plaud"})
-    assert read(AnalysisArguments, {"query": "plaud", "sources": nothing}).sources == []
+    assert read(AnalysisArguments, {"query": "plaud", "sources": nothing}).sources == ()
 
 
-def test_a_list_may_come_as_its_json_text() -> None:
+def test_lists_and_numbers_may_come_as_their_json_text() -> None:
     """
-    Some clients send every argument as text; a text that looks like a list stays one.
+    Some clients send every argument as text; a text option stays what was written.
     """
     items = '[{"title": "My mug"}]'
 
@@ -44,6 +44,8 @@ def test_a_list_may_come_as_its_json_text() -> None:
     assert read(AnalysisArguments, {"query": "[1]"}).query == "[1]"
     judged = read(RelevanceArguments, {"query": "mug", "source": "reddit", "items": items})
     assert judged.items == [{"title": "My mug"}]
+    texts = read(FetchArguments, {"query": "[5]", "limit": "5", "sandbox": "true"})
+    assert (texts.query, texts.limit, texts.sandbox) == ("[5]", 5, True)
 
 
 @pytest.mark.parametrize(

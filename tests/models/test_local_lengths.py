@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from api.choices import MAX_QUESTION_LENGTH
 from api.core.domain import Question
 from api.models.local.judge import LocalJudge, probabilities
 from api.pipeline.gate.excerpt import TITLE_LENGTH
-from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
 from tests.models.items import item
 
 

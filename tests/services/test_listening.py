@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic_ai.exceptions import ModelAPIError
 
-from api.choices import DepthName
+from api.choices import MAX_LIMIT, DepthName
 from api.core.domain import Grade, Item, Outcome, Usage
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Grader
@@ -23,7 +23,7 @@ from api.reports.exhibits import Dossier
 from api.reports.report import Finding, Passage, Quote
 from api.reports.shortfall import Explanation, Shortfall
 from api.services import product as product_service
-from api.services.product import MAX_LIMIT, MOST_RUNS, Ask, Product, fetch
+from api.services.product import MOST_RUNS, Ask, Product, fetch
 from api.settings import RankingSettings
 from tests.services.fakes import FakeGrader, FakeJudge, FakeRewriter, FakeSource, SourceAnswer
 from tests.services.kit import (
@@ -685,7 +685,8 @@ async def test_limit_sources_window_and_about_reach_the_run() -> None:
     """
     reddit, youtube = FakeSource(posts(9)), FakeSource(posts(9, "youtube"), "youtube")
     judge = FakeJudge("012345678")
-    ask = Ask(" ember\n mug ", "quick", ("reddit", "reddit"), "week", 7, "the \x1b[1mheated one")
+    about = "the \x1b[1mheated one"
+    ask = Ask(" ember\n mug ", "quick", ("reddit", "reddit"), 7, about, since="week")
 
     answer = await analyze(kit(reddit, youtube, judge=judge), ask)
 

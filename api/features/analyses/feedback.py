@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Literal
 
+from api.choices import MAX_COMMENT_LENGTH, Rating
 from api.core.display_names import source_of_key
 from api.core.domain import Correction, Question
 from api.core.text import clean, cut, one_line
@@ -15,12 +16,10 @@ from api.errors import NotFound, UsageError
 from api.features.analyses.analysis_job import missing, stored_report
 from api.features.analyses.corrections import LONGEST_BODY, StoredCorrection
 from api.features.analyses.corrections import MOST as MOST_CORRECTIONS
-from api.features.analyses.store_ports import Feedback, Rating, Store
+from api.features.analyses.store_ports import Feedback, Store
 from api.reports.report import DroppedItem, KeptItem, Report
 from api.services.caller_arguments import question_digest
 
-LONGEST_COMMENT = 2_000
-"""Characters of a comment."""
 MOST = 1_000
 """Ratings that one analysis takes, of all authors."""
 Watched = Literal["sent", "off", "failed"]
@@ -152,9 +151,9 @@ def worded(comment: str) -> str:
         UsageError: it is too long.
     """
     comment = clean(comment)
-    if len(comment) > LONGEST_COMMENT:
+    if len(comment) > MAX_COMMENT_LENGTH:
         raise UsageError(
-            f"a comment has {LONGEST_COMMENT} characters at most; yours has {len(comment)}"
+            f"a comment has {MAX_COMMENT_LENGTH} characters at most; yours has {len(comment)}"
         )
     return comment
 

@@ -150,8 +150,6 @@ class Stats(Published):
 
 MOST = 10_000
 """Analyses that are counted at most, the newest."""
-SINCE = "30d"
-"""How far back without being told."""
 _DAYS = {"d": 1, "w": 7}
 # how far back in days or weeks: `30d`, `12w`
 _SPAN = re.compile(r"([1-9][0-9]{0,4})([dw])")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal, Protocol
 
+from api.choices import Rating
 from api.features.analyses.analysis_counts import Tally
 from api.features.analyses.corrections import CorrectionBook
 from api.features.archive.entries import Archive
@@ -19,7 +20,6 @@ from api.features.watches.watch_ports import Watches
 from api.reports.report import Report, Summary
 
 State = Literal["running", "done", "failed"]
-Rating = Literal["up", "down"]
 Subject = Literal["report", "finding", "item"]
 UNBOUNDED = 2**62
 """A limit of units that nothing reaches; fits a column of 64 bits."""

@@ -30,7 +30,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from api.choices import DepthName
+from api.choices import MAX_QUESTION_LENGTH, DepthName
 from api.core.context import current_caller, set_caller
 from api.core.display_names import reason_in_words
 from api.core.domain import Question
@@ -59,7 +59,7 @@ from api.features.chat.keyless_chat import (
 from api.features.chat.lookups import ARCHIVE_TOOL, SHOWN, ChatLookups
 from api.features.chat.session import Exchange, Session, load_report, restored
 from api.pipeline.question.query_guard import refers_back
-from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH, STOP_WORDS_ALONE, screen_query
+from api.pipeline.question.query_screen import STOP_WORDS_ALONE, screen_query
 from api.reports.agent_writer import reason_of, usage_of
 from api.reports.citable import CitableText, citable_text
 from api.reports.draft_rules import DraftCleaner

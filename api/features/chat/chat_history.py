@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 
 from pydantic import TypeAdapter, ValidationError
 
+from api.choices import Rating
 from api.core.text import clean, one_line
 from api.errors import NotFound, UsageError
 from api.features.analyses.feedback import GivenOnTurn, RatedTurn, Send, inform, worded
-from api.features.analyses.store_ports import KeptSession, Rating, Sessions, Store
+from api.features.analyses.store_ports import KeptSession, Sessions, Store
 from api.features.chat.chat_citations import citations_of
 from api.features.chat.chat_turn import Citation
 from api.features.chat.session import Exchange, Thumb, read_session, session_json

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from api.choices import DepthName
+from api.choices import MAX_SESSION_ID_LENGTH, DepthName
 from api.errors import StoreUnavailable, UsageError
 from api.features.analyses.store_ports import Sessions
 from api.features.chat.chat_history import no_chat
@@ -24,8 +24,6 @@ from api.reports.report import Report
 LIVE = 64
 """Sessions that stay in memory with their runs, so that nothing is fetched or judged again."""
 UNKEPT = "this turn could not be stored; the session knows it only while the program runs"
-LONGEST_ID = 128
-"""Characters of a session id, in every interface."""
 _log = logging.getLogger(__name__)
 _Key = tuple[str, str]
 
@@ -173,8 +171,8 @@ class ChatSessions:
 
 def _check_id(session_id: str) -> None:
     """Refuse an id that would not come back whole from the URL of its conversation."""
-    if not 1 <= len(session_id) <= LONGEST_ID:
-        raise UsageError(f"a session id has 1 to {LONGEST_ID} characters")
+    if not 1 <= len(session_id) <= MAX_SESSION_ID_LENGTH:
+        raise UsageError(f"a session id has 1 to {MAX_SESSION_ID_LENGTH} characters")
     if any(unicodedata.category(character) == "Cc" for character in session_id):
         raise UsageError("a session id has no control characters: leave them out")
     # clients resolve these before they send a URL: `chats/a/../b` is `chats/b`

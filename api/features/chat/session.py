@@ -13,12 +13,11 @@ from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
 
-from api.choices import DepthName
+from api.choices import DepthName, Rating
 from api.core.display_names import title_in
 from api.core.domain import Assessed
 from api.core.text import cut
 from api.core.words import canonical, content_words, words
-from api.features.analyses.store_ports import Rating
 from api.features.chat.chat_citations import is_variant, products_in
 from api.pipeline.evidence.crawl import Run
 from api.reports.citable import LABEL

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from api.choices import Window
+from api.choices import MAX_PRODUCTS, MIN_PRODUCTS, Window
 from api.core.display_names import SourceLabels, title_in
 from api.core.domain import Outcome
 from api.core.progress import Listener, ProductEvent, ignore_event
@@ -38,7 +38,6 @@ from api.reports.report import Cost, Report
 from api.services.caller_arguments import question_of
 from api.services.product import Ask
 
-FEWEST_PRODUCTS, MOST_PRODUCTS = 2, 5
 MOST_ASPECTS = 8
 """Most findings without a marked difference; the JSON has the counts of every aspect."""
 AT_ONCE = timedelta(hours=1)
@@ -96,7 +95,7 @@ def ask_of_report(report: Report) -> Ask:
         if source.outcome is not Outcome.NOT_CONFIGURED
     )
     since = report.since or "all"
-    return Ask(report.query, report.depth, sources, since, report.limit, report.about)
+    return Ask(report.query, report.depth, sources, report.limit, report.about, since=since)
 
 
 def window_in_words(since: Window) -> str:
@@ -126,7 +125,7 @@ def comparison_of(
         version=VERSION,
         depth=like.depth,
         sources=like.sources,
-        since=like.window,
+        since=like.since,
         limit=like.limit,
         unlike=tuple(f"{term}: {values}" for term, values in differing.items()),
         products=tuple(each.standing for each in products),
@@ -190,11 +189,11 @@ def check_count(number: int) -> None:
     """Refuse a comparison of too few or too many products.
 
     Raises:
-        UsageError: there are not `FEWEST_PRODUCTS` to `MOST_PRODUCTS`.
+        UsageError: there are not `MIN_PRODUCTS` to `MAX_PRODUCTS`.
     """
-    if not FEWEST_PRODUCTS <= number <= MOST_PRODUCTS:
+    if not MIN_PRODUCTS <= number <= MAX_PRODUCTS:
         raise UsageError(
-            f"a comparison takes {FEWEST_PRODUCTS} to {MOST_PRODUCTS} products, not {number}"
+            f"a comparison takes {MIN_PRODUCTS} to {MAX_PRODUCTS} products, not {number}"
         )
 
 

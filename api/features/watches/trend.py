@@ -11,6 +11,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
+from api.choices import TREND_WEEKS
 from api.core.published import Published
 from api.features.comparisons.comparison import Measure
 from api.features.comparisons.product_counts import LEANS
@@ -22,8 +23,6 @@ from api.reports.report import Timestamp
 
 VERSION = 1
 """Of a `Trend`; raised when a field changes meaning."""
-WEEKS, MOST_WEEKS = 26, 260
-"""With this one: without a word, and at most."""
 MOST_RUNS = 25_000
 """Runs that are summed, the newest: years of one an hour, two weeks of one a minute."""
 _WEEK = timedelta(days=7)
@@ -111,7 +110,7 @@ class Trend(Published):
 
 
 async def read_trend(
-    shelf: Watches, watch: Watch, now: datetime, weeks: int = WEEKS, most: int = MOST_RUNS
+    shelf: Watches, watch: Watch, now: datetime, weeks: int = TREND_WEEKS, most: int = MOST_RUNS
 ) -> Trend:
     """The trend of this week and those before it, so many in all, summed from `most` runs.
 

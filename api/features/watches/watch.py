@@ -17,10 +17,11 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from api.choices import DepthName
+from api.choices import MAX_RECEIVERS, Only
 from api.core.text import clean, cut, one_line, web_url
 from api.errors import UsageError
 from api.services.caller_arguments import question_of
+from api.services.product import QuestionOptions
 from api.settings.value_types import is_mail_address
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -129,9 +130,7 @@ def _instant(local: datetime, zone: ZoneInfo) -> datetime:
     return high
 
 
-Only = Literal["complaints"]
 Kind = Literal["webhook", "slack", "mail", "file"]
-MOST_TARGETS = 5
 _LONGEST_NAME = 100
 
 
@@ -172,20 +171,13 @@ def target_of(text: str, *, files: bool) -> Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class Watch(QuestionOptions):
     """One question of one tenant, asked again and again."""
 
     id: str
     tenant: str
     name: str
     """By which its tenant calls it; no two of a tenant have the same."""
-    query: str
-    about: str = ""
-    sources: tuple[str, ...] = ()
-    """Empty: those of the settings."""
-    depth: DepthName = "standard"
-    limit: int | None = None
-    sandbox: bool = False
     every: str
     zone: str = "UTC"
     only: Only | None = None
@@ -232,8 +224,8 @@ def check_watch(watch: Watch) -> None:
     question_of(watch.query, watch.about)
     schedule_of(watch.every)
     zone_of(watch.zone)
-    if len(watch.notify) > MOST_TARGETS:
-        wrong = f"a watch tells {MOST_TARGETS} at most, not {len(watch.notify)}"
+    if len(watch.notify) > MAX_RECEIVERS:
+        wrong = f"a watch tells {MAX_RECEIVERS} at most, not {len(watch.notify)}"
         raise UsageError(wrong, field="notify")
 
 

@@ -144,15 +144,8 @@ class Watching:
         past = await self.shelf.past_counts(watch, now - PAST, MOST_PAST)
         length = length_of(watch.schedule, now, zone_of(watch.zone))
         since = past[0].until if past else now - length
-        ask = Ask(
-            watch.query,
-            watch.depth,
-            watch.sources,
-            window_of(now - min([since, *_last_heard(past, now)])),
-            watch.limit,
-            watch.about,
-            sandbox=watch.sandbox,
-        )
+        window = window_of(now - min([since, *_last_heard(past, now)]))
+        ask = Ask.of(watch, since=window)
         report = await self.analyze(watch, ask, claim.run_id)
         known = await self.shelf.known(watch, MOST_WORDED)
         sift = sifted(report, watch, known, self.similarity)

@@ -224,7 +224,7 @@ def analyze_command(
         check_askable(ask.sources, ASKABLE_SOURCES if own is None else (NAME,))
         count = None
         if own is not None:
-            count = len({item.key for item in own.items if in_window(ask.window, item.created_at)})
+            count = len({item.key for item in own.items if in_window(ask.since, item.created_at)})
         sample = own is None and bootstrap.mode_of(settings) == "sandbox"
         return say_estimate(estimated(settings, ask, count), handover, sample=sample)
 

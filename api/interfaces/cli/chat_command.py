@@ -23,13 +23,13 @@ from rich.markdown import Markdown
 from api import bootstrap
 from api.bootstrap.model_steps import chat
 from api.bootstrap.storage import archive_search, feedback_sender, open_store_of
-from api.choices import DepthName
+from api.choices import DepthName, Rating
 from api.core.text import clean, one_line, web_url
 from api.errors import ListenpostError, StoreUnavailable, UsageError
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.feedback import Send, author_of
-from api.features.analyses.store_ports import Rating, Store
+from api.features.analyses.store_ports import Store
 from api.features.chat.chat_history import rate_turn
 from api.features.chat.chat_sessions import ChatSessions, SessionsInMemory
 from api.features.chat.chat_turn import (

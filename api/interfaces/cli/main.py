@@ -86,7 +86,7 @@ def compare(
     abouts = about or [""] * len(products)
     if len(abouts) != len(products):
         raise UsageError(f"`--about` came {len(abouts)} times for {len(products)} products")
-    like = Ask("", depth.value, tuple(source or ()), since.value, limit, sandbox=sandbox)
+    like = Ask("", depth.value, tuple(source or ()), limit, sandbox=sandbox, since=since.value)
     asks = asks_of(list(zip(products, abouts, strict=True)), like)
     handover = OutputOptions(form, output=output)
     raise typer.Exit(_compare(asks, handover, verbose=verbose, estimate=estimate))
@@ -97,7 +97,8 @@ def _compare(asks: Sequence[Ask], handover: OutputOptions, *, verbose: bool, est
     import asyncio
 
     from api import bootstrap
-    from api.features.comparisons.compare import FEWEST_PRODUCTS, analyze_each, comparison_of
+    from api.choices import MIN_PRODUCTS
+    from api.features.comparisons.compare import analyze_each, comparison_of
     from api.interfaces.cli.analyze_commands import (
         ANSWERED,
         INSUFFICIENT,
@@ -141,7 +142,7 @@ def _compare(asks: Sequence[Ask], handover: OutputOptions, *, verbose: bool, est
                 deliver(comparison, handover)
         finally:  # stored while the last traces are handed over
             await asyncio.gather(*keeping)
-        if len(comparison.comparable) >= FEWEST_PRODUCTS:
+        if len(comparison.comparable) >= MIN_PRODUCTS:
             return ANSWERED
         return INSUFFICIENT if comparison.answered else NOT_ASKED
 
@@ -423,7 +424,7 @@ def _ask(
 ) -> Ask:
     from api.services.product import Ask
 
-    return Ask(query, depth.value, tuple(sources), since.value, limit, about, sandbox=sandbox)
+    return Ask(query, depth.value, tuple(sources), limit, about, sandbox, since=since.value)
 
 
 def run(words: Sequence[str] | None = None) -> NoReturn:

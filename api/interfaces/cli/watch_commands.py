@@ -20,9 +20,10 @@ from api.interfaces.cli.stored_commands import with_store
 from api.interfaces.cli.watch_run_commands import Name, due_of, history, run_, show, with_watch
 
 if TYPE_CHECKING:
+    from api.choices import Only
     from api.features.analyses.api_keys import Keys
     from api.features.analyses.store_ports import Store
-    from api.features.watches.watch import Only, Target, Watch
+    from api.features.watches.watch import Target, Watch
 
 
 class DepthChoice(StrEnum):

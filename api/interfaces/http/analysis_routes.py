@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import Field
 
 from api.core.domain import Decision, Gathered, Outcome
 from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
@@ -30,20 +31,12 @@ from api.interfaces.http.event_stream import (
     unless_gone,
 )
 from api.interfaces.http.http_headers import accepted, unless_kept, wants_events
-from api.interfaces.http.schemas import (
-    AnalysesPage,
-    AnalysisRequest,
-    Done,
-    Format,
-    ListedAnalysis,
-    ListingQuery,
-    Pending,
-    ReadQuery,
-)
+from api.interfaces.http.schemas import AnalysesPage, Done, Format, ListedAnalysis, Pending
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.pages.templates_rendering import saved_policy
 from api.interfaces.shared.comparison_table import report_csv
 from api.interfaces.shared.markdown_report import report_markdown
+from api.interfaces.shared.requests import AnalysisRequest, ListingRequest, RequestBody
 from api.reports.composition import Origin, clarified, source_report
 from api.reports.report import Report
 
@@ -163,6 +156,12 @@ _READ: dict[int | str, dict[str, Any]] = {
 }
 
 
+class ReadQuery(RequestBody):
+    """How a report is read."""
+
+    format: Annotated[Format | None, Field(description="Takes precedence over `Accept`.")] = None
+
+
 async def beginner(request: Request, tenant: Reader, app_context: OpenContext) -> Tenant:
     """Counts a request; whoever comes back for an analysis begins nothing, and only looks."""
     await app_context.limits.admit(tenant, looks=bool(_last_event_id(request)))
@@ -249,7 +248,7 @@ async def create_analysis(
     summary="List analyses, newest first",
 )
 async def list_analyses(
-    tenant: Asker, app_context: OpenContext, query: Annotated[ListingQuery, Query()]
+    tenant: Asker, app_context: OpenContext, query: Annotated[ListingRequest, Query()]
 ) -> AnalysesPage:
     """Yours only; the reports themselves are at `/v1/analyses/{id}`."""
     since, until = _aware(query.since), _aware(query.until)

@@ -15,20 +15,20 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import datetime
 from importlib import import_module
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, with_config
+from typing_extensions import TypedDict
 
 from api.bootstrap.app_context import AppContext
+from api.choices import MAX_COMMENT_LENGTH, MAX_SESSION_ID_LENGTH, Rating
 from api.core.context import current_caller
 from api.features.analyses.api_keys import Tenant
-from api.features.analyses.feedback import LONGEST_COMMENT, author_of
-from api.features.analyses.store_ports import Rating
+from api.features.analyses.feedback import author_of
 from api.features.chat import chat_history
 from api.features.chat.chat_history import ChatListing, Transcript
-from api.features.chat.chat_sessions import LONGEST_ID
 from api.features.chat.chat_turn import ChatEvent, Turn
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import NO_CHAT, WRONG_LIMIT, documented
@@ -41,32 +41,23 @@ from api.interfaces.http.event_stream import (
 )
 from api.interfaces.http.feedback_routes import LangfuseState, sender_of
 from api.interfaces.http.http_headers import wants_events
-from api.interfaces.http.schemas import Grounds, MessagePart, RequestBody
-from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
+from api.interfaces.shared.requests import (
+    ChatRequest,
+    EvidenceOptions,
+    PageRequest,
+    RequestBody,
+    SessionId,
+)
 
 router = APIRouter(prefix="/v1", tags=["chat"])
-SessionId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 
-class ChatRequest(Grounds):
-    """A question: a follow-up in a session, or the first one over a report.
+@with_config(ConfigDict(extra="allow"))
+class MessagePart(TypedDict, total=False):
+    """A piece of a message; of type `text` it is read."""
 
-    A session over a report knows its items and answers from them.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"message": "What do people say about plaud.ai?"}]},
-    )
-    message: Annotated[str, Field(max_length=MAX_QUESTION_LENGTH)]
-    session_id: SessionId | None = None
-    report_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
-
-    @model_validator(mode="after")
-    def _begins_or_goes_on(self) -> Self:
-        if self.session_id is not None and self.report_id is not None:
-            raise ValueError("`report_id` begins a session: leave `session_id` out")
-        return self
+    type: Any
+    text: Any
 
 
 class _FrontEnd(BaseModel):
@@ -80,7 +71,7 @@ class UiMessage(_FrontEnd):
     parts: list[MessagePart]
 
 
-class UiChat(Grounds, _FrontEnd):
+class UiChat(EvidenceOptions, _FrontEnd):
     """What `useChat` of the Vercel AI SDK posts; `id` is the session."""
 
     id: SessionId
@@ -101,7 +92,7 @@ class AgUiMessage(_FrontEnd):
     content: str | list[MessagePart] | None = None
 
 
-class AgUiChat(Grounds, _FrontEnd):
+class AgUiChat(EvidenceOptions, _FrontEnd):
     """What an AG-UI client posts; `threadId` is the session."""
 
     thread_id: SessionId = Field(alias="threadId")
@@ -255,20 +246,13 @@ chats_router = APIRouter(prefix="/v1", tags=["chat"])
 _COMMON = (401, 403, 429, 500, 503)
 
 
-class ChatsQuery(RequestBody):
-    """Which page."""
-
-    limit: Annotated[int, Field(ge=1, le=100)] = 20
-    cursor: Annotated[str | None, Field(max_length=500, description="From a page.")] = None
-
-
 @chats_router.get(
     "/chats",
     responses=documented(422, *_COMMON, wrong=WRONG_LIMIT),
     summary="List conversations, the last used first",
 )
 async def list_chats(
-    tenant: Asker, app_context: OpenContext, query: Annotated[ChatsQuery, Query()]
+    tenant: Asker, app_context: OpenContext, query: Annotated[PageRequest, Query()]
 ) -> ChatListing:
     """Yours only; what was said is at `/v1/chats/{id}`."""
     return await chat_history.list_chats(app_context.store, tenant.id, query.limit, query.cursor)
@@ -289,10 +273,10 @@ class TurnFeedback(RequestBody):
             ]
         }
     )
-    session_id: Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
+    session_id: Annotated[str, Field(min_length=1, max_length=MAX_SESSION_ID_LENGTH)]
     turn: Annotated[int, Field(ge=1, le=1_000_000)]
     rating: Rating
-    comment: Annotated[str, Field(max_length=LONGEST_COMMENT)] = ""
+    comment: Annotated[str, Field(max_length=MAX_COMMENT_LENGTH)] = ""
 
 
 class KeptTurnFeedback(BaseModel):

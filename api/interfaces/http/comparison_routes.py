@@ -7,16 +7,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from api.bootstrap.app_context import AppContext
-from api.choices import DepthName
-from api.core.text import quantity
+from api.choices import MAX_PRODUCTS, MIN_PRODUCTS
 from api.errors import UsageError
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.runner import Comparisons
 from api.features.analyses.store_ports import StoredAnalysis
-from api.features.comparisons.compare import FEWEST_PRODUCTS, MOST_PRODUCTS, asks_of, comparison_of
+from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.analysis_routes import (
@@ -28,57 +27,15 @@ from api.interfaces.http.analysis_routes import (
 )
 from api.interfaces.http.errors_json import documented
 from api.interfaces.http.event_stream import GONE, unless_gone
-from api.interfaces.http.schemas import (
-    About,
-    Format,
-    Pending,
-    Query,
-    RequestBody,
-    Since,
-    SourceName,
-)
+from api.interfaces.http.schemas import Format, Pending
 from api.interfaces.pages.report_files import comparison_html
 from api.interfaces.shared.comparison_table import comparison_csv
 from api.interfaces.shared.markdown_report import comparison_markdown
-from api.services.product import Ask
+from api.interfaces.shared.requests import ComparisonRequest
 from api.sources import ALL_SOURCES
 
 router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
-_WRONG = f"`products` must be a list of {FEWEST_PRODUCTS} to {MOST_PRODUCTS}, not of 1"
-
-
-class ComparisonRequest(RequestBody):
-    """The same question about each of several products."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]}
-    )
-    products: Annotated[list[Query], Field(min_length=FEWEST_PRODUCTS, max_length=MOST_PRODUCTS)]
-    about: Annotated[
-        tuple[About, ...],
-        Field(
-            max_length=MOST_PRODUCTS, description="What each is, in their order; empty: of none."
-        ),
-    ] = ()
-    depth: DepthName = "standard"
-    sources: Annotated[tuple[SourceName, ...], Field(max_length=20, description="Empty: all.")] = ()
-    since: Since = "all"
-    sandbox: Annotated[
-        bool, Field(strict=True, description="Made-up data, on a server that is live too.")
-    ] = False
-
-    def asks(self) -> tuple[Ask, ...]:
-        """As the product takes them.
-
-        Raises:
-            UsageError: the same product twice, one that names nothing, or `about` of some only.
-        """
-        abouts = self.about or [""] * len(self.products)
-        if len(abouts) != len(self.products):
-            texts = quantity(len(abouts), "text")
-            raise UsageError(f"`about` has {texts} for {len(self.products)} products")
-        like = Ask("", self.depth, self.sources, self.since, sandbox=self.sandbox)
-        return asks_of(list(zip(self.products, abouts, strict=True)), like)
+_WRONG = f"`products` must be a list of {MIN_PRODUCTS} to {MAX_PRODUCTS}, not of 1"
 
 
 class PendingComparison(BaseModel):

@@ -3,61 +3,34 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from fastapi import APIRouter, FastAPI, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from api.bootstrap.app_context import AppContext
 from api.bootstrap.storage import feedback_sender
+from api.choices import Rating
 from api.core.context import current_caller
 from api.features.analyses.analysis_job import missing
 from api.features.analyses.corrections import StoredCorrection
 from api.features.analyses.feedback import (
-    LONGEST_COMMENT,
     Given,
     Send,
-    Vote,
     Watched,
     author_of,
     correct,
     give,
     withdraw,
 )
-from api.features.analyses.store_ports import Feedback, Rating, Subject
+from api.features.analyses.store_ports import Feedback, Subject
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import documented
 from api.interfaces.http.health_routes import counted
-from api.interfaces.http.schemas import RequestBody
+from api.interfaces.shared.requests import FeedbackRequest, RequestBody
 
 router = APIRouter(prefix="/v1/analyses/{analysis_id}/feedback", tags=["feedback"])
 _COMMON = (401, 403, 404, 422, 429, 500, 503)
-
-
-class FeedbackRequest(RequestBody):
-    """A thumb, on the whole report unless a finding or an item of it is named."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"rating": "up", "comment": "just what I needed"},
-                {"rating": "down", "finding": 2, "comment": "the post says the opposite"},
-                {"rating": "down", "item_key": "reddit:t3_1abcde"},
-            ]
-        }
-    )
-    rating: Rating
-    comment: Annotated[str, Field(max_length=LONGEST_COMMENT)] = ""
-    finding: Annotated[
-        int | None, Field(ge=1, le=1_000, description="Its number in the report, from 1.")
-    ] = None
-    item_key: Annotated[
-        str | None, Field(max_length=5_000, description="Of an item, dropped ones too.")
-    ] = None
-
-    def opinion(self) -> Vote:
-        """As the product takes it."""
-        return Vote(self.rating, self.comment, self.finding, self.item_key)
 
 
 class KeptFeedback(BaseModel):
@@ -131,7 +104,7 @@ async def give_feedback(
     """
     app = request.app
     send, author = sender_of(app, app_context), author_of(tenant.id, current_caller().user)
-    given = await give(app_context.store, tenant.id, author, analysis_id, body.opinion(), send)
+    given = await give(app_context.store, tenant.id, author, analysis_id, body.vote(), send)
     counted(app).rated(given)
     return GivenFeedback.told_of(given)
 

@@ -14,31 +14,25 @@ from typing import Annotated, Any
 import fastapi
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import Field
 
 from api.bootstrap.app_context import AppContext
 from api.errors import SourceError
 from api.features.analyses.api_keys import Tenant
-from api.features.analyses.statistics import SINCE, Stats, since_of, stats_of
-from api.features.archive.entries import ArchiveAnswer, ArchiveFilters, filters_of
+from api.features.analyses.statistics import Stats, since_of, stats_of
+from api.features.archive.entries import ArchiveAnswer
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import WRONG_DEPTH, documented
 from api.interfaces.http.event_stream import GONE, unless_gone
-from api.interfaces.http.schemas import (
-    Back,
+from api.interfaces.http.schemas import Relevance, Sources, SourceState
+from api.interfaces.shared.requests import (
     FetchRequest,
-    PlaceName,
-    Query,
-    Relevance,
     RelevanceRequest,
-    RequestBody,
+    SearchRequest,
     SourceName,
-    Sources,
-    SourceState,
+    StatsRequest,
 )
 from api.reports.report import Fetched
 from api.services.caller_arguments import question_of
-from api.sources import ITEM_SOURCES
 
 router = APIRouter(prefix="/v1")
 _COMMON = (401, 403, 429, 500, 503)
@@ -115,35 +109,6 @@ async def judge_relevance(
 search_router = APIRouter(prefix="/v1", tags=["search"])
 
 
-class SearchRequest(RequestBody):
-    """A question to what is stored."""
-
-    query: Query
-    since: Back = "all"
-    source: Annotated[PlaceName | None, Field(description="Only what it holds.")] = None
-    about: Annotated[
-        str, Field(max_length=500, description="Only what was heard on this product.")
-    ] = ""
-    language: Annotated[
-        str | None,
-        Field(max_length=20, description="Only what may be in this language: its code, `de`."),
-    ] = None
-    kept: Annotated[
-        bool | None, Field(description="Only what a report kept or an import brought, or not.")
-    ] = None
-    k: Annotated[int | None, Field(ge=1, le=50, description="Hits at most.")] = None
-    sandbox: Annotated[bool, Field(description="What was heard in the sample world.")] = False
-
-    def filters(self) -> ArchiveFilters:
-        """As the archive takes them.
-
-        Raises:
-            UsageError: `since` is no time.
-        """
-        since = since_of(self.since, datetime.now(UTC))
-        return filters_of(self.source, since, self.about, ITEM_SOURCES, self.language, self.kept)
-
-
 @search_router.get(
     "/search",
     responses=documented(401, 403, 422, 429, 500, 503),
@@ -161,20 +126,13 @@ async def search_archive(
 stats_router = APIRouter(prefix="/v1", tags=["stats"])
 
 
-class StatsQuery(RequestBody):
-    """Over which analyses."""
-
-    since: Back = SINCE
-    sample: Annotated[bool, Field(description="Also what was made from sample data.")] = False
-
-
 @stats_router.get(
     "/stats",
     responses=documented(401, 403, 422, 429, 500, 503),
     summary="Yields, outcomes, decisions and cost",
 )
 async def get_stats(
-    tenant: Asker, app_context: OpenContext, query: Annotated[StatsQuery, fastapi.Query()]
+    tenant: Asker, app_context: OpenContext, query: Annotated[StatsRequest, fastapi.Query()]
 ) -> Stats:
     """Over your analyses alone: the figures that a Langfuse dashboard shows, from what is kept.
 
@@ -183,7 +141,7 @@ async def get_stats(
     return await stats_for(app_context, tenant, query)
 
 
-async def stats_for(app_context: AppContext, tenant: Tenant, query: StatsQuery) -> Stats:
+async def stats_for(app_context: AppContext, tenant: Tenant, query: StatsRequest) -> Stats:
     """The figures of a tenant, once it is their turn."""
     now = datetime.now(UTC)
     since = since_of(query.since, now)

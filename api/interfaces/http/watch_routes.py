@@ -7,26 +7,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from api.bootstrap.watch_work import keep_watch, notifier_of
 from api.bootstrap.watch_work import run_watch as ran_now
-from api.choices import DepthName
 from api.features.analyses.share_links import feed_of, open_feed
-from api.features.watches.trend import MOST_WEEKS, WEEKS, Trend, read_trend
-from api.features.watches.watch import (
-    MOST_TARGETS,
-    Only,
-    Watch,
-    name_of_query,
-    new_watch,
-    target_of,
-)
+from api.features.watches.trend import Trend, read_trend
 from api.features.watches.watch_run import Delivery, WatchRun
 from api.features.watches.watch_service import (
     changed,
@@ -42,114 +31,21 @@ from api.interfaces.http.analysis_routes import COMMON
 from api.interfaces.http.errors_json import WRONG_LIMIT, documented
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.http.http_headers import unless_kept
-from api.interfaces.http.schemas import About, RequestBody, SourceName
-from api.interfaces.http.schemas import Query as Question
+from api.interfaces.shared.requests import RunsRequest, TrendRequest, WatchPatch, WatchRequest
 from api.interfaces.shared.watch_view import (
     MEDIA_TYPE,
     UndeliveredView,
     WatchView,
     atom,
+    requested_watch,
     undelivered_views,
+    watch_fields,
     watch_view,
 )
-from api.services.product import MAX_LIMIT
 from api.sources import ALL_SOURCES
 
 router = APIRouter(prefix="/v1/watches", tags=["watches"])
 _COMMON = (422, *COMMON)
-Every = Annotated[
-    str,
-    Field(max_length=60, description="`mon,thu 08:00`, `daily 08:00`, `hourly`, `every 15 min`."),
-]
-Zone = Annotated[str, Field(max_length=60, description="Whose clock: `Europe/Berlin`.")]
-Places = Annotated[tuple[SourceName, ...], Field(max_length=20, description="Empty: all.")]
-OnlyTold = Annotated[Only | None, Field(description="Tell nothing else.")]
-Targets = Annotated[
-    tuple[Annotated[str, Field(max_length=2_000)], ...],
-    Field(
-        max_length=MOST_TARGETS,
-        description="`https://...`, `slack:https://...` or `mailto:ann@example.org`.",
-    ),
-]
-Name = Annotated[str, Field(max_length=100, description="Empty: as it asks.")]
-
-
-def _of_watch(given: Mapping[str, Any]) -> dict[str, Any]:
-    """These fields by the names that a watch has for them; nobody's files are written over HTTP.
-
-    Raises:
-        UsageError: somebody who is to be told is no address.
-    """
-    fields = {{"tz": "zone"}.get(name, name): value for name, value in given.items()}
-    if "notify" in fields:
-        fields["notify"] = tuple(target_of(text, files=False) for text in fields["notify"])
-    return fields
-
-
-class WatchRequest(RequestBody):
-    """What to watch, when, and who is to be told."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"query": "plaud.ai", "every": "mon 08:00", "tz": "Europe/Berlin"}]
-        }
-    )
-    query: Question
-    every: Every = "mon 08:00"
-    tz: Zone = "UTC"
-    about: About = ""
-    sources: Places = ()
-    depth: DepthName = "standard"
-    limit: Annotated[int | None, Field(ge=1, le=MAX_LIMIT)] = None
-    only: OnlyTold = None
-    notify: Targets = ()
-    tell_first: Annotated[bool, Field(description="Tell of the first run, too.")] = False
-    name: Name = ""
-    sandbox: Annotated[
-        bool, Field(strict=True, description="Made-up data, on a server that is live too.")
-    ] = False
-
-    def fields(self) -> dict[str, Any]:
-        """By the names that a watch has for them.
-
-        Raises:
-            UsageError: somebody who is to be told is no address.
-        """
-        fields = _of_watch(self.model_dump())
-        return fields | {"name": self.name or name_of_query(self.query)}
-
-    def watch(self, tenant: str) -> Watch:
-        """A new one.
-
-        Raises:
-            UsageError: somebody who is to be told is no address.
-        """
-        return replace(new_watch(tenant, self.query, self.every, utc_now()), **self.fields())
-
-
-class WatchPatch(RequestBody):
-    """What to change; what is left out, or null, stays; `only` is taken away by null."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"paused": True}]})
-    paused: bool | None = None
-    query: Question | None = None
-    about: About | None = None
-    sources: Places | None = None
-    depth: DepthName | None = None
-    every: Every | None = None
-    tz: Zone | None = None
-    only: OnlyTold = None
-    notify: Annotated[Targets | None, Field(description="All who are told, anew.")] = None
-    name: Name | None = None
-
-    def fields(self) -> dict[str, Any]:
-        """By the names that a watch has for them.
-
-        Raises:
-            UsageError: somebody who is to be told is no address.
-        """
-        given = self.model_dump(exclude_none=True)
-        return _of_watch(given | ({"only": self.only} if "only" in self.model_fields_set else {}))
 
 
 class NewWatch(WatchView):
@@ -164,12 +60,6 @@ class WatchList(BaseModel):
     watches: list[WatchView]
 
 
-class RunsQuery(RequestBody):
-    """How many."""
-
-    limit: Annotated[int, Field(ge=1, le=100)] = 20
-
-
 class RunList(BaseModel):
     """Runs, newest first."""
 
@@ -179,7 +69,7 @@ class RunList(BaseModel):
 @router.post("", status_code=201, responses=documented(413, *_COMMON), summary="Watch a product")
 async def add_watch(body: WatchRequest, tenant: Asker, app_context: OpenContext) -> NewWatch:
     """It is due at once; its first run is what later ones are compared with."""
-    watch = body.watch(tenant.id)
+    watch = requested_watch(body, tenant.id)
     await keep_watch(app_context.store, watch, new=True)
     return NewWatch(**dict(watch_view(watch)), secret=watch.secret)
 
@@ -204,9 +94,10 @@ async def change_watch(
 
     What was dropped by another `query`, `about` or `sources` is judged anew.
     """
-    watch = changed(await watch_of(app_context.store, tenant.id, watch_id), body.fields())
-    await keep_watch(app_context.store, watch, new=False)
-    return watch_view(watch)
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    new = changed(watch, watch_fields(body))
+    await keep_watch(app_context.store, new, new=False)
+    return watch_view(new)
 
 
 @router.delete(
@@ -239,7 +130,7 @@ async def run_watch(
     summary="List the runs of a watch",
 )
 async def list_runs(
-    watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[RunsQuery, Query()]
+    watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[RunsRequest, Query()]
 ) -> RunList:
     """Each with what changed, and whether those who are told could be reached."""
     watch = await watch_of(app_context.store, tenant.id, watch_id)
@@ -370,19 +261,13 @@ trend_router = APIRouter(prefix="/v1/watches", tags=["watches"])
 _WRONG_WEEKS = "`weeks` must be a whole number from 1 to 260, not `0`"
 
 
-class TrendQuery(RequestBody):
-    """How far back."""
-
-    weeks: Annotated[int, Field(ge=1, le=MOST_WEEKS)] = WEEKS
-
-
 @trend_router.get(
     "/{watch_id}/trend",
     responses=documented(404, 422, *COMMON, wrong=_WRONG_WEEKS),
     summary="Read a watch over time",
 )
 async def read_watch_trend(
-    watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[TrendQuery, Query()]
+    watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[TrendRequest, Query()]
 ) -> Trend:
     """Volume, sentiment and aspects by week; what was not heard is `null`, never 0.
 

@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
-from api.choices import DepthName
 from api.errors import UsageError
-from api.interfaces.http.comparison_routes import ComparisonRequest
-from api.interfaces.http.gate_routes import SearchRequest
-from api.interfaces.http.schemas import (
+from api.interfaces.shared.requests import (
     About,
+    ComparisonRequest,
     FetchRequest,
     Query,
     QuestionRequest,
     RelevanceRequest,
     RequestBody,
+    SearchRequest,
+    WatchOptions,
 )
-from api.interfaces.http.watch_routes import Every, Places, Zone
 from api.interfaces.shared.validation_messages import Form
-from api.services.product import MAX_LIMIT
 
 A = TypeVar("A", bound="Arguments")
-How = Annotated[
-    DepthName, Field(description="How far to look: quick (seconds), standard or deep (minutes).")
-]
 Dropped = Annotated[
     bool, Field(description="Whether the structured answer also holds what was dropped, and why.")
 ]
@@ -43,7 +38,7 @@ class Arguments(RequestBody):
     @model_validator(mode="before")
     @classmethod
     def _forgiven(cls, given: Any) -> Any:
-        """What stands for a default is left out; a list's JSON text is the list."""
+        """Leave out what stands for a default, and read lists and numbers that came as text."""
         if not isinstance(given, Mapping):
             return given
         read = {}
@@ -51,64 +46,52 @@ class Arguments(RequestBody):
             field = cls.model_fields.get(name)
             if field is not None and not field.is_required() and value in (None, ""):
                 continue
-            is_text = field is None or field.annotation is str
-            read[name] = value if is_text else _listed(value)
+            is_text = field is None or str in (field.annotation, *get_args(field.annotation))
+            read[name] = value if is_text else _unquoted(value)
         return read
 
 
 class FetchArguments(Arguments, FetchRequest):
-    """Of a tool that asks one source."""
+    """Arguments of a tool that asks one source."""
 
-    depth: How = "quick"
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | None = None  # of models, `"5"` is one too
     include_dropped: Dropped = False
 
 
 class AnalysisArguments(Arguments, QuestionRequest):
-    """Of the tool that asks every source and reports."""
+    """Arguments of the tool that asks every source and reports."""
 
-    depth: How = "standard"
     include_dropped: Dropped = False
 
 
 class ComparisonArguments(Arguments, ComparisonRequest):
-    """Of the tool that sets products side by side."""
-
-    depth: How = "standard"
+    """Arguments of the tool that compares products."""
 
 
 class SearchArguments(Arguments, SearchRequest):
-    """Of the tool that searches what is stored."""
+    """Arguments of the tool that searches what is stored."""
 
 
-class WatchArguments(Arguments):
-    """Of the tool that watches a product; whom to tell is nothing that a model decides."""
-
-    query: Query
-    every: Every = "mon 08:00"
-    tz: Zone = "UTC"
-    about: About = ""
-    sources: Places = ()
-    depth: How = "standard"
+class WatchArguments(Arguments, WatchOptions):
+    """Arguments of the tool that watches a product; a person decides who is notified."""
 
 
 class NoArguments(Arguments):
-    """Of a tool that needs none."""
+    """Arguments of a tool that needs none."""
 
 
 class RelevanceArguments(Arguments, RelevanceRequest):
-    """Of the tool that judges own items."""
+    """Arguments of the tool that judges own items."""
 
 
 class ProductArguments(Arguments):
-    """Of the prompt that checks one product."""
+    """Arguments of the prompt that checks one product."""
 
     product: Query
     about: About = ""
 
 
 class CompareArguments(Arguments):
-    """Of the prompt that compares two products."""
+    """Arguments of the prompt that compares two products."""
 
     first: Query
     second: Query
@@ -128,9 +111,9 @@ def read(model: type[A], given: Mapping[str, Any] | None) -> A:
         raise UsageError(form.refusal(error.errors(include_url=False))) from None
 
 
-def _listed(value: Any) -> Any:
-    """A list that came as its JSON text; anything else as it is."""
-    if not isinstance(value, str) or not value.startswith("["):
+def _unquoted(value: Any) -> Any:
+    """What a text says in JSON, a list, number or truth value; anything else as it came."""
+    if not isinstance(value, str):
         return value
     try:
         return json.loads(value)

@@ -13,7 +13,7 @@ What can be read: the places with their state and price, and the caller's own re
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from api.bootstrap.app_context import AppContext
@@ -32,8 +32,6 @@ from api.features.archive.search import described
 from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.features.watches.notification import text_of
-from api.features.watches.watch import new_watch
-from api.features.watches.watch_service import utc_now
 from api.interfaces.http.comparison_routes import comparisons_of
 from api.interfaces.http.schemas import Relevance
 from api.interfaces.http.watch_routes import WatchList
@@ -48,7 +46,7 @@ from api.interfaces.mcp.mcp_requests import (
     WatchArguments,
 )
 from api.interfaces.shared.markdown_report import comparison_markdown, report_markdown
-from api.interfaces.shared.watch_view import WatchView, watch_view
+from api.interfaces.shared.watch_view import WatchView, requested_watch, watch_view
 from api.reports.markdown_text import md
 from api.reports.report import Fetched, Report
 from api.services.caller_arguments import question_of
@@ -101,10 +99,7 @@ def watch_tools(app_context: AppContext) -> list[Tool]:
     """Both tools of a server."""
 
     async def watch(tenant: Tenant, given: WatchArguments, listener: Listener) -> Answer:
-        new = new_watch(tenant.id, given.query, given.every, utc_now())
-        new = replace(
-            new, zone=given.tz, about=given.about, sources=given.sources, depth=given.depth
-        )
+        new = requested_watch(given, tenant.id)
         await keep_watch(app_context.store, new, new=True)
         view = watch_view(new)
         text = (

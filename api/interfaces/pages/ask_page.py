@@ -25,9 +25,9 @@ from api.features.analyses.store_ports import StoredAnalysis
 from api.features.watches.watch import Schedule, runs_a_week
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
-from api.interfaces.http.schemas import QuestionRequest
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import faults, validated
+from api.interfaces.shared.requests import QuestionRequest
 from api.interfaces.shared.upstream_status import Upstream, probed
 from api.pipeline.gate.name_spellings import namesake
 from api.pipeline.question.product_name import search_words

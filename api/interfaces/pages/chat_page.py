@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
+from api.choices import MAX_QUESTION_LENGTH
 from api.errors import ListenpostError, UsageError
 from api.features.chat.chat_history import PastTurn, Transcript, read_chat
 from api.features.chat.chat_sessions import UNKEPT
@@ -34,7 +35,6 @@ from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import rendered
 from api.interfaces.shared import presentation
-from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
 from api.reports.composition import credit_of
 from api.reports.report import Report
 

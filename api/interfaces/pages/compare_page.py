@@ -13,20 +13,14 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
-from api.choices import DepthName
+from api.choices import MAX_PRODUCTS, MIN_PRODUCTS, DepthName
 from api.core.text import SHORT_ID
 from api.errors import Conflict, LimitReached, NotFound, UsageError
 from api.features.analyses.runner import side_by_side
 from api.features.analyses.store_ports import StoredAnalysis
-from api.features.comparisons.compare import (
-    FEWEST_PRODUCTS,
-    MOST_PRODUCTS,
-    check_count,
-    check_products,
-)
+from api.features.comparisons.compare import check_count, check_products
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.comparison_routes import (
-    ComparisonRequest,
     comparisons_of,
     left_running,
     shown_as,
@@ -38,6 +32,7 @@ from api.interfaces.pages.report_files import as_file, comparison_values, kind_o
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Submission, Visitor, page
 from api.interfaces.pages.templates_rendering import faults, plainly, validated
 from api.interfaces.shared import comparison_table, presentation
+from api.interfaces.shared.requests import ComparisonRequest
 from api.services.product import Ask
 from api.sources import ALL_SOURCES, SOURCES, check_askable
 
@@ -181,12 +176,12 @@ async def _form(
     status: int = 200,
     hint: str = "",
 ) -> Response:
-    lines = _lines(form)[:MOST_PRODUCTS]
+    lines = _lines(form)[:MAX_PRODUCTS]
     return page(
         request, form.visitor, "compare.html", status,
         title="Compare products",
-        lines=lines + [("", "")] * (MOST_PRODUCTS - len(lines)),
-        fewest=FEWEST_PRODUCTS,
+        lines=lines + [("", "")] * (MAX_PRODUCTS - len(lines)),
+        fewest=MIN_PRODUCTS,
         depth=form.text("depth", "standard"),
         since=form.text("since", "all"),
         sources=form.fields.get("source", []),

@@ -14,20 +14,22 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
+from api.choices import STATISTICS_SINCE
 from api.core.text import fold
 from api.errors import NotFound, UsageError
-from api.features.analyses.statistics import SINCE, since_of
+from api.features.analyses.statistics import since_of
 from api.features.analyses.store_ports import AnalysisSummary, Filters
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import heading
 from api.interfaces.http.access import OpenContext
-from api.interfaces.http.gate_routes import SearchRequest, StatsQuery, stats_for
-from api.interfaces.http.schemas import ListedAnalysis, ListingQuery
+from api.interfaces.http.gate_routes import stats_for
+from api.interfaces.http.schemas import ListedAnalysis
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, AnalysisId
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import SPANS, faults, read_from, validated
 from api.interfaces.pages.timelines import gate_figure
 from api.interfaces.shared import presentation, statistics_text
+from api.interfaces.shared.requests import ListingRequest, SearchRequest, StatsRequest
 from api.settings import Settings
 from api.sources import ITEM_SOURCES
 
@@ -60,7 +62,7 @@ async def history_page(
     further, wrong = None, {}
     try:
         narrow = {"decision": decision, "source": source, "cursor": cursor}
-        wanted = validated(ListingQuery, narrow)
+        wanted = validated(ListingRequest, narrow)
         moments = _moment("since", since), _moment("until", until)
         filters = Filters(wanted.decision, wanted.source, *moments)
         listed, further = await _listed(
@@ -188,10 +190,14 @@ _HOW = "tick the box to count them"
 
 @gate_page_router.get("/gate")
 async def gate_page(
-    request: Request, visitor: Guest, app_context: OpenContext, since: str = SINCE, sample: str = ""
+    request: Request,
+    visitor: Guest,
+    app_context: OpenContext,
+    since: str = STATISTICS_SINCE,
+    sample: str = "",
 ) -> Response:
     """Over the analyses of this time; made-up ones where somebody wants them."""
-    wanted = validated(StatsQuery, {"since": since, "sample": bool(sample) or app_context.sample})
+    wanted = validated(StatsRequest, {"since": since, "sample": bool(sample) or app_context.sample})
     stats = await stats_for(app_context, visitor.tenant, wanted)
     kept = await app_context.store.listing(visitor.tenant.id, Filters(since=stats.since), TRACED)
     root = trace_root(app_context.settings)

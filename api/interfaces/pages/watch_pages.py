@@ -40,7 +40,6 @@ from api.features.watches.watch_service import (
 )
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
-from api.interfaces.http.watch_routes import WatchRequest
 from api.interfaces.pages.ask_page import namesake_hint, price_of_runs
 from api.interfaces.pages.screen import (
     Ending,
@@ -56,11 +55,14 @@ from api.interfaces.pages.templates_rendering import faults, validated
 from api.interfaces.pages.timelines import watch_figure
 from api.interfaces.shared import presentation
 from api.interfaces.shared.chart_data import first_week
+from api.interfaces.shared.requests import WatchRequest
 from api.interfaces.shared.watch_view import (
     clock_words,
     gap_words,
+    requested_watch,
     schedule_words,
     target_words,
+    watch_fields,
     watch_view,
 )
 from api.services.caller_arguments import question_of
@@ -125,7 +127,7 @@ class WatchForm:
             UsageError: a field holds what none of ours offers, or somebody is no address.
         """
         texts = {**self.texts, "query": self.texts["query"] or "a product"}
-        return replace(self, texts=texts).request().watch(tenant)
+        return requested_watch(replace(self, texts=texts).request(), tenant)
 
     def changes(self, watch: Watch) -> dict[str, Any]:
         """The fields of a watch as they shall be.
@@ -136,7 +138,7 @@ class WatchForm:
         more: dict[str, object] = {"limit": watch.limit, "sandbox": watch.sandbox}
         if watch.began_at is not None:  # its first run is over, so the form does not ask
             more["tell_first"] = watch.tell_first
-        fields = self.request(**more).fields()
+        fields = watch_fields(self.request(**more))
         kept = [
             target
             for mark, target in _marked(watch)
@@ -173,7 +175,7 @@ async def add(request: Request, form: Filled, app_context: OpenContext) -> Respo
     """Watch a product; the secret by which webhooks are signed is shown this once."""
     filled = WatchForm.sent(form)
     try:
-        watch = filled.request().watch(form.visitor.tenant.id)
+        watch = requested_watch(filled.request(), form.visitor.tenant.id)
         hint = namesake_hint(watch.query, watch.about)
         if hint and form.text("sure") != watch.query:
             return await _list(request, form.visitor, app_context, filled, hint=hint)
@@ -362,8 +364,7 @@ async def _price(app_context: AppContext, watch: Watch) -> str:
     if not app_context.loaded:
         return ""
     settings = in_sandbox(app_context.settings) if watch.sandbox else app_context.settings
-    ask = Ask(watch.query, watch.depth, watch.sources, "all", watch.limit, watch.about)
-    return await asyncio.to_thread(price_of_runs, settings, ask, watch.schedule)
+    return await asyncio.to_thread(price_of_runs, settings, Ask.of(watch), watch.schedule)
 
 
 def _sentence(phrase: str) -> str:

@@ -12,9 +12,10 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from api.choices import MIN_PRODUCTS
 from api.core.domain import Outcome
 from api.core.text import SHORT_ID, clean, quantity
-from api.features.comparisons.compare import FEWEST_PRODUCTS, window_in_words
+from api.features.comparisons.compare import window_in_words
 from api.features.comparisons.comparison import (
     ComparedFinding,
     Comparison,
@@ -166,7 +167,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
             "+: the place may hold more than was asked for. Its count is a minimum, and says "
             "nothing of which product has more posts."
         )
-    if len(comparison.comparable) < FEWEST_PRODUCTS:
+    if len(comparison.comparable) < MIN_PRODUCTS:
         yield "Nothing could be compared: posts were counted for fewer than two products."
     elif comparison.contrasts:
         yield (

@@ -46,7 +46,7 @@ async def analyze(
     """
     names = () if sources is None else (sources,) if isinstance(sources, str) else sources
     check("sources", names, Iterable, "a list of names")
-    ask = Ask(query, depth, tuple(names), since, limit, "" if about is None else about)
+    ask = Ask(query, depth, tuple(names), limit, "" if about is None else about, since=since)
     return await product.analyze(await provided(), ask)
 
 
@@ -77,5 +77,5 @@ async def fetch(
         UsageError: as `analyze`, and for a query that names nothing to look for.
         ConfigurationError: as `analyze`.
     """
-    ask = Ask(query, depth, (source,), since, limit, "" if about is None else about)
+    ask = Ask(query, depth, (source,), limit, "" if about is None else about, since=since)
     return (await product.fetch(await provided(), source, ask)).fetched

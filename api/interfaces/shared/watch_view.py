@@ -1,4 +1,4 @@
-"""A watch as its owner sees it, at every door: without its secret and the addresses it tells.
+"""A watch as every interface shows and changes it, without its secret and its receivers' addresses.
 
 A watch's runs as an Atom feed (RFC 4287): what changed, for whatever reads feeds.
 """
@@ -9,19 +9,29 @@ import re
 import uuid
 from calendar import day_name
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import escape
+from typing import TYPE_CHECKING, Annotated, Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from pydantic import AwareDatetime, BaseModel
+from pydantic import AwareDatetime, Field, create_model
 
-from api.choices import DepthName
 from api.core.display_names import OUTCOME_REASONS, SourceLabels
 from api.core.text import clean, quantity, web_url
 from api.errors import UsageError
 from api.features.watches.notification import text_of
-from api.features.watches.watch import Only, Watch, schedule_of, zone_of
+from api.features.watches.watch import (
+    Watch,
+    name_of_query,
+    new_watch,
+    schedule_of,
+    target_of,
+    zone_of,
+)
 from api.features.watches.watch_run import Delivery, Gap, WatchRun
+from api.features.watches.watch_service import utc_now
+from api.interfaces.shared.requests import WatchOptions, WatchPatch, WatchRequest
 from api.reports.report import Timestamp
 
 _UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
@@ -34,26 +44,29 @@ _TOLD_BY: dict[str, str] = {
 }
 
 
-class WatchView(BaseModel):
+if TYPE_CHECKING:
+    _ShownOptions = WatchRequest
+else:  # the options of a request, without its bounds: what is stored is shown as it is
+    _ShownOptions = create_model(
+        "_ShownOptions",
+        id=(str, ...),
+        **{
+            name: (Annotated[field.annotation, Field(description=field.description)], ...)
+            for name, field in WatchRequest.model_fields.items()
+        },
+    )
+
+
+class WatchView(_ShownOptions):
     """A watch."""
 
     id: str
-    name: str
-    query: str
-    about: str
-    sources: tuple[str, ...]
-    """Empty: those of the settings."""
-    depth: DepthName
-    limit: int | None
-    every: str
-    tz: str
-    only: Only | None
-    notify: tuple[str, ...]
-    """Kind and server of each, for a URL may hold a secret; of e-mail and files the whole."""
+    notify: Annotated[
+        tuple[str, ...],
+        Field(description="Kind and server of each receiver; of e-mail and files the whole."),
+    ]
     feed: bool
     """It has a feed, whose address was shown once."""
-    tell_first: bool
-    sandbox: bool
     paused: bool
     created_at: Timestamp
     due_at: Timestamp
@@ -62,11 +75,43 @@ class WatchView(BaseModel):
 
 
 def watch_view(watch: Watch) -> WatchView:
-    """What may be shown of it."""
+    """What may be shown of a watch."""
     own = {name: getattr(watch, name, None) for name in WatchView.model_fields}
     targets = tuple(target.shown for target in watch.notify)
     given = {"tz": watch.zone, "notify": targets, "feed": watch.feed is not None}
     return WatchView(**{**own, **given})
+
+
+def requested_watch(request: WatchOptions, tenant: str, *, files: bool = False) -> Watch:
+    """A new watch; with `files` it may notify into one.
+
+    Raises:
+        UsageError: a receiver is no address.
+    """
+    new = new_watch(tenant, request.query, request.every, utc_now())
+    return replace(new, **watch_fields(request, files=files))
+
+
+def watch_fields(request: WatchOptions, *, files: bool = False) -> dict[str, Any]:
+    """The fields of a request, or those that a patch changes, by the names that `Watch` has.
+
+    Raises:
+        UsageError: a receiver is no address.
+    """
+    fields = dict(request)
+    if isinstance(request, WatchPatch):
+        options = WatchRequest.model_fields
+        fields = {
+            name: fields[name]
+            for name in request.model_fields_set
+            # null is a value of those options whose default it is; else it leaves them as they are
+            if fields[name] is not None or (name in options and options[name].default is None)
+        }
+    elif not request.name:
+        fields["name"] = name_of_query(request.query)
+    if "notify" in fields:
+        fields["notify"] = tuple(target_of(text, files=files) for text in fields["notify"])
+    return {{"tz": "zone"}.get(name, name): value for name, value in fields.items()}
 
 
 class UndeliveredView(Delivery):

@@ -18,6 +18,7 @@ from functools import cache
 from importlib.resources import files
 from math import exp
 
+from api.choices import MAX_QUESTION_LENGTH
 from api.core.domain import Item, Question, Verdict
 from api.core.ports import Judgement
 from api.core.text import clean, cut, one_line
@@ -28,7 +29,6 @@ from api.pipeline.gate.excerpt import Excerpt, excerpt_of, parse_excerpt
 from api.pipeline.gate.name_matches import best
 from api.pipeline.gate.name_spellings import BRAND, KINDS, NEARLY
 from api.pipeline.question.product_name import judged_words
-from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
 
 THRESHOLD = 0.5
 """Probability from which an item is kept."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import regex
 
+from api.choices import MAX_QUESTION_LENGTH
 from api.core.text import clean_query, fold, one_line
 from api.core.words import LANGUAGES, stop_words, words
 
-MAX_QUESTION_LENGTH = 500
-"""Longest question, in characters."""
 STOP_WORDS_ALONE = 3
 """So many stop words alone are small talk; fewer may be a name (X, The Who)."""
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from api.choices import MAX_COMMENT_LENGTH
 from api.errors import NotFound, StoreUnavailable, UsageError
 from api.features.analyses.feedback import (
-    LONGEST_COMMENT,
     Given,
     Rated,
     RatedReport,
@@ -130,12 +130,10 @@ async def test_a_comment_is_cleaned_and_bounded() -> None:
     kept = (await given(Vote("up", hostile))).feedback
     assert kept.comment == "<script>x</script> '; DROP TABLE feedback"
     assert (
-        await given(Vote("up", "x" * LONGEST_COMMENT))
-    ).feedback.comment == "x" * LONGEST_COMMENT
-    with pytest.raises(
-        UsageError, match=f"{LONGEST_COMMENT} characters at most; yours has {LONGEST_COMMENT + 1}"
-    ):
-        await given(Vote("up", "x" * (LONGEST_COMMENT + 1)))
+        await given(Vote("up", "x" * MAX_COMMENT_LENGTH))
+    ).feedback.comment == "x" * MAX_COMMENT_LENGTH
+    with pytest.raises(UsageError, match="2000 characters at most; yours has 2001"):
+        await given(Vote("up", "x" * (MAX_COMMENT_LENGTH + 1)))
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from api.choices import DepthName
+from api.choices import MAX_SESSION_ID_LENGTH, DepthName
 from api.errors import NotFound, StoreUnavailable, UsageError
 from api.features.chat.chat_agent import UNREADABLE, Chat
-from api.features.chat.chat_sessions import LIVE, LONGEST_ID, UNKEPT, ChatSessions, SessionsInMemory
+from api.features.chat.chat_sessions import LIVE, UNKEPT, ChatSessions, SessionsInMemory
 from api.features.chat.chat_turn import AnswerPiece, ChatEvent, Turn
 from api.features.chat.session import Exchange, Session, restored
 from api.reports.report import Report
@@ -121,7 +121,7 @@ async def test_nobody_sees_another_s_session() -> None:
     ("session", "words"),
     [
         ("", "1 to 128"),
-        ("x" * (LONGEST_ID + 1), "1 to 128"),
+        ("x" * (MAX_SESSION_ID_LENGTH + 1), "1 to 128"),
         ("a\0b", "no control characters"),
         ("a/../b", "no part `.` or `..`"),
     ],

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from api.choices import MAX_COMMENT_LENGTH, Rating
 from api.errors import NotFound, UsageError
-from api.features.analyses.feedback import LONGEST_COMMENT, GivenOnTurn, Rated, RatedTurn
-from api.features.analyses.store_ports import Rating
+from api.features.analyses.feedback import GivenOnTurn, Rated, RatedTurn
 from api.features.chat.chat_history import MOST_RATINGS, Transcript, rate_turn, read_chat
 from api.features.chat.chat_sessions import ChatSessions, SessionsInMemory
 from api.features.chat.session import Exchange
@@ -123,8 +123,8 @@ async def test_too_much_is_refused() -> None:
     for number in range(MOST_RATINGS):
         await rate(store, author=f"a{number}")
 
-    with pytest.raises(UsageError, match=f"{LONGEST_COMMENT} characters"):
-        await rate(store, comment="x" * (LONGEST_COMMENT + 1))
+    with pytest.raises(UsageError, match=f"{MAX_COMMENT_LENGTH} characters"):
+        await rate(store, comment="x" * (MAX_COMMENT_LENGTH + 1))
     with pytest.raises(UsageError, match=f"{MOST_RATINGS} ratings"):
         await rate(store)
     assert (await rate(store, "down", author="a3")).turn.rating == "down"

@@ -13,7 +13,7 @@ from api.services.product import Ask
 from tests.features.comparisons.made import about
 from tests.services.fakes import SourceAnswer
 
-LIKE = Ask("", "quick", ("reddit",), "week", 7, sandbox=True)
+LIKE = Ask("", "quick", ("reddit",), 7, sandbox=True, since="week")
 
 
 def test_all_but_the_product_is_the_same() -> None:
@@ -21,8 +21,8 @@ def test_all_but_the_product_is_the_same() -> None:
     asks = asks_of([("Ember  mug\n", "it heats"), ("Ohom cup", "")], LIKE)
 
     assert asks == (
-        Ask("Ember mug", "quick", ("reddit",), "week", 7, "it heats", sandbox=True),
-        Ask("Ohom cup", "quick", ("reddit",), "week", 7, sandbox=True),
+        Ask("Ember mug", "quick", ("reddit",), 7, "it heats", sandbox=True, since="week"),
+        Ask("Ohom cup", "quick", ("reddit",), 7, sandbox=True, since="week"),
     )
 
 

@@ -85,5 +85,5 @@ def test_a_report_knows_its_question() -> None:
     report = about("Ember", posts("Ember", MUG), unset, about="a mug", since="week", limit=7)
     older = report.model_copy(update={"since": None})
 
-    assert ask_of_report(report) == Ask("Ember", "standard", ("reddit",), "week", 7, "a mug")
-    assert ask_of_report(older).window == "all"
+    assert ask_of_report(report) == Ask("Ember", "standard", ("reddit",), 7, "a mug", since="week")
+    assert ask_of_report(older).since == "all"

@@ -153,7 +153,7 @@ async def test_watch_of_every_minute(store: Store) -> None:
         world.now = MONDAY + timedelta(seconds=second + 1)
         runs += await world.due()
     assert len(runs) == 30
-    assert {ask.window for ask in world.asked} == {"day"}
+    assert {ask.since for ask in world.asked} == {"day"}
     keys = [post.key for run in runs for post in run.new]
     assert len(keys) == len(set(keys)) == 30
     (line,) = (await read_trend(store, WATCH, world.now)).lines

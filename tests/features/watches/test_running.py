@@ -134,7 +134,7 @@ async def test_eight_weeks(store: Store) -> None:
     assert len(world.messages) == 7
     assert len({message.run_id for message in world.messages}) == 7
     assert [run.news for run in runs] == [False, *[True] * 7]
-    assert [ask.window for ask in world.asked] == [*["week"] * 5, "month", "week", "week"]
+    assert [ask.since for ask in world.asked] == [*["week"] * 5, "month", "week", "week"]
     assert await store.watch_runs("local", "w1", 9) == runs[::-1]
 
 

@@ -17,7 +17,7 @@ from starlette.types import Message
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.http.event_stream import EventStream, LastSeen
-from api.interfaces.http.schemas import AnalysisRequest
+from api.interfaces.shared.requests import AnalysisRequest
 from api.sandbox.server import Sandbox
 from tests.features.analyses.desk import Desk, joined
 from tests.interfaces.http.conftest import QUESTION, Opening, Served

@@ -1,0 +1,623 @@
+"""What each verb takes: one model per verb, with each option described once.
+
+The HTTP bodies and the OpenAPI document, the input schemas of the MCP tools, the options of the
+command line (`interfaces/cli/main.py`) and the forms of the pages (`interfaces/pages/forms.py`) are
+made from these fields. A new option is a field here and one in the value that the product works
+with: `QuestionOptions` or `Watch`. `tests/interfaces/test_request_table.py` lists which interface
+lacks an option, and why.
+
+What converts a request imports the product where it is called: the help of a command needs the
+fields alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from numbers import Number
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+    with_config,
+)
+from typing_extensions import TypedDict
+
+from api.choices import (
+    MAX_ABOUT_LENGTH,
+    MAX_COMMENT_LENGTH,
+    MAX_LIMIT,
+    MAX_OWN_ITEMS,
+    MAX_PRODUCTS,
+    MAX_QUESTION_LENGTH,
+    MAX_RECEIVERS,
+    MAX_SESSION_ID_LENGTH,
+    MAX_TREND_WEEKS,
+    MIN_PRODUCTS,
+    STATISTICS_SINCE,
+    TREND_WEEKS,
+    DepthName,
+    Only,
+    Rating,
+    Window,
+)
+from api.core.domain import Decision
+from api.core.text import quantity
+from api.errors import UsageError
+from api.pipeline.gate.caller_items import FIELDS, TEXT_FIELD_NAMES
+from api.sources import ASKABLE_SOURCES, ITEM_SOURCES
+
+if TYPE_CHECKING:
+    from api.features.analyses.feedback import Vote
+    from api.features.archive.entries import ArchiveFilters
+    from api.services.product import Ask
+
+
+class RequestBody(BaseModel):
+    """What a caller sends; an unknown field is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What the forms of the pages write beside a field."""
+
+    text: str
+
+
+# Options of several verbs
+
+
+Query = Annotated[
+    str,
+    Label("A product, or a question about one"),
+    Field(
+        description="A product, or a question about one, in your own words.",
+        max_length=MAX_QUESTION_LENGTH,
+    ),
+]
+About = Annotated[
+    str,
+    Label("What it is"),
+    Field(
+        description="What the product is, to tell it from other things of the same name: "
+        "`the notes app`.",
+        max_length=MAX_ABOUT_LENGTH,
+    ),
+]
+Depth = Annotated[
+    DepthName,
+    Label("How deep"),
+    Field(
+        description="How far to look: quick (seconds), standard, or deep (minutes).",
+    ),
+]
+SourceName = Annotated[
+    str, Field(max_length=100, json_schema_extra={"enum": list(ASKABLE_SOURCES)})
+]
+SourceNames = Annotated[
+    tuple[SourceName, ...],
+    Label("Where"),
+    Field(
+        description="Ask only these sources (default: all that are configured).",
+        max_length=20,
+    ),
+]
+Since = Annotated[
+    Window,
+    Label("How far back"),
+    Field(
+        description="How old posts may be; undated posts are always included.",
+    ),
+]
+Limit = Annotated[
+    int | None,
+    Label("Items of each source"),
+    Field(
+        description="Items asked of each source at first, 1 to 500 (default: set by the depth).",
+        strict=True,
+        ge=1,
+        le=MAX_LIMIT,
+    ),
+]
+Sandbox = Annotated[
+    bool,
+    Field(
+        description="Answer from the sample world: made-up data, offline, without keys.",
+        strict=True,
+    ),
+]
+TimeSpan = Annotated[
+    str,
+    Label("How far back"),
+    Field(
+        description="How far back: days or weeks (`30d`, `12w`), a date or time (UTC), or `all`.",
+        max_length=40,
+    ),
+]
+
+
+def _item_source(name: str) -> str:
+    if name not in ITEM_SOURCES:
+        known = ", ".join(f"`{source}`" for source in ITEM_SOURCES)
+        raise ValueError(f"names no source; there are {known}")
+    return name
+
+
+ItemSource = Annotated[
+    str,
+    AfterValidator(_item_source),
+    Field(max_length=100, json_schema_extra={"enum": list(ITEM_SOURCES)}),
+]
+
+
+class SubjectOptions(RequestBody):
+    """What a question is about."""
+
+    query: Query
+    about: About = ""
+
+
+class AskOptions(RequestBody):
+    """How a question is asked, whatever it is about."""
+
+    depth: Depth = "standard"
+    limit: Limit = None
+    sandbox: Sandbox = False
+
+
+# Items of the caller
+
+
+_JSON: Mapping[type, dict[str, Any]] = {
+    str: {"type": "string"},
+    Number: {"type": "number"},
+    list: {"type": "array"},
+    NoneType: {"type": "null"},
+    Mapping: {"type": "object", "properties": {"body": {"description": "Or another text."}}},
+}
+
+
+def _field(name: str, description: str = "") -> WithJsonSchema:
+    """What `FIELDS` lets a field of an item hold, as it is published; the product checks it."""
+    holding = FIELDS[name]
+    each = {"anyOf": [_JSON[part] for part in holding.each]}
+    kinds = []
+    for kind in (*holding.types, NoneType):
+        if kind is list:
+            kinds.append({"type": "array", "items": each})
+        elif kind is Mapping:
+            kinds.append({"type": "object", "additionalProperties": each})
+        elif kind in _JSON:  # Python's tuples and dates do not exist in JSON
+            kinds.append(_JSON[kind])
+    return WithJsonSchema({"anyOf": kinds, **({"description": description} if description else {})})
+
+
+@with_config(ConfigDict(extra="allow"))
+class OwnItem(TypedDict, total=False):
+    """A post, video or review of yours: a text, and what else is known of it."""
+
+    title: Annotated[Any, _field("title")]
+    body: Annotated[Any, _field("body", f"Or another text: {TEXT_FIELD_NAMES}.")]
+    id: Annotated[Any, _field("id")]
+    source: Annotated[Any, _field("source", "Where it is from.")]
+    url: Annotated[Any, _field("url")]
+    author: Annotated[Any, _field("author", "Stored as a pseudonym only.")]
+    created_at: Annotated[Any, _field("created_at", "ISO 8601, or seconds since 1970.")]
+    place: Annotated[Any, _field("place", "A subreddit, channel or brand.")]
+    engagement: Annotated[Any, _field("engagement", "Numbers by name, such as votes.")]
+    comments: Annotated[Any, _field("comments", "Texts, or objects like this one.")]
+
+
+def _strict_json(items: list[Any]) -> list[Any]:
+    """Python reads `NaN` and `Infinity`, which could not be sent back."""
+    try:
+        json.dumps(items, allow_nan=False)
+    except ValueError:
+        raise ValueError("holds `NaN` or `Infinity`, which are no JSON") from None
+    return items
+
+
+OwnItems = Annotated[list[OwnItem], Field(max_length=MAX_OWN_ITEMS), AfterValidator(_strict_json)]
+
+
+class EvidenceOptions(BaseModel):
+    """What an answer rests on, if not on what the configured sources hold."""
+
+    items: Annotated[
+        Annotated[OwnItems, Field(min_length=1)] | None,
+        Field(description="Your own items; they are the only source then."),
+    ] = None
+    sandbox: Sandbox = False
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        if self.items and self.sandbox:
+            raise ValueError("your `items` are no made-up data: leave `sandbox` out")
+        if self.items and set(getattr(self, "sources", ())) - {"items"}:
+            raise ValueError("your `items` are the only source: leave `sources` out")
+        return self
+
+    @property
+    def own(self) -> tuple[dict[str, Any], ...]:
+        """The items as the product takes them."""
+        return tuple(map(dict, self.items or ()))
+
+
+# Questions
+
+
+class QuestionRequest(AskOptions, SubjectOptions):
+    """One question to every source, or to those that are named."""
+
+    sources: SourceNames = ()
+    since: Since = "all"
+
+    def ask(self) -> Ask:
+        """The question as the product takes it."""
+        from api.services.product import Ask
+
+        return Ask.of(self, items=self.own if isinstance(self, EvidenceOptions) else ())
+
+
+class AnalysisRequest(EvidenceOptions, QuestionRequest):
+    """One question to every source, to those that are named, or to your own items."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]}
+    )
+
+
+class FetchRequest(AskOptions, SubjectOptions):
+    """One question to one source."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "limit": 5}]})
+    depth: Depth = "quick"
+    since: Since = "all"
+
+    def ask(self, source: str) -> Ask:
+        """The question as the product takes it."""
+        from api.services.product import Ask
+
+        return Ask.of(self, sources=(source,))
+
+
+class ProductOptions(RequestBody):
+    """What is compared."""
+
+    products: Annotated[
+        list[Query],
+        Field(
+            description="Two to five products.", min_length=MIN_PRODUCTS, max_length=MAX_PRODUCTS
+        ),
+    ]
+    about: Annotated[
+        tuple[About, ...],
+        Field(
+            description="What each product is, in their order; either for all or for none.",
+            max_length=MAX_PRODUCTS,
+        ),
+    ] = ()
+
+
+class ComparisonRequest(AskOptions, ProductOptions):
+    """The same question about each of several products."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]}
+    )
+    sources: SourceNames = ()
+    since: Since = "all"
+
+    def asks(self) -> tuple[Ask, ...]:
+        """A question for each product, as the product takes them.
+
+        Raises:
+            UsageError: the same product twice, one that names nothing, or `about` of some only.
+        """
+        from api.features.comparisons.compare import asks_of
+        from api.services.product import Ask
+
+        abouts = self.about or ("",) * len(self.products)
+        if len(abouts) != len(self.products):
+            texts = quantity(len(abouts), "text")
+            raise UsageError(f"`about` has {texts} for {len(self.products)} products")
+        like = Ask.of(self, query="", about="")
+        return asks_of(list(zip(self.products, abouts, strict=True)), like)
+
+
+class RelevanceRequest(RequestBody):
+    """Your own items, judged against a question."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": "ember mug",
+                    "source": "reddit",
+                    "items": [{"title": "My Ember mug died"}, {"title": "Bread for beginners"}],
+                }
+            ]
+        }
+    )
+    query: Query
+    source: Annotated[
+        str, Field(description="Where the items are from: any name.", max_length=5_000)
+    ]
+    items: Annotated[
+        OwnItems, Field(description=f"Each with at least one text: {TEXT_FIELD_NAMES}.")
+    ]
+    about: About = ""
+
+    @property
+    def own(self) -> list[dict[str, Any]]:
+        """The items as the product takes them."""
+        return list(map(dict, self.items))
+
+
+SessionId = Annotated[
+    str,
+    Field(
+        description="Session to continue (default: a new one).",
+        min_length=1,
+        max_length=MAX_SESSION_ID_LENGTH,
+    ),
+]
+
+
+class ChatRequest(EvidenceOptions):
+    """A question: a follow-up in a session, or the first one over a report.
+
+    A session over a report knows its items and answers from them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"message": "What do people say about plaud.ai?"}]},
+    )
+    message: Annotated[str, Field(description="The question.", max_length=MAX_QUESTION_LENGTH)]
+    session_id: SessionId | None = None
+    report_id: Annotated[
+        str | None,
+        Field(
+            description="Report whose items a new session starts with.",
+            min_length=1,
+            max_length=64,
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _begins_or_continues(self) -> Self:
+        if self.session_id is not None and self.report_id is not None:
+            raise ValueError("`report_id` begins a session: leave `session_id` out")
+        return self
+
+
+class SearchRequest(RequestBody):
+    """A question to what is stored."""
+
+    query: Annotated[Query, Field(description="A word, or a question in your own words.")]
+    since: TimeSpan = "all"
+    source: Annotated[
+        ItemSource | None, Label("Place"), Field(description="Only posts of this source.")
+    ] = None
+    about: Annotated[
+        str, Field(description="Only what was found for this product.", max_length=500)
+    ] = ""
+    language: Annotated[
+        str | None,
+        Field(
+            description="Only posts that may be in this language: its code, such as `de`.",
+            max_length=20,
+        ),
+    ] = None
+    kept: Annotated[
+        bool | None,
+        Field(
+            description="Only posts that a report kept or an import brought, or only posts that "
+            "every report dropped (default: both)."
+        ),
+    ] = None
+    k: Annotated[
+        int | None,
+        Field(description="Most hits (default: `LISTENPOST_RETRIEVAL_K`).", ge=1, le=50),
+    ] = None
+    # what stands in an address is text: `sandbox=true`
+    sandbox: Annotated[
+        Sandbox, Field(description="Search what was found in the sample world.", strict=False)
+    ] = False
+
+    def filters(self) -> ArchiveFilters:
+        """The filters as the archive takes them.
+
+        Raises:
+            UsageError: `since` is no time, or `source` no source.
+        """
+        from api.features.analyses.statistics import since_of
+        from api.features.archive.entries import filters_of
+
+        since = since_of(self.since, datetime.now(UTC))
+        return filters_of(self.source, since, self.about, ITEM_SOURCES, self.language, self.kept)
+
+
+# Watches
+
+
+class WatchOptions(AskOptions, SubjectOptions):
+    """What to watch, and when."""
+
+    sources: SourceNames = ()
+    every: Annotated[
+        str,
+        Label("When to look"),
+        Field(
+            description="When it runs: `mon,thu 08:00`, `daily 08:00`, `hourly` or `every 15 min`.",
+            max_length=60,
+        ),
+    ] = "mon 08:00"
+    tz: Annotated[
+        str,
+        Label("Time zone"),
+        Field(
+            description="Time zone of the schedule: an IANA name such as `Europe/Berlin`.",
+            max_length=60,
+        ),
+    ] = "UTC"
+    only: Annotated[
+        Only | None,
+        Label("What counts as news"),
+        Field(
+            description="Count only complaints as news (default: everything new or unusual).",
+        ),
+    ] = None
+    name: Annotated[
+        str,
+        Label("Name of the watch"),
+        Field(
+            description="Name of the watch (default: its query).",
+            max_length=100,
+        ),
+    ] = ""
+
+
+class WatchRequest(WatchOptions):
+    """What to watch, when, and who is notified."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query": "plaud.ai", "every": "mon 08:00", "tz": "Europe/Berlin"}]
+        }
+    )
+    notify: Annotated[
+        tuple[Annotated[str, Field(max_length=2_000)], ...],
+        Field(
+            description="Receivers of notifications: `https://...`, `slack:https://...` or "
+            "`mailto:ann@example.org`; on the command line also `file:PATH`.",
+            max_length=MAX_RECEIVERS,
+        ),
+    ] = ()
+    tell_first: Annotated[bool, Field(description="Notify about the first run, too.")] = False
+
+
+def _optional(model: type[BaseModel]) -> dict[str, Any]:
+    """Every field of a model with its description, and None where it is not sent."""
+    hints = get_type_hints(model, include_extras=True)
+    return {
+        name: (Annotated[hints[name] | None, Field(description=field.description)], None)
+        for name, field in model.model_fields.items()
+        if name != "sandbox"  # what is seen in the sample world is no past of real posts
+    }
+
+
+if TYPE_CHECKING:
+
+    class WatchPatch(WatchRequest):
+        """What to change of a watch; a field that was not sent is None."""
+
+        paused: bool | None
+
+else:
+    WatchPatch = create_model(
+        "WatchPatch",
+        __base__=RequestBody,
+        __doc__="What to change: what is left out, or null, stays. A null `only` or `limit` and an "
+        "empty list of `sources` or `notify` take it away.",
+        paused=(
+            Annotated[bool | None, Field(description="Stop running on schedule, or go on.")],
+            None,
+        ),
+        **_optional(WatchRequest),
+    )
+    WatchPatch.model_config["json_schema_extra"] = {"examples": [{"paused": True}]}
+
+
+class RunsRequest(RequestBody):
+    """Which runs of a watch."""
+
+    limit: Annotated[int, Field(description="Most runs, newest first.", ge=1, le=100)] = 20
+
+
+class TrendRequest(RequestBody):
+    """Which weeks of a watch."""
+
+    weeks: Annotated[
+        int, Field(description="Weeks, the current one included.", ge=1, le=MAX_TREND_WEEKS)
+    ] = TREND_WEEKS
+
+
+# What is stored
+
+
+class StatsRequest(RequestBody):
+    """Which analyses statistics count."""
+
+    since: TimeSpan = STATISTICS_SINCE
+    sample: Annotated[bool, Field(description="Count analyses of sample data, too.")] = False
+
+
+class FeedbackRequest(RequestBody):
+    """A rating of the whole report, or of a finding or item of it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"rating": "up", "comment": "just what I needed"},
+                {"rating": "down", "finding": 2, "comment": "the post says the opposite"},
+                {"rating": "down", "item_key": "reddit:t3_1abcde"},
+            ]
+        }
+    )
+    rating: Rating
+    comment: Annotated[
+        str, Field(description="Comment, up to 2,000 characters.", max_length=MAX_COMMENT_LENGTH)
+    ] = ""
+    finding: Annotated[
+        int | None,
+        Field(description="Number of the rated finding in the report, from 1.", ge=1, le=1_000),
+    ] = None
+    item_key: Annotated[
+        str | None,
+        Field(description="Key of the rated item, kept or dropped.", max_length=5_000),
+    ] = None
+
+    def vote(self) -> Vote:
+        """The rating as the product takes it."""
+        from api.features.analyses.feedback import Vote
+
+        return Vote(self.rating, self.comment, self.finding, self.item_key)
+
+
+Moment = Annotated[str | None, Field(max_length=40, json_schema_extra={"format": "date-time"})]
+
+
+class PageRequest(RequestBody):
+    """Which part of a list."""
+
+    limit: Annotated[int, Field(description="Most entries of this page.", ge=1, le=100)] = 20
+    cursor: Annotated[
+        str | None, Field(description="`cursor` of the page before.", max_length=500)
+    ] = None
+
+
+class ListingRequest(PageRequest):
+    """Which analyses; an unknown filter is refused, since ignoring it would show too many."""
+
+    decision: Annotated[Decision | None, Field(description="Only with this decision.")] = None
+    source: Annotated[
+        ItemSource | None, Field(description="Only those that asked this source.")
+    ] = None
+    since: Annotated[Moment, Field(description="Begun at this time or later.")] = None
+    until: Annotated[Moment, Field(description="Begun before this time.")] = None
+
+
+ReportFormat = Literal["json", "html", "markdown", "csv"]
