@@ -86,7 +86,7 @@ async def test_eight_weeks_over_the_sandbox(
                 product = bootstrap.build(bootstrap.load_settings())
             try:
                 # how far back a place is asked counts from the real day
-                return await product_service.analyze(product, replace(ask, window="all"))
+                return await product_service.analyze(product, replace(ask, since="all"))
             finally:
                 await product.aclose()
 

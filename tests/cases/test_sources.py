@@ -306,7 +306,7 @@ async def test_a_day_is_24_hours_everywhere(world: World) -> None:
     now = time.time()
     found(world.reddit, post(1, created_utc=now - 1_200), post(2, created_utc=now - 90_000))
 
-    heard = await world.fetch("reddit", window="day")
+    heard = await world.fetch("reddit", since="day")
 
     (item,) = plain(heard.fetched)["items"]
     assert item["key"] == "reddit:t3_p1"

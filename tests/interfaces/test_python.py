@@ -61,7 +61,7 @@ def test_the_defaults_are_those_of_every_door() -> None:
     signature = inspect.signature(api.analyze).parameters
 
     defaults = [signature[name].default for name in ("depth", "sources", "since", "limit", "about")]
-    assert defaults == [plain.depth, plain.sources, plain.window, plain.limit, plain.about]
+    assert defaults == [plain.depth, plain.sources, plain.since, plain.limit, plain.about]
     assert inspect.signature(api.fetch).parameters["depth"].default == "quick"
     assert typing.get_type_hints(api.analyze)["return"] is Report
     assert typing.get_type_hints(api.fetch)["return"] is Fetched

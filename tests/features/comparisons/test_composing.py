@@ -16,7 +16,7 @@ def test_a_finding_shows_the_words_of_each_side() -> None:
     )
     ohom = about("Ohom", posts("Ohom", HATED.format("Ohom"), "It is a cup."))
     yeti = about("Yeti", posts("Yeti", "It is a cup."))
-    comparison = compared(ember, ohom, yeti, depth="quick", window="week", limit=7)
+    comparison = compared(ember, ohom, yeti, depth="quick", since="week", limit=7)
     (finding,) = comparison.findings
 
     assert finding.text == (
