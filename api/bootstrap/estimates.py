@@ -19,9 +19,8 @@ from api.pipeline.question.query_screen import screen_query
 from api.reports.conclusion import WRITER_REQUESTS
 from api.services.product import Ask
 from api.settings import Settings
-from api.sources import ARCHIVE, SOURCES, default_sources
+from api.sources import ARCHIVE, SOURCES, Price, default_sources
 from api.sources.archive_source import PRICE
-from api.sources.source_specs import Price
 
 # Model requests of one report, and tokens of a text as a share of what is counted at most: as
 # measured over questions of the sample world that many speak of.

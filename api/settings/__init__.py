@@ -37,8 +37,10 @@ from api.settings.value_types import (
     Seconds,
     Share,
     Sites,
+    forums_in,
     group_config,
     is_mail_address,
+    sites_in,
 )
 
 
@@ -170,6 +172,16 @@ class SourceSettings(BaseSettings):
     """Seconds for which a fetched page is reused, also by the refetch of the same run."""
     comments_per_item: Annotated[int, Field(ge=0, le=100)] = 20
     """Most comments or reviews that are read of a kept item; 0: none."""
+
+    @property
+    def forums(self) -> tuple[str, ...]:
+        """Roots of the Discourse forums, each once."""
+        return forums_in(self.discourse_forums)
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Names of the sites of Stack Exchange, each once."""
+        return sites_in(self.stackexchange_sites)
 
 
 class AdaptiveSettings(BaseSettings):

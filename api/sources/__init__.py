@@ -1,89 +1,235 @@
-"""The places where people talk: `SOURCES`, which knows them without loading a client library."""
+"""The sources: `SOURCES` describes each one without loading its client library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from api.core.display_names import SourceLabel
-from api.errors import ConfigurationError, UsageError
-from api.sources.source_specs import (
-    AMAZON,
-    DISCOURSE,
-    GITHUB,
-    HACKERNEWS,
-    LEMMY,
-    REDDIT,
-    STACKEXCHANGE,
-    YOUTUBE,
-    SourceSpec,
-)
+from api.errors import ConfigurationError, NotConfigured, UsageError
 
 if TYPE_CHECKING:
+    from api.core.ports import Source
+    from api.features.analyses.store_ports import SourceMemory
     from api.settings import SourceSettings
 
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What asking a source costs, in requests, while none fails."""
+
+    entries: int
+    """Entries that a page of results holds at least, while there are more."""
+    token: int = 0
+    """Requests before the first search."""
+    quotes: bool = True
+    """A quoted query that finds nothing is asked once more without its quotes."""
+    phrases: bool = False
+    """A product's name of several words is quoted, whether or not the person did."""
+    details: int = 0
+    """Kept items that share one request for their full texts; 0: their comments bring them."""
+    counted: bool = False
+    """Each page of a search is one of a daily number of searches."""
+    searches: int = 1
+    """Requests of one page of a search: one for each site, forum or kind of text."""
+    threads: int | None = None
+    """Requests for comments of up to `entries` kept items at most; None: one per item."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec(SourceLabel):
+    """One source: its label, its settings, its price, and how it is built."""
+
+    price: Callable[[SourceSettings], Price]
+    variables: tuple[str, ...] = ()
+    """Settings that must be set."""
+    more_variables: Callable[[SourceSettings], tuple[str, ...]] = lambda settings: ()
+    """Settings that must be set because of others."""
+    address_variable: str = ""
+    counter: str = ""
+    """The module whose `searches_of` counts its daily searches, if they are counted."""
+
+    @property
+    def address(self) -> str:
+        """The setting that holds its server's address."""
+        return self.address_variable or f"{self.name.upper()}_URL"
+
+    @property
+    def module(self) -> str:
+        """The module with its `build`, which alone imports its client library."""
+        return f"api.sources.{self.name}"
+
+    @property
+    def page(self) -> str:
+        """Its page of documentation, from the root of the project."""
+        return f"docs/sources/{self.name}.md"
+
+    def needs(self, settings: SourceSettings) -> tuple[str, ...]:
+        """Every setting that must be set."""
+        return (*self.variables, *self.more_variables(settings))
+
+    def missing(self, settings: SourceSettings) -> tuple[str, ...]:
+        """Those of `needs` that are not set."""
+        return tuple(name for name in self.needs(settings) if not setting_value(settings, name))
+
+    def configured(self, settings: SourceSettings) -> bool:
+        """Whether it can be built."""
+        return not self.missing(settings)
+
+    async def left(self, settings: SourceSettings, memory: SourceMemory) -> int | None:
+        """Searches left today without a request; None if they are not counted."""
+        if not self.counter:
+            return None
+        left: int | None = await import_module(self.counter).searches_of(settings, memory).left()
+        return left
+
+    def build(self, settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
+        """The source, without a request; `memory` is what it remembers between runs.
+
+        Raises:
+            NotConfigured: a setting is missing, or holds what cannot be used.
+            ConfigurationError: a setting that has a default cannot be used.
+        """
+        if missing := " and ".join(f"`{name}`" for name in self.missing(settings)):
+            raise NotConfigured(self.name, f"{missing} not set")
+        source: Source = import_module(self.module).build(settings, memory)
+        return source
+
+
+def setting_value(settings: SourceSettings, variable: str) -> str:
+    """What a variable is set to, without blanks around it; empty when it is not set."""
+    from pydantic import SecretStr
+
+    value = getattr(settings, variable.lower().removeprefix("listenpost_"))
+    text: str | None = value.get_secret_value() if isinstance(value, SecretStr) else value
+    return (text or "").strip()
+
+
+GITHUB_TOKEN = "LISTENPOST_GITHUB_TOKEN"
+GITHUB_THREADS = 5
+"""Issues whose comments are read without a token: each takes one of 60 requests an hour."""
 
 SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
     {
         spec.name: spec
         for spec in (
-            REDDIT,
-            YOUTUBE,
-            AMAZON,
-            HACKERNEWS,
-            STACKEXCHANGE,
-            GITHUB,
-            LEMMY,
-            DISCOURSE,
+            SourceSpec(
+                "reddit",
+                "Reddit",
+                "Reddit posts about a product, with their best voted comments.",
+                price=lambda settings: Price(entries=100, token=1),
+                variables=("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET"),
+            ),
+            SourceSpec(
+                "youtube",
+                "YouTube",
+                "Videos about a product, with comments; a call may cost one of 100 daily searches.",
+                price=lambda settings: Price(entries=50, details=50, counted=True),
+                variables=("YOUTUBE_API_KEY",),
+                counter="api.sources.youtube_answers",
+            ),
+            SourceSpec(
+                "amazon",
+                "Amazon",
+                "Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.",
+                price=lambda settings: Price(entries=10, quotes=False),
+                variables=("AMAZON_PROVIDER",),
+                # every provider but Amazon's own pages is paid
+                more_variables=lambda settings: (
+                    () if settings.amazon_provider in {None, "html"} else ("AMAZON_API_KEY",)
+                ),
+            ),
+            SourceSpec(
+                "hackernews",
+                "Hacker News",
+                "Stories and comments on Hacker News about a technical product or a launch.",
+                price=lambda settings: Price(entries=100, phrases=True),
+            ),
+            SourceSpec(
+                "stackexchange",
+                "Stack Exchange",
+                "Questions and answers on Stack Exchange: problems with devices and software.",
+                price=lambda settings: Price(
+                    entries=100,
+                    phrases=True,
+                    searches=len(settings.sites),
+                    threads=len(settings.sites),
+                ),
+            ),
+            SourceSpec(
+                "github",
+                "GitHub",
+                "GitHub issues with their comments: bugs and wishes of whatever has a repository.",
+                price=lambda settings: Price(
+                    entries=100,
+                    phrases=True,
+                    threads=None if setting_value(settings, GITHUB_TOKEN) else GITHUB_THREADS,
+                ),
+            ),
+            SourceSpec(
+                "lemmy",
+                "Lemmy",
+                "Posts and comments about a product on Lemmy, a federation of forums.",
+                price=lambda settings: Price(entries=50, token=1, quotes=False, searches=2),
+            ),
+            SourceSpec(
+                "discourse",
+                "Discourse",
+                "Topics and posts about a product in the Discourse forums of the settings.",
+                price=lambda settings: Price(
+                    entries=50, phrases=True, searches=len(settings.forums)
+                ),
+                variables=("DISCOURSE_FORUMS",),
+                address_variable="DISCOURSE_FORUMS",
+            ),
         )
     }
 )
-"""Every place by its name, in the order in which they are shown."""
+"""Every source by its name, in the order of display."""
 OWN_ITEMS = SourceLabel("items", "Your items", "Items that you handed in.")
 """See `api/sources/own_items.py`."""
 ITEM_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
-"""The same, and a person's own items: everything that an item can be from."""
-ARCHIVE = SourceLabel(
-    "archive", "The archive", "What is stored: what was heard before, and imports."
-)
+"""Everything that an item can be from."""
+ARCHIVE = SourceLabel("archive", "The archive", "What is stored: earlier items, and imports.")
 """See `api/sources/archive_source.py`."""
 ALL_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**ITEM_SOURCES, ARCHIVE.name: ARCHIVE})
-"""The same, and what is stored: everything that a report can name as a source."""
+"""Everything that a report can name as a source."""
 ASKABLE_SOURCES: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
-"""Names that a question can be put to."""
+"""Names of the sources that a question can be put to."""
 SOURCE_TITLES: Mapping[str, str] = MappingProxyType(
-    {name: place.title for name, place in ALL_SOURCES.items()}
+    {name: label.title for name, label in ALL_SOURCES.items()}
 )
-"""What a person calls each of them."""
 *_others, _last = (spec.title for spec in SOURCES.values())
 SOURCE_LIST = f"{', '.join(_others)} and {_last}"
-"""All places in one phrase."""
+"""The titles of `SOURCES` as text."""
 
 
 def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE_SOURCES) -> None:
     """Refuse a name that a question cannot be put to.
 
     Raises:
-        UsageError: it names those that there are.
+        UsageError: it lists the known names.
     """
-    for name in names:
-        if name not in known:
-            listed = ", ".join(f"`{other}`" for other in known)
-            wrong = f"there is no source `{name[:40]}`; there are {listed}"
-            raise UsageError(wrong, field="sources")
+    if unknown := _unknown(names, known):
+        raise UsageError(unknown, field="sources")
 
 
 def default_sources(settings: SourceSettings) -> tuple[str, ...]:
-    """Places that a question is put to when it names none, in the order of `SOURCES`.
+    """The sources of a question that names none, in the order of `SOURCES`.
 
     Raises:
-        ConfigurationError: there is no such place.
+        ConfigurationError: the setting holds an unknown name.
     """
     names = {name.strip().lower() for name in (settings.sources or "").split(",")} - {""}
-    if unknown := sorted(names - set(SOURCES)):
-        raise ConfigurationError(
-            f"`LISTENPOST_SOURCES`: there is no source `{unknown[0][:40]}`; there are "
-            + ", ".join(f"`{name}`" for name in SOURCES)
-        )
+    if unknown := _unknown(sorted(names), tuple(SOURCES)):
+        raise ConfigurationError(f"`LISTENPOST_SOURCES`: {unknown}")
     return tuple(name for name in SOURCES if not names or name in names)
+
+
+def _unknown(names: Iterable[str], known: Sequence[str]) -> str:
+    wrong = next((name for name in names if name not in known), None)
+    listed = ", ".join(f"`{name}`" for name in known)
+    return "" if wrong is None else f"there is no source `{wrong[:40]}`; there are {listed}"

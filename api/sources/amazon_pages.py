@@ -1,9 +1,7 @@
-"""Amazon's own pages read with lexbor: result page, product page, and what stands in the way.
+"""Amazon's own pages: result page, product page and pages that block; and their values as items.
 
-Pure functions over text. Selectors follow the markup of 2026; the review hooks of 2023 still stand
-on Kindle pages and for foreign reviews, so both are read.
-
-What an Amazon page or provider answer holds, and that as our own values.
+Selectors follow the markup of 2026; the review hooks of 2023 are still used on Kindle pages and for
+foreign reviews, so both are read.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from api.core.domain import Comment, Item
 from api.core.text import clean, one_line
 from api.sources.amazon_fields import (
+    NAME,
     NONE_FOUND,
     asin_of,
     brand_of,
@@ -28,10 +27,10 @@ from api.sources.amazon_fields import (
     review_title,
     stars_of,
 )
-from api.sources.item_fields import pseudonym, seen
-from api.sources.source_specs import AMAZON_NAME
+from api.sources.item_fields import pseudonym, visible_text
 
-_EVERYBODY = {"amazon customer", "kindle customer", "a customer", "anonymous"}
+# names of accounts that have none
+_NO_NAMES = {"amazon customer", "kindle customer", "a customer", "anonymous"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Tile:
     stars: float | None = None
     ratings: int | None = None
     price: str = ""
-    """As a person reads it, currency included."""
+    """As text, with its currency."""
     brand: str | None = None
 
 
@@ -65,7 +64,7 @@ class Review:
     title: str
     body: str
     author: str | None
-    """Already a pseudonym."""
+    """A pseudonym."""
     stars: float | None = None
     helpful: int | None = None
     written: datetime | None = None
@@ -86,14 +85,14 @@ class ProductPage:
 
 
 def item_of(tile: Tile, site: str) -> Item:
-    """A product of a shop as the gate sees it; its text is "4.5 stars, 1,234 ratings, $159.00"."""
+    """A product as the gate sees it; its text is "4.5 stars, 1,234 ratings, $159.00"."""
     stars = f"{tile.stars:g} stars" if tile.stars is not None else ""
     unit = "rating" if tile.ratings == 1 else "ratings"
     ratings = f"{tile.ratings:,} {unit}" if tile.ratings is not None else ""
     return Item(
-        key=f"{AMAZON_NAME}:{tile.asin}",
+        key=f"{NAME}:{tile.asin}",
         id=tile.asin,
-        source=AMAZON_NAME,
+        source=NAME,
         title=tile.title,
         body=", ".join(part for part in (stars, ratings, tile.price) if part),
         url=f"{site}/dp/{tile.asin}",
@@ -102,18 +101,15 @@ def item_of(tile: Tile, site: str) -> Item:
     )
 
 
-def completed(item: Item, product: ProductPage, most: int, site: str) -> Item:
-    """The tile, completed: bullets as body, reviews as comments, what the tile did not know."""
-    shown = item.title.rstrip(" .…")
-    known = item.engagement
+def with_product(item: Item, product: ProductPage, most: int, site: str) -> Item:
+    """The item of a tile with its product page: bullets as body, reviews as comments."""
+    shown, page = item.title.rstrip(" .…"), {"stars": product.stars, "ratings": product.ratings}
+    known = {name: value for name, value in item.engagement.items() if value is not None}
     return replace(
         item,
         title=product.title if shown and product.title.startswith(shown) else item.title,
         body="\n".join(product.bullets) or product.description or item.body,
-        engagement={
-            "stars": product.stars if known.get("stars") is None else known["stars"],
-            "ratings": product.ratings if known.get("ratings") is None else known["ratings"],
-        },
+        engagement=page | known,
         place=item.place or product.brand,
         comments=tuple(
             Comment(
@@ -130,15 +126,16 @@ def completed(item: Item, product: ProductPage, most: int, site: str) -> Item:
 
 
 def shopper(account: object, name: object = "") -> str | None:
-    """A pseudonym from the account, else from the name; None where the name is everybody's."""
+    """A pseudonym from the account, else from the name; None where the account has no name."""
     shown = one_line(clean(name))
-    return pseudonym("shopper", account, "" if shown.lower() in _EVERYBODY else shown)
+    return pseudonym("shopper", account, "" if shown.lower() in _NO_NAMES else shown)
 
 
 _TILE = 'div[data-component-type="s-search-result"]'
 _REVIEW = "[data-hook=review]"
 _CONTENT = f"{_TILE}, #productTitle, #ebooksTitle, #dp, {_REVIEW}"
-_UNREAD = ["script", "style", "noscript", "template"]
+_INVISIBLE = ["script", "style", "noscript", "template"]
+# what pages that block a client hold, and their names
 _BLOCKS = (
     ("sign-in page", ('name="signIn"', "Amazon Sign-In</title>")),
     (
@@ -165,13 +162,13 @@ _TITLE_END = re.compile(r"(?<!\s)(?:\s++-\s++Kindle edition by .*$|\s*+[@:]\s*+A
 
 
 def block_path(path: str) -> str | None:
-    """What stands in the way when a redirect leads to this path, else None."""
+    """The kind of blocking page at the path of a redirect, else None."""
     match = _BLOCK_PATH.match(path)
     return match and ("sign-in page" if match["login"] else "captcha page")
 
 
 def block_reason(status: int, html: str) -> str | None:
-    """What stands in the way of the data, else None; a page with data is never a block page."""
+    """The kind of blocking page that this is, else None; a page with data is never one."""
     why = next((why for why, marks in _BLOCKS if any(mark in html for mark in marks)), None)
     if why is None and status == 202:
         why = "bot challenge"
@@ -183,7 +180,7 @@ def block_reason(status: int, html: str) -> str | None:
 def parse_search_page(html: str) -> ResultPage | None:
     """The organic tiles; None when this is no result page at all (and not "no results" either)."""
     tree = LexborHTMLParser(html)
-    tree.strip_tags(_UNREAD)
+    tree.strip_tags(_INVISIBLE)
     nodes = tree.css(_TILE)
     words = tree.body.text().lower() if tree.body and not nodes else ""
     if not nodes and not any(mark in words for mark in NONE_FOUND):
@@ -222,13 +219,13 @@ def _tile(node: LexborNode) -> Tile | None:
 
 
 def _title_and_brand(tile: LexborNode) -> tuple[str, str | None]:
-    """In fashion two headings: the brand, then the linked title."""
+    """Tiles of fashion have two headings: the brand, then the linked title."""
     heads = tile.css("[data-cy=title-recipe] h2") or tile.css("h2")[:1]
     linked = tile.css_first("[data-cy=title-recipe] a h2")
     head = linked or (heads[-1] if heads else None)
     if head is None:
         return "", None
-    title = seen(one_line(clean(head.text())))
+    title = visible_text(one_line(clean(head.text())))
     first = one_line(clean(heads[0].text()))
     return title, first if len(heads) > 1 and first != title else None
 
@@ -238,7 +235,7 @@ def parse_product_page(html: str) -> ProductPage | None:
     tree = LexborHTMLParser(html)
     if tree.css_first(f"#productTitle, #ebooksTitle, #dp, #feature-bullets, {_REVIEW}") is None:
         return None
-    tree.strip_tags(_UNREAD)
+    tree.strip_tags(_INVISIBLE)
     root = tree.root
     if root is None:
         return None
@@ -250,8 +247,11 @@ def parse_product_page(html: str) -> ProductPage | None:
     )
     byline = root.css_first("#bylineInfo a") or root.css_first("#bylineInfo")
     reviews = {review.id: review for review in map(_review, root.css(_REVIEW)) if review}
+    # Kindle pages have the title in other places than the rest
+    named = _text(root, "#productTitle") or _text(root, "#ebooksTitle")
+    head = re.sub(r"^Amazon\.com\s*:\s*", "", _text(root, "title"))
     product = ProductPage(
-        title=_product_title(root),
+        title=named or _TITLE_END.sub("", head),
         bullets=tuple(bullet for bullet in bullets if bullet),
         description=_block(root, "#productDescription, #bookDescription_feature_div"),
         brand=brand_of(byline.text()) if byline else None,
@@ -262,13 +262,6 @@ def parse_product_page(html: str) -> ProductPage | None:
     return None if product == ProductPage() else product
 
 
-def _product_title(root: LexborNode) -> str:
-    """Kindle pages have it in other places than the rest."""
-    named = _text(root, "#productTitle") or _text(root, "#ebooksTitle")
-    head = re.sub(r"^Amazon\.com\s*:\s*", "", _text(root, "title"))
-    return named or _TITLE_END.sub("", head)
-
-
 def _review(node: LexborNode) -> Review | None:
     review_id = clean(node.attributes.get("id"))
     title = _original(node, "[data-hook=reviewTitle], [data-hook=review-title]")
@@ -277,7 +270,7 @@ def _review(node: LexborNode) -> Review | None:
         or _original(node, "[data-hook=review-collapsed]")
         or _original(node, "[data-hook=review-body], [data-hook=reviewText]")
     )
-    title, body = seen(review_title(title)), seen(body)
+    title, body = visible_text(review_title(title)), visible_text(body)
     if not re.fullmatch(r"[A-Z0-9]{8,20}", review_id) or not (title or body):
         return None
     profile = node.css_first("a.a-profile[href]")
@@ -296,7 +289,7 @@ def _review(node: LexborNode) -> Review | None:
 
 
 def _original(node: LexborNode, selector: str) -> str:
-    """The text as its author wrote it, where a translation stands beside it."""
+    """The text as its author wrote it, not its translation beside it."""
     return _block(node, f":is({selector}) .cr-original-review-content") or _block(node, selector)
 
 
@@ -306,7 +299,7 @@ def _text(node: LexborNode, selector: str) -> str:
 
 
 def _block(node: LexborNode, selector: str) -> str:
-    """Text with its line breaks; without them the words around `<br>` grow together."""
+    """Text with its line breaks; else the words around `<br>` would be one."""
     part = node.css_first(selector)
     if part is None:
         return ""

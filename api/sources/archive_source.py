@@ -1,11 +1,10 @@
-"""What is stored, as a place that a question can be put to: nothing is asked over a network."""
+"""The archive as a source: stored items by words and meaning, without the network."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
-from api.core.domain import Batch, Commented, FetchPlan, Item
+from api.core.domain import Batch, FetchPlan
 from api.core.ports import Probe
 from api.core.text import clean_query
 from api.core.words import index_tokens
@@ -13,20 +12,19 @@ from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.search_ranking import combined, scored
 from api.reports.composition import item_of
-from api.sources import ARCHIVE
+from api.sources import ARCHIVE, Price
+from api.sources.own_items import LocalSource
 from api.sources.paging import window_start
-from api.sources.source_specs import Price
 
 PRICE = Price(entries=1_000, searches=0, quotes=False, threads=0)
-"""Nobody is asked."""
-# Pieces that are looked for to one wanted item: an item and its comments are several.
+# pieces to search for each wanted item: an item and its comments are several
 _PIECES = 4
 
 
-class ArchiveSource:
-    """Stored items by words and meaning, the best piece of each deciding; see `Source`.
+class ArchiveSource(LocalSource):
+    """Stored items, ranked by their best piece; see `Source`.
 
-    The floors of a search are not used here, since the gate judges what comes.
+    The score floors of a search are not used, since the gate judges what comes.
     """
 
     name = ARCHIVE.name
@@ -34,15 +32,15 @@ class ArchiveSource:
     def __init__(
         self, archive: Archive, tenant: str, embed: Embed, weight: float, *, sample: bool = False
     ) -> None:
-        """Search what one tenant has stored, or in the sandbox what is made up of it.
+        """Search what one tenant has stored, or made-up items in the sandbox (`sample`).
 
-        `weight` is the share of meaning.
+        `weight` is the share of vector similarity in the score.
         """
         self._archive, self._tenant, self._embed, self._weight = archive, tenant, embed, weight
         self._sample = sample
 
     async def fetch(self, plan: FetchPlan) -> Batch:
-        """The best items, with their comments; a wider plan digs deeper."""
+        """The best items, with their comments."""
         query = clean_query(plan.query)
         filters = ArchiveFilters(since=window_start(plan.window), sample=self._sample)
         words = index_tokens(query)
@@ -62,16 +60,6 @@ class ArchiveSource:
         notes = () if matches.vectors else ("found by words alone: there are no word vectors here",)
         return Batch(plan, items, full=len(keys) > plan.limit, notes=notes)
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """They came with their comments."""
-        return Commented(tuple(items))
-
-    async def with_best_comments(self, item: Item) -> None:
-        """Nothing: they are judged once, as they are stored."""
-
     async def probe(self) -> Probe:
-        """Always there."""
+        """Always ready."""
         return Probe("ok")
-
-    async def aclose(self) -> None:
-        """The store is its owner's."""

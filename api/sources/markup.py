@@ -1,4 +1,4 @@
-"""Strangers' HTML and Markdown as the words that were written."""
+"""HTML and Markdown of posts as plain text."""
 
 from __future__ import annotations
 
@@ -9,49 +9,50 @@ from selectolax.lexbor import LexborHTMLParser
 
 from api.core.text import clean, unescape
 
-DEEPEST = 1_000
-"""Open boxes at one place; pages have about 40, and the parser's time grows too fast."""
-# the beginning or end of a box that the parser nests: "<div", "</ul"; or of what it opens anew in
-# every paragraph until it is closed: "<b", "</font"
-_BOX = re.compile(
+MAX_DEPTH = 1_000
+"""Nested tags of a page; pages have about 40, and the parser's time grows too fast with more."""
+# tags that the parser nests, "<div", "</ul", or opens anew in every paragraph until they are
+# closed: "<b", "</font"
+_TAG = re.compile(
     r"<(/?)(a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u|div|[uod]l|section|article|aside"
     r"|main|nav|header|footer|blockquote|details|fieldset|figure|center|address|menu"
     r"|dialog|summary|hgroup|search|listing|pre|dir|optgroup)(?![\w-])",
     re.I,
 )
-LONGEST = 100_000
+MAX_LENGTH = 100_000
 """Characters of one text that are read."""
-# What is no word of the author's: a forum's `aside.quote` and a quote hold somebody else's.
-_UNREAD = ["script", "style", "noscript", "template", "img", "aside.quote", "blockquote"]
-_BOXES = "p, pre, div, ul, ol, table, h1, h2, h3, h4, h5, h6"
-# what stands in a Markdown text unseen, or was left of a template: `<!-- x -->`, `- [ ] I searched`
+# what is not the author's own text: scripts, pictures, quotes (a forum's are `aside.quote`)
+_NOT_TEXT = ["script", "style", "noscript", "template", "img", "aside.quote", "blockquote"]
+_BLOCKS = "p, pre, div, ul, ol, table, h1, h2, h3, h4, h5, h6"
+# invisible in Markdown, or left of a template: `<!-- x -->`, `- [ ] I searched`
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _UNCHECKED = re.compile(r"^[ \t]*[-*+] \[ \][^\n]*$", re.M)
 # `![alt](https://x "title")`
 _PICTURE = re.compile(r"!\[[^\][]*\]\([^()\s]*(?:\s[^()]*)?\)")
-_EMPTY = re.compile(r"\n{3,}")
+# more than one empty line
+_EMPTY_LINES = re.compile(r"\n{3,}")
 
 
 def is_too_deep(html: str) -> bool:
-    """Whether more boxes stand in each other than a page can need; asked before it is parsed."""
+    """Whether tags are nested deeper than a page needs; to be asked before it is parsed."""
     opened, depth = Counter[str](), 0
-    for end, name in _BOX.findall(html):
-        box = name.lower()
+    for end, name in _TAG.findall(html):
+        tag = name.lower()
         if not end:
-            opened[box], depth = opened[box] + 1, depth + 1
-        elif opened[box]:
-            opened[box], depth = opened[box] - 1, depth - 1
-        if depth > DEEPEST:
+            opened[tag], depth = opened[tag] + 1, depth + 1
+        elif opened[tag]:
+            opened[tag], depth = opened[tag] - 1, depth - 1
+        if depth > MAX_DEPTH:
             return True
     return False
 
 
 def words_of_html(value: object) -> str:
-    """What somebody wrote, a blank line between paragraphs; without quotes, pictures and scripts.
+    """The author's own text, with a blank line between paragraphs.
 
     `<p>It&#x27;s fine<p>Really` is `It's fine` and `Really`.
     """
-    html = value[:LONGEST] if isinstance(value, str) else ""
+    html = value[:MAX_LENGTH] if isinstance(value, str) else ""
     if "<" not in html:
         return unescape(html)
     if is_too_deep(html):
@@ -59,19 +60,19 @@ def words_of_html(value: object) -> str:
     body = LexborHTMLParser(html).body
     if body is None:
         return ""
-    for node in body.css(", ".join(_UNREAD)):
+    for node in body.css(", ".join(_NOT_TEXT)):
         node.decompose()
     for node in body.css("br, li, tr"):
         node.insert_before("\n")
-    for node in body.css(_BOXES):
+    for node in body.css(_BLOCKS):
         node.insert_before("\n\n")
         node.insert_after("\n\n")
-    return _EMPTY.sub("\n\n", clean(body.text()))
+    return _EMPTY_LINES.sub("\n\n", clean(body.text()))
 
 
 def words_of_markdown(value: object) -> str:
-    """The same of Markdown: without comments, boxes that nobody checked, and pictures."""
-    text = clean(value)[:LONGEST]
+    """The author's own text of Markdown: without comments, unchecked boxes and pictures."""
+    text = clean(value)[:MAX_LENGTH]
     for pattern in (_COMMENT, _UNCHECKED, _PICTURE):
         text = pattern.sub("", text)
-    return _EMPTY.sub("\n\n", text).strip()
+    return _EMPTY_LINES.sub("\n\n", text).strip()

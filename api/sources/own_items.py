@@ -1,7 +1,4 @@
-"""A person's own items as a source: nothing is asked, everything is handed over once.
-
-JSON lines as a person wrote them, and what to do with a file that holds something else.
-"""
+"""A person's own items as a source, and reading them from JSON lines or a program's objects."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.core.domain import Batch, Comment, Commented, FetchPlan, Item, Measure
+from api.core.domain import Batch, Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError
@@ -20,28 +17,29 @@ from api.pipeline.gate.caller_items import DATE_FIELDS, title_and_body
 from api.pipeline.gate.drop_reasons import BY_BOT
 from api.sources import OWN_ITEMS
 from api.sources.item_fields import (
-    date_of,
-    entries,
+    as_dict,
+    as_list,
+    as_number,
     is_bot,
-    is_said,
-    left,
-    number,
-    plausible,
+    parsed_date,
+    plausible_time,
     pseudonym,
-    record,
-    why_unfit,
+    says_something,
+    undeleted_text,
+    unfit_reason,
 )
 from api.sources.paging import in_window
 
+NAME = OWN_ITEMS.name
 _BOM = b"\xef\xbb\xbf"
-# First bytes of a file, and what it is then.
-_SIGNS = {
+_UTF_16 = "the input is UTF-16; write UTF-8, with `iconv -f UTF-16 -t UTF-8`"
+# first bytes of files that are no JSON lines, and what to do
+_OTHER_FILES = {
     b"\x1f\x8b": "the input is compressed with gzip; unpack it with `gunzip`",
     b"PK\x03\x04": "the input is a zip archive or a spreadsheet; unpack it, or save it as CSV",
-    b"\xff\xfe": "the input is UTF-16; write UTF-8, with `iconv -f UTF-16 -t UTF-8`",
-    b"\xfe\xff": "the input is UTF-16; write UTF-8, with `iconv -f UTF-16 -t UTF-8`",
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
 }
-_SEPARATORS = (",", ";", "\t")
 _CSV = (
     "the input looks like CSV; write one JSON object per line, with `python -c 'import csv, json, "
     "sys; [print(json.dumps(row)) for row in csv.DictReader(sys.stdin)]'`"
@@ -50,7 +48,7 @@ _CSV = (
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
-    """One JSON object that a person wrote, and the bytes of its line, the end included."""
+    """One JSON object, and the bytes of its line with the line's end."""
 
     number: int
     raw: bytes
@@ -58,56 +56,67 @@ class ItemLine:
 
 
 def read_lines(data: bytes) -> list[ItemLine]:
-    """The objects of a text with one a line; blank lines count as lines but are skipped.
+    """The objects of JSON lines; blank lines are counted but skipped.
 
     Wrong UTF-8 is replaced and NaN is null. Only a line feed or carriage return ends a line: a JSON
-    string may hold what else Unicode takes for an end.
+    string may hold other line ends of Unicode.
 
     Raises:
         UsageError: a line that is no JSON object, named by its number, or another kind of file.
     """
-    for sign, words in _SIGNS.items():
+    for sign, words in _OTHER_FILES.items():
         if data.startswith(sign):
             raise UsageError(words)
     lines: list[ItemLine] = []
     for at, raw in enumerate(data.splitlines(keepends=True), 1):
         if text := raw.removeprefix(_BOM).decode("utf-8", "replace").strip():
             try:
-                value = json.loads(text, parse_constant=number, parse_float=number)
+                value = json.loads(text, parse_constant=as_number, parse_float=as_number)
             except (ValueError, RecursionError):
                 value = None
             if not isinstance(value, dict):
-                raise UsageError(_refusal(text, at, first=not lines))
+                raise UsageError(_line_fault(text, at, first=not lines))
             lines.append(ItemLine(at, raw, value))
     return lines
 
 
-def _refusal(text: str, at: int, first: bool) -> str:
-    """What is wrong with a line; the first one tells what the whole file is."""
+def _line_fault(text: str, at: int, first: bool) -> str:
+    """What is wrong with a line; the first one shows what the whole file is."""
     if text.startswith("["):
         return f"line {at} begins a JSON array; write one object per line, with `jq -c '.[]'`"
     if first and text == "{":
         return f"line {at} begins an object of several lines; write each on one, with `jq -c .`"
     if first and "\0" in text:
-        return _SIGNS[b"\xff\xfe"]
-    if first and not text.startswith("{") and any(sign in text for sign in _SEPARATORS):
+        return _UTF_16
+    if first and not text.startswith("{") and any(sign in text for sign in (",", ";", "\t")):
         return _CSV
     return f"line {at} is no JSON object; write one object per line"
 
 
-NAME = OWN_ITEMS.name
-
-
 @dataclass(frozen=True, slots=True)
 class OwnItems:
-    """What a person handed in, and what to know about it."""
+    """Items of a person, and notes on what was lost in reading them."""
 
     items: tuple[Item, ...]
     notes: tuple[str, ...] = ()
 
 
-class ItemsSource:
-    """Serves a fixed list; the query does not select, since the gate does."""
+class LocalSource:
+    """A source on this machine, whose items have their comments already."""
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """The items as they are."""
+        return Commented(tuple(items))
+
+    async def with_best_comments(self, item: Item) -> None:
+        """Nothing: the items are judged once, with their comments."""
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+class ItemsSource(LocalSource):
+    """Serves a fixed list; the query selects nothing, since the gate does."""
 
     name = NAME
 
@@ -128,19 +137,9 @@ class ItemsSource:
         note = f"{old} of {count} items are older than a {plan.window} and were left out"
         return Batch(plan, items, full=False, notes=(note, *self._notes) if old else self._notes)
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """They came with their comments."""
-        return Commented(tuple(items))
-
-    async def with_best_comments(self, item: Item) -> None:
-        """Nothing: they are judged once, as they were handed in."""
-
     async def probe(self) -> Probe:
-        """Always there."""
+        """Always ready."""
         return Probe("ok", f"{len(self._items)} items")
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
 
 
 def read_items(data: bytes) -> OwnItems:
@@ -157,22 +156,19 @@ def read_items(data: bytes) -> OwnItems:
 
 
 def own_items_of(objects: Sequence[Mapping[str, Any]]) -> OwnItems:
-    """Items from objects that a program handed in; see `item_of` for the fields.
+    """Items from a program's objects; see `item_of` for the fields.
 
     Raises:
         UsageError: an object that is no item, named by its number from 0.
     """
-    items = tuple(
-        item_of(fields, number, named=f"items[{number - 1}]")
-        for number, fields in enumerate(objects, 1)
-    )
-    return OwnItems(items, _undated(objects))
+    items = (item_of(fields, at + 1, named=f"items[{at}]") for at, fields in enumerate(objects))
+    return OwnItems(tuple(items), _undated(objects))
 
 
 def _undated(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """A note on the times, of items and their comments, that are none."""
+    """A note on the times of items and comments that cannot be used."""
     objects = (
-        fields for item in items for fields in (item, *map(record, entries(item.get("comments"))))
+        fields for item in items for fields in (item, *map(as_dict, as_list(item.get("comments"))))
     )
     undated = sum(_date(fields) is not None and _created_at(fields) is None for fields in objects)
     note = f"{undated} time(s) could not be read or cannot be true; these count as undated"
@@ -180,42 +176,62 @@ def _undated(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "") -> Item:
-    """One object as an item; what it lacks comes from its text and its line's number.
+    """One object as an item; a missing id is made of its text and its line's number `at`.
 
     Known fields: the texts (`api.pipeline.gate.caller_items`), id, key, source, url, author,
-    `DATE_FIELDS`, engagement, place, comments (texts or objects). `source` is its source, whatever
-    the object says; `named` is the place that an error names, such as `items[0]`, if not its line.
-    Texts that are gone or cannot be seen, and those of Reddit's bots, are unfit to be judged;
-    comments of that kind are left out.
+    `DATE_FIELDS`, engagement, place, comments (texts or objects). `source` overrides the object's.
+    `named` is the name of the object in errors, such as `items[0]`, if not its line. Texts that are
+    gone or invisible, and those of Reddit's bots, are unfit; comments of that kind are left out.
 
     Raises:
-        UsageError: it or one of its comments has no field for a text, or one that is known holds
-            what it cannot.
+        UsageError: it or a comment has no field for a text, or a known field with a wrong value.
     """
     title, body = _texts(fields, f"`{named}`" if named else f"line {at}")
     before = f"`{named}." if named else f"line {at}, `"
-    comments = tuple(
-        comment
-        for count, given in enumerate(entries(fields.get("comments")))
-        if (comment := _comment(given, count, f"{before}comments[{count}]`")) is not None
+    comments = (
+        _comment(given, count, f"{before}comments[{count}]`")
+        for count, given in enumerate(as_list(fields.get("comments")))
     )
     source = source or _word(fields.get("source")) or NAME
     made = hashlib.sha256(f"{at}\n{title}\n{body}".encode()).hexdigest()[:12]
-    known = _word(fields.get("id")) or made
+    id_ = _word(fields.get("id")) or made
+    unfit = unfit_reason(unescape(title), unescape(body))
     return Item(
-        key=_word(fields.get("key")) or f"{source}:{known}",
-        id=known,
+        key=_word(fields.get("key")) or f"{source}:{id_}",
+        id=id_,
         source=source,
         title=title,
         body=body,
-        url=web_url(fields.get("url")),
-        author=pseudonym("author", fields.get("author")),
-        created_at=_created_at(fields),
-        engagement=_measures(fields.get("engagement")),
         place=_word(fields.get("place")) or None,
-        comments=comments,
-        unfit=why_unfit(unescape(title), unescape(body)) or (BY_BOT if _by_bot(fields) else ""),
+        comments=tuple(comment for comment in comments if comment is not None),
+        unfit=unfit or (BY_BOT if is_bot(clean(fields.get("author"))) else ""),
+        **_common(fields),
     )
+
+
+def _comment(given: object, count: int, name: str) -> Comment | None:
+    fields = given if isinstance(given, Mapping) else {"body": given}
+    body = "\n".join(filter(None, _texts(fields, name)))
+    is_by_bot = is_bot(clean(fields.get("author")))
+    if is_by_bot or not says_something(undeleted_text(unescape(body))):
+        return None
+    return Comment(id=_word(fields.get("id")) or str(count + 1), body=body, **_common(fields))
+
+
+def _common(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that items and comments have in common."""
+    measures = {_word(name): count for name, count in as_dict(fields.get("engagement")).items()}
+    return {
+        "url": web_url(fields.get("url")),
+        "author": pseudonym("author", fields.get("author")),
+        "created_at": _created_at(fields),
+        # null is a measure that is not known
+        "engagement": {
+            name: count
+            for name, count in measures.items()
+            if count is None or (name and as_number(count) is not None)
+        },
+    }
 
 
 def _word(value: object) -> str:
@@ -223,45 +239,16 @@ def _word(value: object) -> str:
 
 
 def _date(fields: Mapping[str, Any]) -> object:
-    """What an object says of its time, in any of the fields for it."""
     return next((fields[name] for name in DATE_FIELDS if fields.get(name) not in (None, "")), None)
 
 
 def _created_at(fields: Mapping[str, Any]) -> datetime | None:
-    return plausible(date_of(_date(fields)))
+    return plausible_time(parsed_date(_date(fields)))
 
 
-def _by_bot(fields: Mapping[str, Any]) -> bool:
-    return is_bot(clean(fields.get("author")))
-
-
-def _texts(fields: Mapping[str, Any], place: str) -> tuple[str, str]:
-    """Title and body; an error names the place of the object that lacks them."""
+def _texts(fields: Mapping[str, Any], name: str) -> tuple[str, str]:
+    """Title and body; an error names the object."""
     try:
         return title_and_body(fields)
     except UsageError as error:
-        raise UsageError(f"{place}: {error}") from None
-
-
-def _comment(given: object, count: int, place: str) -> Comment | None:
-    fields = given if isinstance(given, Mapping) else {"body": given}
-    body = "\n".join(filter(None, _texts(fields, place)))
-    if _by_bot(fields) or not is_said(left(unescape(body))):
-        return None
-    return Comment(
-        id=_word(fields.get("id")) or str(count + 1),
-        body=body,
-        url=web_url(fields.get("url")),
-        author=pseudonym("author", fields.get("author")),
-        created_at=_created_at(fields),
-        engagement=_measures(fields.get("engagement")),
-    )
-
-
-def _measures(value: object) -> dict[str, Measure]:
-    """Named numbers; null is one that is not known."""
-    return {
-        _word(name): count
-        for name, count in record(value).items()
-        if count is None or (_word(name) and number(count) is not None)
-    }
+        raise UsageError(f"{name}: {error}") from None

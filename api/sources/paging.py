@@ -1,10 +1,9 @@
-"""The state of paging is an object, so the economy around it is written once.
+"""`PagedSearch` reads the pages of a search, as few as a plan needs, and keeps what they held.
 
-A `PagedSearch` keeps, per query and window, what the source's pages held so far and the cursor of
-the next. A wider plan is served from the surplus first, then from the next page; page one is never
-asked twice. Between runs a `SourceMemory` keeps the pages as JSON.
-Concurrent callers of the same query wait for the one flight under way, and share its failure.
-Failures are not kept, nor pages of which a part failed.
+A wider plan is served from what is left of the pages that were read, then from the next page; page
+one is never requested twice. Between runs a `SourceMemory` keeps pages as JSON. Concurrent callers
+of the same query wait for one request, and share its failure. Failures are not kept, nor pages of
+which a part failed.
 """
 
 from __future__ import annotations
@@ -25,17 +24,18 @@ from api.core.work import SharedTasks
 from api.errors import StoreUnavailable
 from api.features.analyses.store_ports import SourceMemory
 
-LOST = "pages are not remembered, since the database cannot be used"
-# Characters that a shelf holds; the query that was not asked for longest goes first.
-_MOST = 32_000_000
-# What an entry, and a query, count besides their texts.
-_ENTRY, _QUERY = 1_000, 10_000
-HOLLOW = "two pages in a row without anything new promised more; no further one was asked"
-# Pages of one query, and how many more, one for so many wanted entries: however little they hold,
-# a place whose requests are counted is not asked for ever.
-_PAGES, _SCANT = 5, 10
-# The share of the wanted entries that short pages may lack before a dear one is asked for.
-_SLACK = 0.1
+NOT_STORED = "pages are not remembered, since the database cannot be used"
+NOTHING_NEW = "two pages in a row without anything new promised more; no further one was asked"
+# characters that are kept in memory; the query that was not asked for longest goes first
+_MAX_SIZE = 32_000_000
+# what an entry and a query count in memory beside their texts
+_ENTRY_SIZE, _QUERY_SIZE = 1_000, 10_000
+# pages of one query at most, plus one for so many wanted entries: a source whose pages hold little
+# and whose requests are counted must not be asked for ever
+_MAX_PAGES, _ENTRIES_PER_PAGE = 5, 10
+# the share of the wanted entries that short pages may lack before a costly page is asked for
+_MAX_MISSING = 0.1
+# straight and typographic quotes of a phrase
 _UNQUOTED = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 
 
@@ -44,28 +44,29 @@ class Page:
     """One page as the source counted it."""
 
     slots: tuple[Item | None, ...]
-    """One per entry the source returned, in its order; None where nothing usable was left."""
+    """One per entry of the source, in its order; None for one that is no item."""
     cursor: str | None = None
     """What asks for the next page; None after the last."""
     notes: tuple[str, ...] = ()
     read_at: datetime | None = None
-    """When the source gave it, aware UTC, if that was before; None: just now."""
+    """When an earlier run read it, aware UTC; None: just now."""
     partial: bool = False
-    """A part of the source could not be asked: good for this fetch alone."""
+    """A part of the source failed: the page serves this fetch alone."""
 
 
 @dataclass(slots=True, eq=False)
-class _Stream:
-    """What one query gave so far."""
+class _QueryPages:
+    """What the pages of one query held so far."""
 
     opened: float
+    """When the first page was read, on the monotonic clock."""
     slots: list[Item | None] = field(default_factory=list)
     cursor: str | None = None
     pages: int = 0
-    size: int = _QUERY
-    """In characters, as `_MOST` counts them."""
-    hollow: bool = False
-    """The last page gave nothing new; after a second one in a row nothing more is asked."""
+    size: int = _QUERY_SIZE
+    """In characters, as `_MAX_SIZE` counts them."""
+    nothing_new: bool = False
+    """Whether the last page held no new item; after two of them nothing more is asked."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -73,14 +74,14 @@ class _Stream:
         return self.pages > 0 and self.cursor is None
 
     def add(self, page: Page) -> None:
-        seen, hollow = {item.key for item in self.slots if item is not None}, True
+        known, nothing_new = {item.key for item in self.slots if item is not None}, True
         for item in page.slots:
-            fresh = item is not None and item.key not in seen
-            self.slots.append(item if fresh else None)
-            hollow = hollow and not fresh
-            self.size += _ENTRY
+            is_new = item is not None and item.key not in known
+            self.slots.append(item if is_new else None)
+            nothing_new = nothing_new and not is_new
+            self.size += _ENTRY_SIZE
             if item is not None:
-                seen.add(item.key)
+                known.add(item.key)
                 self.size += len(item.title) + len(item.body)
         self.notes += [note for note in page.notes if note not in self.notes]
         if page.read_at is not None:
@@ -88,76 +89,70 @@ class _Stream:
             self.opened = min(self.opened, time.monotonic() - age)
         if page.partial:
             self.opened = -math.inf
-        ends = self.hollow and hollow
+        ends = self.nothing_new and nothing_new
         if ends and page.cursor is not None:
-            self.notes.append(HOLLOW)
+            self.notes.append(NOTHING_NEW)
         self.cursor = None if ends else page.cursor
-        self.hollow, self.pages = hollow, self.pages + 1
+        self.nothing_new, self.pages = nothing_new, self.pages + 1
 
-    def lacks(self, limit: int, size: int) -> bool:
-        """Whether another page should be asked for so many entries; `size` as in `PagedSearch`.
-
-        When as many pages were read as would do if all were full, few missing entries are let go.
-        """
+    def needs_page(self, limit: int, page_size: int) -> bool:
+        """Whether another page is to be asked for so many entries; see `PagedSearch`."""
         missing = limit - len(self.slots)
-        enough = size and self.pages * size >= limit and missing <= _SLACK * limit
-        scant = self.pages >= _PAGES + limit // _SCANT
-        return missing > 0 and not enough and not scant and not self.exhausted
-
-
-Read = Callable[[FetchPlan, str | None], Awaitable[Page]]
+        # so many pages would do if all were full: a few missing entries are not worth another one
+        enough = page_size and self.pages * page_size >= limit and missing <= _MAX_MISSING * limit
+        too_many = self.pages >= _MAX_PAGES + limit // _ENTRIES_PER_PAGE
+        return missing > 0 and not enough and not too_many and not self.exhausted
 
 
 class PagedSearch:
-    """The pages one source has read; belongs to one event loop."""
+    """The pages that one source has read; belongs to one event loop."""
 
     def __init__(
         self,
-        read: Read,
+        read: Callable[[FetchPlan, str | None], Awaitable[Page]],
         ttl: float,
         memory: SourceMemory | None = None,
         upstream: str = "",
-        size: int = 0,
+        page_size: int = 0,
     ) -> None:
         """`read(plan, cursor)` asks for one page, good for `ttl` seconds.
 
-        `memory` holds pages between runs, under the name and root of the `upstream`. `size` is what
-        a full page holds, where pages are too dear to ask one more for what a short one lacks.
+        `memory` holds pages between runs, under the name and server of the `upstream`. `page_size`
+        is given where a page is too costly to ask for another when full ones would have done.
         """
-        self._read, self._ttl, self._size = read, ttl, size
+        self._read, self._ttl, self._page_size = read, ttl, page_size
         self._memory, self._upstream = memory, upstream
-        self._streams: OrderedDict[tuple[str, Window], _Stream] = OrderedDict()
-        self._turning: SharedTasks[_Stream, None] = SharedTasks()
+        self._queries: OrderedDict[tuple[str, Window], _QueryPages] = OrderedDict()
+        self._reading: SharedTasks[_QueryPages, None] = SharedTasks()
 
     async def take(self, plan: FetchPlan) -> Batch:
         """The first `plan.limit` entries, asking for as few pages as that needs."""
         key, now = (plan.query, plan.window), time.monotonic()
-        stream = self._streams.get(key)
-        if stream is None or now - stream.opened > self._ttl:
-            stream = self._streams[key] = _Stream(now)
-        self._streams.move_to_end(key)
-        held = sum(stream.size for stream in self._streams.values())
-        while held > _MOST and len(self._streams) > 1:
-            _, oldest = self._streams.popitem(last=False)
-            held -= oldest.size
+        query = self._queries.get(key)
+        if query is None or now - query.opened > self._ttl:
+            query = self._queries[key] = _QueryPages(now)
+        self._queries.move_to_end(key)
+        size = sum(held.size for held in self._queries.values())
+        while size > _MAX_SIZE and len(self._queries) > 1:
+            _, oldest = self._queries.popitem(last=False)
+            size -= oldest.size
 
-        async def turned(listener: Listener) -> None:
-            stream.add(await self._page(plan, stream.cursor))
+        async def read_next(listener: Listener) -> None:
+            query.add(await self._page(plan, query.cursor))
 
-        while stream.lacks(plan.limit, self._size):
-            await self._turning.share(stream, turned)
-        slots = stream.slots[: plan.limit]
+        while query.needs_page(plan.limit, self._page_size):
+            await self._reading.share(query, read_next)
+        slots = query.slots[: plan.limit]
         items = tuple(item for item in slots if item and in_window(plan.window, item.created_at))
-        more, notes = not stream.exhausted or len(stream.slots) > plan.limit, [*stream.notes]
+        more, notes = not query.exhausted or len(query.slots) > plan.limit, [*query.notes]
         if len(slots) < plan.limit and more:
             notes.append(f"{len(slots)} of {plan.limit} came; the rest is not worth another page")
         return Batch(plan, items, full=more, notes=tuple(notes))
 
     async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """The page as it was read in another run, or read now and kept for the next.
+        """The page from the memory, or read now and kept there, unless a part of it failed.
 
-        Only whole pages are kept, never a failure. A database that cannot be used costs the memory,
-        not the answer.
+        A database that cannot be used costs the memory, not the answer.
         """
         if self._memory is None:
             return await self._read(plan, cursor)
@@ -166,25 +161,25 @@ class PagedSearch:
             text = await self._memory.page(key, self._ttl)
         except StoreUnavailable:
             text, lost = None, True
-        page = None if text is None else page_of(text)
+        page = None if text is None else page_from_json(text)
         if page is not None:
             return page
         page = await self._read(plan, cursor)
         if not lost and not page.partial:
             try:
-                await self._memory.keep_page(key, text_of(page, datetime.now(UTC)))
+                await self._memory.keep_page(key, page_to_json(page, datetime.now(UTC)))
             except StoreUnavailable:
                 lost = True
-        return replace(page, notes=(*page.notes, LOST)) if lost else page
+        return replace(page, notes=(*page.notes, NOT_STORED)) if lost else page
 
 
-async def phrase_first(shelf: PagedSearch, plan: FetchPlan) -> Batch:
-    """The batch; when a quoted query gives nothing, the one without its quotes, and both noted."""
-    batch = await shelf.take(plan)
+async def phrase_first(search: PagedSearch, plan: FetchPlan) -> Batch:
+    """The batch of a plan; a quoted query without results is asked again without its quotes."""
+    batch = await search.take(plan)
     bare = " ".join(plan.query.translate(_UNQUOTED).split())
     if batch.items or not bare or bare == " ".join(plan.query.split()):
         return batch
-    wider = await shelf.take(replace(plan, query=bare))
+    wider = await search.take(replace(plan, query=bare))
     note = f"nothing for the exact phrase; asked once more without quotes: {len(wider.items)} found"
     return Batch(plan, wider.items, wider.full, (*batch.notes, note, *wider.notes))
 
@@ -201,41 +196,30 @@ def in_window(window: Window, created: datetime | None, now: datetime | None = N
     return start is None or created is None or created >= start
 
 
-def text_of(page: Page, read_at: datetime) -> str:
-    """A page as JSON."""
-    fields = asdict(replace(page, read_at=read_at))
-    return json.dumps(fields, default=datetime.isoformat)
+def page_to_json(page: Page, read_at: datetime) -> str:
+    """A page as JSON, with the time of its reading."""
+    return json.dumps(asdict(replace(page, read_at=read_at)), default=datetime.isoformat)
 
 
-def page_of(text: str) -> Page | None:
+def page_from_json(text: str) -> Page | None:
     """The page again; None when another version of this program wrote it."""
     try:
         fields = json.loads(text)
-        return Page(
-            tuple(None if slot is None else _item(slot) for slot in fields["slots"]),
-            fields["cursor"],
-            tuple(fields["notes"]),
-            _moment(fields["read_at"]),
-        )
+        slots = tuple(slot and _item(slot) for slot in fields["slots"])
+        return Page(slots, fields["cursor"], tuple(fields["notes"]), _time(fields["read_at"]))
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
 
 
 def _item(fields: Mapping[str, Any]) -> Item:
-    comments = (
-        Comment(**{**comment, "created_at": _moment(comment["created_at"])})
+    comments = tuple(
+        Comment(**{**comment, "created_at": _time(comment["created_at"])})
         for comment in fields["comments"]
     )
-    return Item(
-        **{
-            **fields,
-            "created_at": _moment(fields["created_at"]),
-            "comments": tuple(comments),
-            "places": tuple(fields["places"]),
-            "notes": tuple(fields["notes"]),
-        }
-    )
+    lists = {name: tuple(fields[name]) for name in ("places", "notes")}
+    created_at = _time(fields["created_at"])
+    return Item(**{**fields, **lists, "created_at": created_at, "comments": comments})
 
 
-def _moment(text: str | None) -> datetime | None:
+def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text).astimezone(UTC)

@@ -1,9 +1,9 @@
-"""Blocking clients on daemon threads that we own, with deadlines that hold.
+"""Blocking clients on daemon threads of our own, with deadlines that hold.
 
-A client and its thread are a pair: a client is never used from two threads. A job that overruns its
-deadline is abandoned together with its pair, and the next job gets a fresh one, so a hung or
-dripping server can neither delay the caller nor the exit of the process. The connections of an
-abandoned pair, which its client hands to `watch`, are ended at once, and with them its thread.
+A client has one thread, and only that thread uses it. A job that overruns its deadline is abandoned
+with its client and thread, and the next job gets new ones, so a server that hangs delays neither
+the caller nor the exit of the process. The connections of an abandoned client, which it hands to
+`watch`, are ended at once, and with them its thread.
 """
 
 from __future__ import annotations
@@ -24,74 +24,75 @@ C = TypeVar("C")
 R = TypeVar("R")
 
 
-class _Lines:
-    """The connections of one pair, from whichever thread they are ended."""
+class _Connections:
+    """The connections of one client, ended from any thread."""
 
     def __init__(self) -> None:
         self._open = WeakSet[socket.socket]()
-        self._over = False
+        self._ended = False
         self._lock = threading.Lock()
 
-    def add(self, line: socket.socket) -> None:
+    def add(self, connection: socket.socket) -> None:
         with self._lock:
-            if self._over:
-                line.close()
+            if self._ended:
+                connection.close()
                 raise ConnectionAbortedError("the job that wanted it was abandoned")
-            self._open.add(line)
+            self._open.add(connection)
 
     def end(self) -> None:
         with self._lock:
-            self._over = True
-            for line in self._open:
-                with suppress(OSError):  # it may be closed; of TLS only the socket below is ended
-                    socket.socket.shutdown(line, socket.SHUT_RDWR)
+            self._ended = True
+            for connection in self._open:
+                # it may be closed already; of TLS only the socket below is ended
+                with suppress(OSError):
+                    socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
-_HERE = threading.local()
+_THREAD = threading.local()
 
 
-def watch(line: socket.socket) -> None:
-    """Let the deadline of the running job end this connection; call it for each that is made.
+def watch(connection: socket.socket) -> None:
+    """Let the deadline of the running job end this connection; call it for each new one.
 
     Raises:
         ConnectionAbortedError: the job was abandoned meanwhile.
     """
-    lines: _Lines | None = getattr(_HERE, "lines", None)
-    if lines is not None:
-        lines.add(line)
+    connections: _Connections | None = getattr(_THREAD, "connections", None)
+    if connections is not None:
+        connections.add(connection)
 
 
-class _Pair(Generic[C]):
-    """One thread and the client only it uses; the client is made in the thread, on first use."""
+class _Worker(Generic[C]):
+    """One thread and its client, which is made in the thread by its first job."""
 
     def __init__(self, name: str, make: Callable[[], C], close: Callable[[C], None]) -> None:
-        self.jobs: queue.SimpleQueue[Callable[[_Pair[C]], None] | None] = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[Callable[[_Worker[C]], None] | None] = queue.SimpleQueue()
         self._make, self._close = make, close
-        self._client: list[C] = []
-        self._lines = _Lines()
+        self._clients: list[C] = []
+        self._connections = _Connections()
         threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     @property
     def client(self) -> C:
-        if not self._client:
-            self._client.append(self._make())
-        return self._client[0]
+        if not self._clients:
+            self._clients.append(self._make())
+        return self._clients[0]
 
     def abandon(self) -> None:
         """End its connections and, after its job, its thread."""
         self.jobs.put(None)
-        self._lines.end()
+        self._connections.end()
 
     def _serve(self) -> None:
-        _HERE.lines = self._lines
+        _THREAD.connections = self._connections
         while (job := self.jobs.get()) is not None:
             job(self)
-        while self._client:
-            self._close(self._client.pop())
+        while self._clients:
+            self._close(self._clients.pop())
 
 
 class Workers(Generic[C]):
-    """At most `size` pairs, started when needed; belongs to one event loop."""
+    """At most `size` threads with a client each, started when needed; belongs to one event loop."""
 
     def __init__(
         self,
@@ -100,22 +101,21 @@ class Workers(Generic[C]):
         size: int = 4,
         close: Callable[[C], None] = lambda client: None,
     ) -> None:
-        """`make` builds a client without asking the network; `close` ends it, in its thread."""
+        """`make` builds a client without a request; `close` ends it, in its thread."""
         self._name, self._make, self._close = name, make, close
         self._free = asyncio.Semaphore(size)
-        self._idle: list[_Pair[C]] = []
+        self._idle: list[_Worker[C]] = []
 
     async def run(self, job: Callable[[C], R], seconds: float) -> R:
-        """Run `job(client)` in a pair's thread, in a copy of this context.
+        """Run `job(client)` in a thread, in a copy of this context.
 
         Raises:
-            TimedOut: no result within `seconds` of real time; waiting for a pair does not count.
+            TimedOut: no result within `seconds`; waiting for a free thread does not count.
             Exception: whatever the job, or making its client, raised.
         """
         async with self._free:
-            pair = self._idle.pop() if self._idle else _Pair(self._name, self._make, self._close)
-            done: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-            pair.jobs.put(_delivering(job, done, contextvars.copy_context()))
+            worker = self._idle.pop() if self._idle else self._new_worker()
+            done = _submit(worker, job)
             try:
                 async with asyncio.timeout(seconds):
                     return await done
@@ -123,41 +123,43 @@ class Workers(Generic[C]):
                 raise TimedOut(self._name, f"no answer within {seconds:g} s") from None
             finally:
                 if done.done() and not done.cancelled():
-                    self._idle.append(pair)
+                    self._idle.append(worker)
                 else:
-                    pair.abandon()
+                    worker.abandon()
 
-    def prepare(self, pairs: int) -> None:
-        """Make the clients of so many idle pairs now, while the caller waits for something else."""
-        loop = asyncio.get_running_loop()
-        for _ in range(pairs - len(self._idle)):
-            pair = _Pair(self._name, self._make, self._close)
-            made: asyncio.Future[None] = loop.create_future()
-            # one that could not be made is made again by the first job, which tells why
+    def prepare(self, count: int) -> None:
+        """Make so many idle clients now, while the caller waits for something else."""
+        for _ in range(count - len(self._idle)):
+            worker = self._new_worker()
+            made = _submit(worker, lambda client: None)
+            # a client that cannot be made is made again by the first job, which raises the error
             made.add_done_callback(lambda made: None if made.cancelled() else made.exception())
-            pair.jobs.put(_delivering(lambda client: None, made, contextvars.copy_context()))
-            self._idle.append(pair)
+            self._idle.append(worker)
 
     def close(self) -> None:
         """Let idle threads end; busy ones end after their job."""
         while self._idle:
             self._idle.pop().jobs.put(None)
 
+    def _new_worker(self) -> _Worker[C]:
+        return _Worker(self._name, self._make, self._close)
 
-def _delivering(
-    job: Callable[[C], R], done: asyncio.Future[R], context: contextvars.Context
-) -> Callable[[_Pair[C]], None]:
-    """The job, made to hand its result or error to the waiting loop."""
 
-    def work(pair: _Pair[C]) -> None:
+def _submit(worker: _Worker[C], job: Callable[[C], R]) -> asyncio.Future[R]:
+    """Queue the job; the future gets its result or error."""
+    done: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+    context = contextvars.copy_context()
+
+    def work(worker: _Worker[C]) -> None:
         with _Delivery(done) as delivery:
-            delivery.send(done.set_result, context.run(lambda: job(pair.client)))
+            delivery.send(done.set_result, context.run(lambda: job(worker.client)))
 
-    return work
+    worker.jobs.put(work)
+    return done
 
 
 class _Delivery:
-    """Carries a thread's outcome to the loop that waits, if it still does."""
+    """Carries a thread's result or error to the loop that waits, if it still does."""
 
     def __init__(self, done: asyncio.Future[Any]) -> None:
         self._done, self._loop = done, done.get_loop()
@@ -171,11 +173,9 @@ class _Delivery:
         return True
 
     def send(self, settle: Callable[[Any], None], value: object) -> None:
-        """Settle the future on its own loop; a loop that is gone has nobody waiting."""
-
         def deliver() -> None:
             if not self._done.done():
                 settle(value)
 
-        with suppress(RuntimeError):
+        with suppress(RuntimeError):  # the loop is closed, so nothing waits
             self._loop.call_soon_threadsafe(deliver)

@@ -1,7 +1,7 @@
 """YouTube through google-api-python-client; the only importer of it and of httplib2.
 
 A search is one of about 100 a day, so pages are always 50 and every other call avoids searching.
-The key is part of each URL: library messages are never passed on, and answers are judged in our
+The key is part of each URL: library messages are never passed on, and answers are checked in our
 `Http` before the library can build an error that quotes the URL.
 """
 
@@ -29,113 +29,89 @@ from api.core.text import clean_query
 from api.errors import Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
-from api.sources.keyless_source import LIMITS, noted, read_each
-from api.sources.paging import Page, PagedSearch, phrase_first, window_start
-from api.sources.source_specs import YOUTUBE_NAME, setting_value
+from api.sources import setting_value
+from api.sources.paging import Page, window_start
+from api.sources.searched_source import LIMITS, SearchedSource, read_each, with_note
 from api.sources.worker_threads import Workers, watch
 from api.sources.youtube_answers import (
+    NAME,
     NoComments,
     StalePage,
     answer_of,
     comments_of,
-    detailed,
     details_of,
     failure_of,
     page_of,
     searches_of,
+    with_details,
 )
 
 PAGE = 50
 """Most results per call; 50 cost what 5 cost."""
-# Comment threads read at the same time.
-_READERS = 4
-# Clients: `videos.list` runs beside the readers.
-_PAIRS = _READERS + 1
+# the first video of YouTube, which a probe asks for
 _FIRST_VIDEO = "jNQXAC9IVRw"
-_SEARCH, _VIDEOS, _THREADS = (
-    "searchListResponse",
-    "videoListResponse",
-    "commentThreadListResponse",
-)
+_SEARCH, _VIDEOS, _THREADS = "searchListResponse", "videoListResponse", "commentThreadListResponse"
 Call = Callable[[Any], Any]
 
 
-def build(settings: SourceSettings, memory: SourceMemory | None = None) -> YouTubeSource:
-    """The source for settings that are there; `memory` keeps pages and counts searches."""
-    for name in ("googleapiclient.http", "googleapiclient.discovery"):  # their lines hold the key
-        logging.getLogger(name).setLevel(logging.ERROR)
-    return YouTubeSource(settings, memory)
+class YouTubeSource(SearchedSource):
+    """Videos and their comments."""
 
-
-class YouTubeSource:
-    """Videos and their comments; see `Source` for the contract."""
-
-    name = YOUTUBE_NAME
+    name = NAME
+    stops = (*LIMITS, Refused)
 
     def __init__(
-        self,
-        settings: SourceSettings,
-        memory: SourceMemory | None = None,
-        *,
-        pause: float = 1.0,
+        self, settings: SourceSettings, memory: SourceMemory | None = None, *, pause: float = 1.0
     ) -> None:
-        """Use `build`; `pause` is in seconds, before the one retry after a burst."""
-        self._seconds, self._most = settings.source_timeout, settings.comments_per_item
-        self._pause = pause
-        root = settings.youtube_url.rstrip("/")
+        """`pause` is in seconds, before the one retry after a burst of requests."""
+        # the libraries' log lines hold the key
+        for name in ("googleapiclient.http", "googleapiclient.discovery"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        self._root, self._seconds = settings.youtube_url.rstrip("/"), settings.source_timeout
+        super().__init__(settings, memory, self._root, PAGE)
+        self._pause, self._searches = pause, searches_of(settings, memory)
+        # read here, since a malformed variable must not fail at the first question
+        scheme = "https" if self._root.startswith("https:") else "http"
+        here = points_here(self._root)
+        proxy = None if here else httplib2.proxy_info_from_environment(scheme)
         key = setting_value(settings, "YOUTUBE_API_KEY")
-        # read here, since a malformed one must not stop at the first question
-        scheme = "https" if root.startswith("https:") else "http"
-        proxy = None if points_here(root) else httplib2.proxy_info_from_environment(scheme)
-        make = partial(_client, key, root, settings.source_timeout, proxy)
-        self._root = root
-        self._workers = Workers(YOUTUBE_NAME, make, _PAIRS, lambda service: service.close())
-        upstream = f"{YOUTUBE_NAME} {root}"
-        self._shelf = PagedSearch(self._page, settings.page_ttl, memory, upstream, PAGE)
-        self._searches = searches_of(settings, memory)
+        client = partial(_client, key, self._root, self._seconds, proxy)
+        # `videos.list` runs beside the readers of comments
+        self._clients = self.parallel_items + 1
+        self._workers = Workers(NAME, client, self._clients, lambda service: service.close())
 
     async def fetch(self, plan: FetchPlan) -> Batch:
-        """Search videos, best match first; one of the day's searches per 50 of them.
-
-        A quoted query that matches nothing is asked once more without its quotes.
-        """
-        batch = await phrase_first(self._shelf, plan)
-        self._workers.prepare(_PAIRS)
+        """Search videos, best match first; one of the day's searches per 50 of them."""
+        batch = await super().fetch(plan)
+        self._workers.prepare(self._clients)
         return batch
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """Full texts and counts (1 unit per 50 videos) and the best comments (1 unit per video)."""
         chunks = [items[start : start + PAGE] for start in range(0, len(items), PAGE)]
-        reading = read_each(items, self._commented, width=_READERS, stops=(*LIMITS, Refused))
+        reading = read_each(items, self._commented, parallel=self.parallel_items, stops=self.stops)
         read, *answers = await asyncio.gather(reading, *map(self._details, chunks))
         listed = {id_: video for answer in answers for id_, video in (answer or {}).items()}
         lost = any(answer is None for answer in answers)
         full = []
         for item in read.items:
             if video := listed.get(item.id):
-                full.append(detailed(item, video))
+                full.append(with_details(item, video))
             else:
-                full.append(item if lost else noted(item, "the video is no longer listed"))
+                full.append(item if lost else with_note(item, "the video is no longer listed"))
         notes = (*read.notes, "full texts and counts could not be read") if lost else read.notes
         return Commented(tuple(full), notes)
-
-    async def with_best_comments(self, item: Item) -> Item | None:
-        """The item with its best comments, without full text and counts."""
-        return await self._commented(item) if self._most else None
-
-    async def probe(self) -> Probe:
-        """One unit of `videos.list`, never a search."""
-        try:
-            await self._ask(_VIDEOS, lambda api: api.videos().list(part="id", id=_FIRST_VIDEO))
-        except SourceError as error:
-            return Probe(error.code, error.detail)
-        return Probe("ok", quota_left=await self._searches.left())
 
     async def aclose(self) -> None:
         """Let the threads end."""
         self._workers.close()
 
-    async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
+    async def _probed(self) -> Probe:
+        """One unit of `videos.list`, never a search."""
+        await self._ask(_VIDEOS, lambda api: api.videos().list(part="id", id=_FIRST_VIDEO))
+        return Probe("ok", quota_left=await self._searches.left())
+
+    async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """One page; the cursor also carries the start of the window, which must not move."""
         start = window_start(plan.window)
         after = "" if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -143,18 +119,18 @@ class YouTubeSource:
         if cursor is not None:
             after, token = cursor.split(" ", 1)
         try:
-            page = await self._search(plan.query, after, token)
+            page = await self._page(plan.query, after, token)
         except StalePage:  # once: the second page, reached from the first anew
-            first = await self._search(plan.query, after, None)
+            first = await self._page(plan.query, after, None)
             page = Page(())
             if first.cursor:
-                page = await self._search(plan.query, after, first.cursor)
+                page = await self._page(plan.query, after, first.cursor)
             page = replace(page, notes=("paging was restarted",))
         return replace(page, cursor=f"{after} {page.cursor}" if page.cursor else None)
 
-    async def _search(self, query: str, after: str, token: str | None) -> Page:
-        chosen = {"publishedAfter": after, "pageToken": token}
-        params = {name: value for name, value in chosen.items() if value}
+    async def _page(self, query: str, after: str, token: str | None) -> Page:
+        limits = {"publishedAfter": after, "pageToken": token}
+        params = {name: value for name, value in limits.items() if value}
         answer = await self._ask(
             _SEARCH,
             lambda api: api.search().list(
@@ -174,19 +150,19 @@ class YouTubeSource:
             return None
 
     async def _commented(self, item: Item) -> Item:
-        if not self._most:
+        if not self._max_comments:
             return item
         try:
             answer = await self._ask(
                 _THREADS,
                 lambda api: api.commentThreads().list(
                     part="snippet,replies", videoId=item.id, order="relevance",
-                    textFormat="plainText", maxResults=self._most,
+                    textFormat="plainText", maxResults=self._max_comments,
                 ),
             )  # fmt: skip
         except NoComments as error:
-            return noted(item, error.detail)
-        return replace(item, comments=comments_of(answer, item.id, self._most))
+            return with_note(item, error.detail)
+        return replace(item, comments=comments_of(answer, item.id, self._max_comments))
 
     async def _ask(self, kind: str, call: Call) -> Mapping[str, Any]:
         """One call, and one more after a burst, if it need not wait longer than a call may take."""
@@ -203,19 +179,20 @@ class YouTubeSource:
 
     async def _once(self, kind: str, call: Call) -> Mapping[str, Any]:
         day = await self._searches.take() if kind == _SEARCH else None
+        job = partial(_execute, call=call, url=self._root)
         try:
-            answer = await self._workers.run(
-                partial(_execute, call=call, url=self._root), self._seconds
-            )
+            return answer_of(await self._workers.run(job, self._seconds), kind)
         except _NotSent:
             await self._searches.give_back(day)
             raise
-        return answer_of(answer, kind)
+
+
+build = YouTubeSource
 
 
 def _client(key: str, root: str, seconds: float, proxy: httplib2.ProxyInfo | None) -> Any:
-    """One pair's service with an `Http` of its own; the description of the API is bundled."""
-    http_client = _JudgingHttp(
+    """The service of one thread; the description of the API is bundled with the library."""
+    http_client = _CheckingHttp(
         timeout=seconds, proxy_info=proxy, decode_limit_hard=MAX_BYTES, decode_limit_chunk=4096
     )
     http_client.follow_redirects = False  # the key would go along
@@ -226,25 +203,25 @@ def _client(key: str, root: str, seconds: float, proxy: httplib2.ProxyInfo | Non
 
 
 def _execute(service: Any, *, call: Call, url: str) -> Any:
-    """The parsed answer; every error of the libraries leaves as ours, without its text."""
+    """The parsed answer; errors of the libraries become ours, without their text."""
     try:
         return call(service).execute(num_retries=0)
     except TimeoutError:
-        raise TimedOut(YOUTUBE_NAME, "the connection fell silent") from None
+        raise TimedOut(NAME, "the connection fell silent") from None
     except (httplib2.ServerNotFoundError, ConnectionRefusedError) as error:
-        raise _NotSent(YOUTUBE_NAME, no_connection(error, url)) from None
+        raise _NotSent(NAME, no_connection(error, url)) from None
     except (
         httplib2.FailedToDecompressContent, httplib2.decode.DecodeRatioError,
         httplib2.decode.DecodeLimitError,
     ):  # fmt: skip
-        raise Broken(YOUTUBE_NAME, UNPACKABLE) from None
+        raise Broken(NAME, UNPACKABLE) from None
     except (httplib2.HttpLib2Error, http.client.HTTPException, OSError) as error:
-        raise Unreachable(YOUTUBE_NAME, no_connection(error, url)) from None
+        raise Unreachable(NAME, no_connection(error, url)) from None
     except (
         googleapiclient.errors.Error, LookupError, ValueError, TypeError, AttributeError,
         ArithmeticError, RecursionError,
     ) as error:  # fmt: skip
-        raise Broken(YOUTUBE_NAME, type(error).__name__) from None
+        raise Broken(NAME, type(error).__name__) from None
 
 
 class _NotSent(Unreachable):
@@ -252,8 +229,6 @@ class _NotSent(Unreachable):
 
 
 class _CappedResponse(http.client.HTTPResponse):
-    """An answer of which no more is read than we take."""
-
     def read(self, amt: int | None = None) -> bytes:
         """The whole body, unless it is too large."""
         if self.length is not None and self.length <= MAX_BYTES:
@@ -261,80 +236,76 @@ class _CappedResponse(http.client.HTTPResponse):
         body = b"" if self.length else super().read(MAX_BYTES + 1)
         self.close()
         if self.length or len(body) > MAX_BYTES:
-            raise Broken(YOUTUBE_NAME, TOO_LARGE)
+            raise Broken(NAME, TOO_LARGE)
         return body
 
 
-class _HungUp(ConnectionError):
-    """The server ended the connection before any answer; `kept`: it had given one before."""
+class _ClosedConnection(ConnectionError):
+    """The server closed the connection before any answer; `was_used`: it had given one before."""
 
-    def __init__(self, kept: bool) -> None:
+    def __init__(self, was_used: bool) -> None:
         super().__init__("no answer")
-        self.kept = kept
+        self.was_used = was_used
 
 
-class _Line:
-    """What both kinds of connection add to their library's: their deadline, and how they end."""
+class _WatchedConnection:
+    """A connection with a deadline and a limit, which tells when the server has closed it."""
 
     response_class = _CappedResponse
     answers = 0
     sock: socket.socket | None
 
     def connect(self) -> None:
-        """A connection that has given nothing yet."""
         self.answers = 0
         super().connect()  # type: ignore[misc]
         if self.sock is not None:
             watch(self.sock)
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        """Send; httplib2 would keep a connection that broke meanwhile."""
         try:
             super().request(*args, **kwargs)  # type: ignore[misc]
-        except (BrokenPipeError, ConnectionResetError):
-            raise _HungUp(self.answers > 0) from None
+        except (BrokenPipeError, ConnectionResetError):  # httplib2 would keep the connection
+            raise _ClosedConnection(self.answers > 0) from None
 
     def getresponse(self) -> http.client.HTTPResponse:
-        """The beginning of the answer; httplib2 would send again, uncounted, when there is none."""
         try:
             response: http.client.HTTPResponse = super().getresponse()  # type: ignore[misc]
-        except (ConnectionError, http.client.BadStatusLine):
-            raise _HungUp(self.answers > 0) from None
+        except (ConnectionError, http.client.BadStatusLine):  # httplib2 would send again, uncounted
+            raise _ClosedConnection(self.answers > 0) from None
         self.answers += 1
         return response
 
 
-class _PlainLine(_Line, httplib2.HTTPConnectionWithTimeout):  # type: ignore[misc]
-    """Without TLS, as on this machine."""
+class _PlainConnection(_WatchedConnection, httplib2.HTTPConnectionWithTimeout):  # type: ignore[misc]
+    pass
 
 
-class _SecureLine(_Line, httplib2.HTTPSConnectionWithTimeout):  # type: ignore[misc]
-    """With TLS."""
+class _SecureConnection(_WatchedConnection, httplib2.HTTPSConnectionWithTimeout):  # type: ignore[misc]
+    pass
 
 
-class _JudgingHttp(httplib2.Http):  # type: ignore[misc]
-    """Sends every request of one pair, counts it and judges the answer."""
+class _CheckingHttp(httplib2.Http):  # type: ignore[misc]
+    """Sends every request of one thread, counts it and checks the answer."""
 
     def request(self, uri: str, *args: Any, **kwargs: Any) -> tuple[httplib2.Response, bytes]:
-        """The answer, when it is a good one; once more when a kept connection had been closed.
+        """The answer, when it is a good one.
 
-        The server ends a kept connection that is idle; what was sent on it was not read.
+        Sent once more when the server had closed a kept connection: it has not read the request.
         """
-        kind = _SecureLine if uri.startswith("https:") else _PlainLine
-        send = partial(super().request, uri, *args, connection_type=kind, **kwargs)
-        try:
+        kwargs["connection_type"] = (
+            _SecureConnection if uri.startswith("https:") else _PlainConnection
+        )
+        tries = 0
+        while True:
             try:
                 count_requests()
-                response, content = send()
-            except _HungUp as error:
-                if not error.kept:
+                tries += 1
+                response, content = super().request(uri, *args, **kwargs)
+                break
+            except (Broken, OSError, http.client.HTTPException, httplib2.HttpLib2Error) as error:
+                self.close()  # its connection is broken, or holds the rest of an answer
+                if tries > 1 or not (isinstance(error, _ClosedConnection) and error.was_used):
                     raise
-                self.close()
-                count_requests()
-                response, content = send()
-        except (Broken, OSError, http.client.HTTPException, httplib2.HttpLib2Error):
-            self.close()  # its connection is broken, or holds the rest of an answer
-            raise
         if response.status >= 300 or content.lstrip()[:1] == b"<":  # a page is no answer
             raise failure_of(response.status, content, response)
         return response, content

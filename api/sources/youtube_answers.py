@@ -1,13 +1,9 @@
-"""What YouTube's answers mean: which failure they are, and their JSON as items and comments.
+"""YouTube's answers: which failure they are, and their JSON as items and comments; also `Searches`.
 
-Pure, and safe for any shape.
-
-Google's bucket of searches: so many a day, and a day ends at midnight Pacific time.
-
-The ledger is shared by every process on one database. A search is taken before its request is
-sent, each try for itself. It is given back only when the request cannot have reached Google: the
-name was not resolved, or the connection was refused. After a timeout or an error it stays taken,
-since Google counts what it received.
+Any shape of an answer is safe. Google grants so many searches a day, and a day ends at midnight
+Pacific time. Every process on one database counts them. A search is taken before its request is
+sent, each try for itself, and given back only when the request cannot have reached Google: after a
+timeout or an error it stays taken, since Google counts what it received.
 """
 
 from __future__ import annotations
@@ -35,37 +31,58 @@ from api.errors import (
 )
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
+from api.sources import setting_value
 from api.sources.item_fields import (
-    IMPLAUSIBLE,
-    entries,
-    is_said,
+    IMPLAUSIBLE_TIME,
+    as_dict,
+    as_int,
+    as_list,
     is_text,
-    moment,
-    plausible,
+    make_item,
     pseudonym,
-    record,
-    seen,
-    whole,
-    why_unfit,
+    says_something,
+    time_since,
+    visible_text,
 )
 from api.sources.paging import Page
-from api.sources.source_specs import YOUTUBE_NAME, setting_value
+from api.sources.searched_source import status_failure
+
+NAME = "youtube"
+# the month of the first video
+BEGAN = datetime(2005, 4, 1, tzinfo=UTC)
+WATCH = "https://www.youtube.com/watch?v="
+# Google's reasons: https://developers.google.com/youtube/v3/docs/errors
+_QUOTA_REASONS = {"quotaExceeded", "dailyLimitExceeded"}
+_BURST_REASONS = {"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"}
+_KEY_REASONS = {"keyInvalid", "API_KEY_INVALID", "keyExpired"}
+_NO_COMMENTS = {
+    "commentsDisabled": "comments are turned off",
+    "videoNotFound": "the video is gone",
+}
+
+
+class NoComments(Broken):
+    """This video has no comments to read; `detail` says why."""
+
+
+class StalePage(Broken):
+    """The token of a page is not known any more."""
 
 
 class Searches:
-    """The searches one key has left today; without a memory nothing is counted."""
+    """The searches that one key has left today; without a memory nothing is counted."""
 
     def __init__(self, memory: SourceMemory | None, key: str, limit: int) -> None:
         """`limit` is per day; another key is another project, so it has a scope of its own."""
         self._memory, self._limit = memory, limit
-        self.scope = f"{YOUTUBE_NAME}.search:{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+        self.scope = f"{NAME}.search:{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
     async def take(self) -> date | None:
         """Take one, before the request is sent; the day it was taken from.
 
         Raises:
-            QuotaExhausted: the day's searches are gone.
-            Unreachable: the database cannot be read, so nobody knows whether one is left.
+            QuotaExhausted: the day's searches are used up.
+            Unreachable: the database cannot be read, so it is unknown whether one is left.
         """
         if self._memory is None:
             return None
@@ -73,12 +90,11 @@ class Searches:
         try:
             taken = await self._memory.take(self.scope, day, 1, self._limit)
         except StoreUnavailable:
-            raise Unreachable(
-                YOUTUBE_NAME, "searches cannot be counted: the database is away"
-            ) from None
+            detail = "searches cannot be counted: the database is away"
+            raise Unreachable(NAME, detail) from None
         if not taken:
             detail = f"the day's {self._limit} searches are used up"
-            raise QuotaExhausted(YOUTUBE_NAME, detail, retry_at=next_reset())
+            raise QuotaExhausted(NAME, detail, retry_at=next_reset())
         return day
 
     async def give_back(self, day: date | None) -> None:
@@ -91,18 +107,17 @@ class Searches:
             return
 
     async def left(self) -> int | None:
-        """How many are left today; None when nobody counts."""
+        """How many are left today; None when they are not counted."""
         if self._memory is None:
             return None
         try:
-            spent = await self._memory.spent(self.scope, pacific_day())
+            return max(self._limit - await self._memory.spent(self.scope, pacific_day()), 0)
         except StoreUnavailable:
             return None
-        return max(self._limit - spent, 0)
 
 
 def searches_of(settings: SourceSettings, memory: SourceMemory | None) -> Searches:
-    """Those of the key in the settings."""
+    """The searches of the key in the settings."""
     key = setting_value(settings, "YOUTUBE_API_KEY")
     return Searches(memory, key, settings.youtube_searches_per_day)
 
@@ -127,143 +142,120 @@ def _pacific() -> tzinfo:
         return timezone(timedelta(hours=-8))
 
 
-BEGAN = datetime(2005, 4, 1, tzinfo=UTC)
-"""The month of the first video."""
-WATCH = "https://www.youtube.com/watch?v="
-_SPENT = {"quotaExceeded", "dailyLimitExceeded"}
-_BURST = {"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"}
-_KEY = {"keyInvalid", "API_KEY_INVALID", "keyExpired"}
-_GONE = {"commentsDisabled": "comments are turned off", "videoNotFound": "the video is gone"}
-
-
-class NoComments(Broken):
-    """This video has no comments to read; `detail` says why."""
-
-
-class StalePage(Broken):
-    """The token of a page is not known any more."""
-
-
 def answer_of(value: object, kind: str) -> Mapping[str, Any]:
     """An answer of this kind with a list of items, which Google leaves out when it is empty.
 
     Raises:
         Broken: it is something else.
     """
-    answer = record(value)
-    listed, named = answer.get("items"), answer.get("kind")
-    if (
-        named not in (None, f"youtube#{kind}")  # a list, since what it is compared with may be any
-        or not isinstance(listed, (list, type(None)))
-        or (listed is None and named is None)
-    ):
-        raise Broken(YOUTUBE_NAME, f"an answer that is no {kind}")
+    answer = as_dict(value)
+    listed, given = answer.get("items"), answer.get("kind")
+    is_kind = given is None or given == f"youtube#{kind}"
+    is_listed = isinstance(listed, list) or (listed is None and given is not None)
+    if not is_kind or not is_listed:
+        raise Broken(NAME, f"an answer that is no {kind}")
     return answer
 
 
 def failure_of(status: int, content: bytes, headers: Mapping[str, str]) -> SourceError:
-    """What a failed answer says, by Google's reason first and the status second."""
+    """What a failed answer means, by Google's reason first and the status second."""
     if status >= 500 or status == 408:
-        return Unreachable(YOUTUBE_NAME, f"HTTP {status}")
+        return status_failure(NAME, status)
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
         if status == 429:
-            return RateLimited(YOUTUBE_NAME, "HTTP 429", retry_at=retry_at(headers))
+            return status_failure(NAME, status, retry_at=retry_at(headers))
         start = content[:100_000].lower()
         blocked = status == 403 or b"/login" in start or b"captcha" in start
-        return (Blocked if blocked else Broken)(YOUTUBE_NAME, f"HTTP {status} without JSON")
-    error = record(record(body).get("error"))
-    listed = [*entries(error.get("errors")), *entries(error.get("details"))]
-    reasons = {clean(record(entry).get("reason")) for entry in listed}
+        return (Blocked if blocked else Broken)(NAME, f"HTTP {status} without JSON")
+    error = as_dict(as_dict(body).get("error"))
+    listed = [*as_list(error.get("errors")), *as_list(error.get("details"))]
+    reasons = {clean(as_dict(entry).get("reason")) for entry in listed}
     message = clean(error.get("message")).lower()
-    if gone := next((words for reason, words in _GONE.items() if reason in reasons), None):
-        return NoComments(YOUTUBE_NAME, gone)
-    burst = bool(reasons & _BURST) or status == 429
-    if reasons & _SPENT or (burst and "per day" in message):
-        return QuotaExhausted(YOUTUBE_NAME, "the day's calls are used up", retry_at=next_reset())
+    if detail := next((words for reason, words in _NO_COMMENTS.items() if reason in reasons), None):
+        return NoComments(NAME, detail)
+    burst = bool(reasons & _BURST_REASONS) or status == 429
+    if reasons & _QUOTA_REASONS or (burst and "per day" in message):
+        return QuotaExhausted(NAME, "the day's calls are used up", retry_at=next_reset())
     if burst:
-        return RateLimited(YOUTUBE_NAME, f"HTTP {status}", retry_at=retry_at(headers))
+        return RateLimited(NAME, f"HTTP {status}", retry_at=retry_at(headers))
     if "invalidPageToken" in reasons:
-        return StalePage(YOUTUBE_NAME, "invalidPageToken")
-    if reasons & _KEY or "api key not valid" in message:
-        return Refused(YOUTUBE_NAME, "the key is not valid")
+        return StalePage(NAME, "invalidPageToken")
+    if reasons & _KEY_REASONS or "api key not valid" in message:
+        return Refused(NAME, "the key is not valid")
     if status in {401, 403}:
-        return Refused(YOUTUBE_NAME, f"HTTP {status}, the key may not be used for this")
-    return Broken(YOUTUBE_NAME, f"HTTP {status}")
+        return Refused(NAME, f"HTTP {status}, the key may not be used for this")
+    return Broken(NAME, f"HTTP {status}")
 
 
 def page_of(answer: Mapping[str, Any]) -> Page:
     """One page of search results, a slot per entry; the cursor is Google's token.
 
     Raises:
-        Broken: there are entries, and none has the fields that are read.
+        Broken: none of the entries has the fields that are read.
     """
-    token, listed = answer.get("nextPageToken"), entries(answer.get("items"))
+    token, listed = answer.get("nextPageToken"), as_list(answer.get("items"))
     if listed and not any(map(_is_result, listed)):
-        raise Broken(YOUTUBE_NAME, "results without the fields of a video")
-    return Page(
-        tuple(video_of(entry) for entry in listed),
-        token if isinstance(token, str) and token else None,
-    )
+        raise Broken(NAME, "results without the fields of a video")
+    return Page(tuple(map(video_of, listed)), token if isinstance(token, str) and token else None)
 
 
 def _is_result(entry: object) -> bool:
     """Whether it names a video, channel or playlist, and holds a text."""
-    named, snippet = record(record(entry).get("id")), record(record(entry).get("snippet"))
-    ids = (named.get(name) for name in ("videoId", "channelId", "playlistId"))
-    return any(map(clean, ids)) and (
-        is_text(snippet.get("title")) or is_text(snippet.get("description"))
-    )
+    id_, snippet = (as_dict(as_dict(entry).get(name)) for name in ("id", "snippet"))
+    ids = (clean(id_.get(name)) for name in ("videoId", "channelId", "playlistId"))
+    return any(ids) and any(is_text(snippet.get(name)) for name in ("title", "description"))
 
 
 def video_of(entry: object) -> Item | None:
     """A video of a search, whose texts come escaped and cut; None for channels and playlists."""
-    id_ = clean(record(record(entry).get("id")).get("videoId"))
+    id_ = clean(as_dict(as_dict(entry).get("id")).get("videoId"))
     if not id_ or not _is_result(entry):
         return None
-    snippet = record(record(entry).get("snippet"))
-    title, body = (seen(unescape(snippet.get(name))) for name in ("title", "description"))
-    created = plausible(moment(snippet.get("publishedAt")), BEGAN)
-    return Item(
-        key=f"{YOUTUBE_NAME}:{id_}",
+    snippet = as_dict(as_dict(entry).get("snippet"))
+    title, body, channel = (
+        visible_text(unescape(snippet.get(name)))
+        for name in ("title", "description", "channelTitle")
+    )
+    created = time_since(snippet.get("publishedAt"), BEGAN)
+    return make_item(
+        NAME, id_, title, body, created,
         id=id_,
-        source=YOUTUBE_NAME,
-        title=title,
-        body=body,
         url=WATCH + id_,
         author=pseudonym("channel", snippet.get("channelId")),
-        created_at=created,
         engagement=_engagement({}),
-        place=seen(unescape(snippet.get("channelTitle"))) or None,
-        notes=(IMPLAUSIBLE,) if created is None and snippet.get("publishedAt") else (),
-        unfit=why_unfit(title, body),
-    )
+        place=channel or None,
+        notes=(IMPLAUSIBLE_TIME,) if created is None and snippet.get("publishedAt") else (),
+    )  # fmt: skip
 
 
 def details_of(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The videos of a `videos.list` answer by id.
 
     Raises:
-        Broken: there are entries, and none has the fields that are read.
+        Broken: none of the entries has the fields that are read.
     """
-    listed = [record(video) for video in entries(answer.get("items"))]
+    listed = [as_dict(video) for video in as_list(answer.get("items"))]
     videos = {id_: video for video in listed if (id_ := clean(video.get("id")))}
-    if listed and not any(record(video.get("snippet")) for video in videos.values()):
-        raise Broken(YOUTUBE_NAME, "details without the fields of a video")
+    if listed and not any(as_dict(video.get("snippet")) for video in videos.values()):
+        raise Broken(NAME, "details without the fields of a video")
     return videos
 
 
-def detailed(item: Item, video: Mapping[str, Any]) -> Item:
+def with_details(item: Item, video: Mapping[str, Any]) -> Item:
     """The item with full text and counts; here nothing is escaped."""
-    snippet = record(video.get("snippet"))
+    snippet = as_dict(video.get("snippet"))
+    title, body, channel = (
+        visible_text(clean(snippet.get(name))) for name in ("title", "description", "channelTitle")
+    )
     return replace(
         item,
-        title=seen(clean(snippet.get("title"))) or item.title,
-        body=seen(clean(snippet.get("description"))) or item.body,
-        place=seen(clean(snippet.get("channelTitle"))) or item.place,
-        created_at=plausible(moment(snippet.get("publishedAt")), BEGAN) or item.created_at,
-        engagement=_engagement(record(video.get("statistics"))),
+        title=title or item.title,
+        body=body or item.body,
+        place=channel or item.place,
+        created_at=time_since(snippet.get("publishedAt"), BEGAN) or item.created_at,
+        engagement=_engagement(as_dict(video.get("statistics"))),
     )
 
 
@@ -273,37 +265,38 @@ def comments_of(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comme
     What the channel's owner says, and what holds no word, is left out.
 
     Raises:
-        Broken: there are threads, and none has the fields that are read.
+        Broken: none of the threads has the fields that are read.
     """
-    threads = [record(thread) for thread in entries(answer.get("items"))]
-    values = [record(thread.get("snippet")).get("topLevelComment") for thread in threads]
+    threads = [as_dict(thread) for thread in as_list(answer.get("items"))]
+    snippets = [as_dict(thread.get("snippet")) for thread in threads]
+    values = [snippet.get("topLevelComment") for snippet in snippets]
     for thread in threads:
-        values += entries(record(thread.get("replies")).get("comments"))
-    owners = {clean(record(thread.get("snippet")).get("channelId")) for thread in threads} - {""}
+        values += as_list(as_dict(thread.get("replies")).get("comments"))
+    owners = {clean(snippet.get("channelId")) for snippet in snippets} - {""}
     comments, read = [], False
     for value in values:
-        id_, snippet = clean(record(value).get("id")), record(record(value).get("snippet"))
+        id_, snippet = clean(as_dict(value).get("id")), as_dict(as_dict(value).get("snippet"))
         texts = (snippet.get("textDisplay"), snippet.get("textOriginal"))
         read = read or bool(id_ and any(map(is_text, texts)))
-        body = next((text for text in map(clean, texts) if text), "")
-        channel = record(snippet.get("authorChannelId")).get("value")
-        if not id_ or not is_said(body) or clean(channel) in owners:
+        body = next(filter(None, map(clean, texts)), "")
+        channel = as_dict(snippet.get("authorChannelId")).get("value")
+        if not id_ or not says_something(body) or clean(channel) in owners:
             continue
         comment = Comment(
             id=id_,
             body=body,
             url=f"{WATCH}{video}&lc={id_}",
             author=pseudonym("viewer", channel, snippet.get("authorDisplayName")),
-            created_at=plausible(moment(snippet.get("publishedAt")), BEGAN),
-            engagement={"likes": whole(snippet.get("likeCount"))},
+            created_at=time_since(snippet.get("publishedAt"), BEGAN),
+            engagement={"likes": as_int(snippet.get("likeCount"))},
         )
         comments.append(comment)
     if threads and not read:
-        raise Broken(YOUTUBE_NAME, "threads without the fields of a comment")
+        raise Broken(NAME, "threads without the fields of a comment")
     return tuple(comments[:most])
 
 
 def _engagement(statistics: Mapping[str, Any]) -> dict[str, Measure]:
     """Counts come as strings, and not at all when hidden or turned off."""
     names = {"views": "viewCount", "likes": "likeCount", "comments": "commentCount"}
-    return {name: whole(statistics.get(field)) for name, field in names.items()}
+    return {name: as_int(statistics.get(field)) for name, field in names.items()}

@@ -60,7 +60,7 @@ FUNCTIONS: tuple[Callable[[str], object], ...] = (
     answer_parsing.unwrapped, amazon_fields.asin_of, amazon_fields.stars_of,
     amazon_fields.count_of, amazon_fields.price_of, amazon_fields.day_of,
     amazon_fields.review_title, amazon_fields.review_body, amazon_fields.brand_of,
-    item_fields.date_of,
+    item_fields.parsed_date,
 )  # fmt: skip
 """What reads a stranger's text of any length."""
 LENGTH = 2_000

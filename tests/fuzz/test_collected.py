@@ -25,8 +25,8 @@ from api.sources.imported.detection import (
     FORMATS,
     CollectedFile,
     ReadOptions,
+    detect_format,
     read_collected,
-    understood,
 )
 from api.sources.imported.file_reader import opened_bytes
 from tests.fuzz import foreign
@@ -99,7 +99,7 @@ def files(draw: st.DrawFn) -> bytes:
 
 
 def _file(data: bytes, form: str) -> CollectedFile:
-    return understood(opened_bytes("file", data), ReadOptions(form))
+    return detect_format(opened_bytes("file", data), ReadOptions(form))
 
 
 def _is_whole(portion: ImportPortion) -> bool:

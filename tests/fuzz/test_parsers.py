@@ -34,10 +34,9 @@ from api.sources import amazon_fields as amazon
 from api.sources import discourse, lemmy
 from api.sources.amazon_pages import block_reason, parse_product_page, parse_search_page
 from api.sources.amazon_providers import PROVIDERS, Complaint
-from api.sources.item_fields import moment, number, pseudonym, whole
-from api.sources.item_fields import record as record_of
+from api.sources.item_fields import as_dict, as_int, as_number, as_time, pseudonym
 from api.sources.own_items import read_items
-from api.sources.paging import page_of
+from api.sources.paging import page_from_json
 from api.store.report_json import READER, Unreadable
 from tests.fuzz import foreign
 from tests.sources.keyless_emulators import hit, posted, remark, results, talk, topic
@@ -120,9 +119,9 @@ ENTRIES = (
     Entry("fold", foreign.texts, lambda text: fold(clean(text)), holds=encodes),
     Entry("web_url", foreign.values, web_url, holds=encodes),
     Entry("fence", foreign.texts, Fence("0" * 8).quote, holds=lambda line: line.count("<") == 2),
-    Entry("number", foreign.leaves, number),
-    Entry("whole", foreign.leaves, whole),
-    Entry("moment", foreign.leaves, moment, holds=lambda date: date is None or date.tzinfo),
+    Entry("number", foreign.leaves, as_number),
+    Entry("whole", foreign.leaves, as_int),
+    Entry("moment", foreign.leaves, as_time, holds=lambda date: date is None or date.tzinfo),
     Entry("pseudonym", foreign.leaves, lambda name: pseudonym("author", name)),
     Entry(
         "Retry-After", headers, wait_of,
@@ -150,14 +149,14 @@ ENTRIES = (
     Entry(
         "a forum's results",
         foreign.spoilt(results([hit(1)], [topic(1)])),
-        lambda answer: discourse.items_of(record_of(answer), "f.example", "https://f.example"),
+        lambda answer: discourse.items_of(as_dict(answer), "f.example", "https://f.example"),
     ),
     Entry(
         "a forum's topic",
         foreign.spoilt([posted(1, "It"), posted(2, "<p>It")]),
-        lambda posts: discourse.read_whole(ITEM, {}, posts if isinstance(posts, list) else [], 5),
+        lambda posts: discourse.with_topic(ITEM, {}, posts if isinstance(posts, list) else [], 5),
     ),
-    Entry("a kept page", foreign.spoilt(PAGE).map(json.dumps), page_of),
+    Entry("a kept page", foreign.spoilt(PAGE).map(json.dumps), page_from_json),
     Entry(
         "own items", st.lists(st.one_of(foreign.spoilt(MADE), foreign.values)).map(lines_of),
         read_items, (UsageError,),

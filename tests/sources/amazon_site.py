@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 from api.core.domain import Item
 from api.core.ports import Source
 from api.settings import SourceSettings
-from api.sources.source_specs import AMAZON
+from api.sources import SOURCES
 
 HTML = "text/html;charset=UTF-8"
 JSON = "application/json"
@@ -98,7 +98,7 @@ async def open_site() -> AsyncIterator[Site]:
 async def open_source(site: Site, provider: str = "html", **fields: Any) -> AsyncIterator[Source]:
     """The real source against the site."""
     values = {"amazon_provider": provider, "amazon_url": site.url, "amazon_api_key": "s3cret"}
-    source = AMAZON.build(SourceSettings.model_validate(values | fields))
+    source = SOURCES["amazon"].build(SourceSettings.model_validate(values | fields))
     try:
         yield source
     finally:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from api.core.ports import Source
-from api.sources.source_specs import REDDIT
+from api.sources import SOURCES
 from api.sources.youtube import YouTubeSource
 from tests.sources.emulators import RedditEmulator, YouTubeEmulator
 
@@ -22,7 +22,7 @@ def reddit_server() -> Iterator[RedditEmulator]:
 @pytest.fixture
 async def reddit(reddit_server: RedditEmulator) -> AsyncIterator[Source]:
     """The source that asks it."""
-    source = REDDIT.build(reddit_server.settings())
+    source = SOURCES["reddit"].build(reddit_server.settings())
     yield source
     await source.aclose()
 

@@ -21,8 +21,8 @@ from api.errors import (
     Unreachable,
 )
 from api.settings import SourceSettings
+from api.sources import SOURCES
 from api.sources.amazon import UNDATED
-from api.sources.source_specs import AMAZON
 from tests.loopback import Reply
 from tests.sources.amazon_site import (
     JSON,
@@ -313,7 +313,7 @@ async def test_a_proxy_is_not_asked_for_loopback(monkeypatch: pytest.MonkeyPatch
 def test_what_is_missing_is_named(values: dict[str, str], named: str) -> None:
     """Building without provider or key says which variable to set."""
     with pytest.raises(NotConfigured, match=named) as caught:
-        AMAZON.build(SourceSettings.model_validate(values))
+        SOURCES["amazon"].build(SourceSettings.model_validate(values))
 
     assert "ké" not in str(caught.value)
 
@@ -343,7 +343,7 @@ async def test_probe() -> None:
 async def test_every_kept_connection_that_died_is_passed_over() -> None:
     """Two were kept and both hang up: the product is read over a third, and each try is counted."""
     with AmazonEmulator() as upstream:
-        source = AMAZON.build(upstream.settings())
+        source = SOURCES["amazon"].build(upstream.settings())
         items = await found_by(source, 2)
         await source.comments(items)
         upstream.fault = on("/dp/", Reply(manner="hang up"), times=2)

@@ -9,7 +9,7 @@ import pytest
 from api.core.domain import Comment, FetchPlan, Item
 from api.errors import SourceError
 from api.settings import SourceSettings
-from api.sources.source_specs import AMAZON
+from api.sources import SOURCES
 from tests.replay import MISSING, UPSTREAM, replay
 
 RECORDED = UPSTREAM / "amazon"
@@ -84,7 +84,7 @@ async def test_searches(file: str) -> None:
     """So many items, each with identity, title, address, and so many with their numbers."""
     expected = SEARCHES[file]
     with replay("amazon", {expected.path: file}) as site:
-        source = AMAZON.build(settings(expected.provider, site.url))
+        source = SOURCES["amazon"].build(settings(expected.provider, site.url))
         batch = await source.fetch(FetchPlan("anything", expected.entries))
         await source.aclose()
 
@@ -106,7 +106,7 @@ async def test_products(file: str) -> None:
     expected = PRODUCTS[file]
     tile = Item(key="amazon:B0TESTAAA1", id="B0TESTAAA1", source="amazon", title="x", body="tile")
     with replay("amazon", {expected.path: file}) as site:
-        source = AMAZON.build(settings(expected.provider, site.url))
+        source = SOURCES["amazon"].build(settings(expected.provider, site.url))
         read = await source.comments([tile])
         await source.aclose()
 
@@ -130,7 +130,7 @@ def _complete(comment: Comment) -> bool:
 async def test_failures(file: str) -> None:
     """A page in the way is an outcome when searching and a note when reading."""
     with replay("amazon", {"/s": file}) as site:
-        source = AMAZON.build(settings("html", site.url))
+        source = SOURCES["amazon"].build(settings("html", site.url))
         with pytest.raises(SourceError) as caught:
             await source.fetch(EVERYTHING)
         await source.aclose()

@@ -10,7 +10,7 @@ import pytest
 
 from api.core.domain import Comment, Item
 from api.errors import Blocked, Broken, RateLimited, SourceError, TimedOut, Unreachable
-from api.sources.keyless_source import read_each
+from api.sources.searched_source import read_each
 
 GOOD = None
 SAID = (Comment(id="c", body="warm", url="https://example.org/c"),)
@@ -48,7 +48,7 @@ async def test_items_keep_their_places_and_wait_their_turn() -> None:
     """Six items, two at a time; one that fails is noted where it stands, as is the whole."""
     reader = Reader([GOOD, GOOD, Broken, GOOD, Broken, GOOD])
 
-    read = await read_each(items(6), reader, width=2, what="reviews")
+    read = await read_each(items(6), reader, parallel=2, what="reviews")
 
     assert [item.id for item in read.items] == reader.asked == list("012345")
     assert [len(item.comments) for item in read.items] == [1, 1, 0, 1, 0, 1]
@@ -84,7 +84,7 @@ async def test_what_ends_the_reading(outcomes: Outcomes, asked: int) -> None:
     """A limit at once, silences when there are `width` of them without an answer in between."""
     reader = Reader(outcomes)
 
-    read = await read_each(items(len(outcomes)), reader, width=2)
+    read = await read_each(items(len(outcomes)), reader, parallel=2)
 
     assert asked <= len(reader.asked) <= asked + 1, "one more may have been under way"
     left = read.items[len(reader.asked) :]
@@ -94,14 +94,14 @@ async def test_what_ends_the_reading(outcomes: Outcomes, asked: int) -> None:
 async def test_what_ends_it_before_the_first_answer_is_the_sources() -> None:
     """Without anything read, the error that ended the reading is raised."""
     with pytest.raises(RateLimited):
-        await read_each(items(5), Reader([RateLimited] * 5), width=1)
+        await read_each(items(5), Reader([RateLimited] * 5), parallel=1)
     with pytest.raises(Unreachable):
-        await read_each(items(5), Reader([Unreachable] * 5), width=2)
+        await read_each(items(5), Reader([Unreachable] * 5), parallel=2)
 
 
 async def test_failures_that_end_nothing_are_no_error() -> None:
     """Every item may be broken without the source being so."""
-    read = await read_each(items(5), Reader([Broken] * 5), width=2)
+    read = await read_each(items(5), Reader([Broken] * 5), parallel=2)
 
     assert read.notes == ("comments: 5 of 5 failed (its answer was malformed)",)
 
@@ -111,6 +111,6 @@ async def test_doubts_are_the_callers(doubts: tuple[type[SourceError], ...], ask
     """A block page may be one item's, where the source says so."""
     reader = Reader([GOOD, Blocked, Blocked, GOOD, GOOD])
 
-    await read_each(items(5), reader, width=2, stops=(RateLimited,), doubts=doubts)
+    await read_each(items(5), reader, parallel=2, stops=(RateLimited,), doubts=doubts)
 
     assert asked <= len(reader.asked) <= asked + 1

@@ -19,8 +19,8 @@ from api.errors import (
     SourceError,
     Unreachable,
 )
-from api.sources.keyless_source import failure_of, joined, of_each, phrased
-from api.sources.markup import LONGEST, words_of_html, words_of_markdown
+from api.sources.keyless_source import ask_each, interleaved, reply_failure, with_phrase
+from api.sources.markup import MAX_LENGTH, words_of_html, words_of_markdown
 from api.sources.paging import Page
 from api.sources.web_client import Limit, Pace, Reply, host_of, pace_of
 
@@ -39,7 +39,7 @@ PHRASES = [
 @pytest.mark.parametrize(("name", "query", "sent"), PHRASES)
 def test_a_name_is_sent_as_a_phrase(name: str, query: str, sent: str) -> None:
     """Only where quotes say more than the words, and only the name."""
-    assert phrased(FetchPlan(query, 5, name=name)).query == sent
+    assert with_phrase(FetchPlan(query, 5, name=name)).query == sent
 
 
 FAILURES: list[tuple[int, str, type[SourceError] | None]] = [
@@ -67,7 +67,7 @@ def test_a_failure_has_one_meaning(
     status: int, body: str, expected: type[SourceError] | None
 ) -> None:
     """By status and kind of body, whatever the place; a page instead of data is a wall."""
-    failure = failure_of("hackernews", Reply(status, {}, body))
+    failure = reply_failure("hackernews", Reply(status, {}, body))
 
     assert (type(failure) if failure else None) is expected
 
@@ -81,19 +81,19 @@ async def answer_of(part: str) -> str:
 
 async def test_parts_that_fail_are_told_apart() -> None:
     """The others answer; when none does, the first failure is the answer."""
-    answers, failures = await of_each(("a", "xb", "c"), answer_of)
+    answers, failures = await ask_each(("a", "xb", "c"), answer_of)
 
     assert answers == {"a": "A", "c": "C"}
     assert list(failures) == ["xb"]
     with pytest.raises(Unreachable, match="no xb"):
-        await of_each(("xb", "xa"), answer_of)
+        await ask_each(("xb", "xa"), answer_of)
 
 
 def test_rankings_take_turns() -> None:
     """The first of each, then the second; what was nothing keeps its place."""
     a, b, c = (Item(key=key, id=key, source="lemmy", title=key) for key in "abc")
 
-    assert joined([(a, None), (), (b, c)], "next", {}) == Page((a, b, None, c), "next")
+    assert interleaved([(a, None), (), (b, c)], "next", {}) == Page((a, b, None, c), "next")
 
 
 def test_nothing_beside_a_failure_is_a_failure() -> None:
@@ -101,11 +101,11 @@ def test_nothing_beside_a_failure_is_a_failure() -> None:
     failures = {"posts": Unreachable("lemmy", "HTTP 500")}
     item = Item(key="a", id="a", source="lemmy", title="a")
 
-    page = joined([(item,)], None, failures)
+    page = interleaved([(item,)], None, failures)
     assert page == Page((item,), None, ("posts not searched: HTTP 500",), partial=True)
-    assert joined([()], None, {}) == Page(())
+    assert interleaved([()], None, {}) == Page(())
     with pytest.raises(Unreachable):
-        joined([()], None, failures)
+        interleaved([()], None, failures)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ MARKDOWN: list[tuple[Any, str]] = [
     ("- [ ] I searched\n- [x] latest version\n\nIt crashes", "- [x] latest version\n\nIt crashes"),
     ("![shot](https://example.org/a.png) here", "here"),
     ("<!-- never closed", ""),
-    ("x" * (LONGEST + 5), "x" * LONGEST),
+    ("x" * (MAX_LENGTH + 5), "x" * MAX_LENGTH),
     (None, ""),
 ]
 

@@ -10,7 +10,7 @@ import pytest
 
 from api.core.domain import FetchPlan, Item
 from api.errors import Unreachable
-from api.sources.paging import HOLLOW, Page, PagedSearch, in_window, phrase_first, window_start
+from api.sources.paging import NOTHING_NEW, Page, PagedSearch, in_window, phrase_first, window_start
 
 PLAN = FetchPlan("mug", 5)
 
@@ -156,7 +156,7 @@ async def test_two_empty_pages_are_the_end() -> None:
     assert cursors == [None, "2", "3"]
     assert len(batch.items) == len(again.items) == 2
     assert not batch.full
-    assert again.notes == (HOLLOW,)
+    assert again.notes == (NOTHING_NEW,)
 
 
 @pytest.mark.parametrize(("step", "pages", "items"), [(0, 3, 1), (1, 15, 15)])
@@ -204,7 +204,7 @@ async def test_a_short_page_may_be_enough(limit: int, pages: int) -> None:
     """Of dear pages no further one is asked for the tenth that short ones lack."""
     read = Reader(35)
 
-    batch = await PagedSearch(read, ttl=60, size=12).take(replace(PLAN, limit=limit))
+    batch = await PagedSearch(read, ttl=60, page_size=12).take(replace(PLAN, limit=limit))
 
     assert len(read.cursors) == pages
     assert batch.full
@@ -215,7 +215,7 @@ async def test_full_pages_leave_no_rest_undone() -> None:
     """Where a page holds what it can, one entry more is worth another page."""
     read = Reader()
 
-    batch = await PagedSearch(read, ttl=60, size=10).take(replace(PLAN, limit=11))
+    batch = await PagedSearch(read, ttl=60, page_size=10).take(replace(PLAN, limit=11))
 
     assert (len(batch.items), len(read.cursors), batch.notes) == (11, 2, ())
 

@@ -25,7 +25,7 @@ from prawcore.const import ACCESS_TOKEN_PATH
 
 from tests.sources.emulators import RedditEmulator
 
-PRIVATE = {"reddit/client.py": {"_core", "_expiration_timestamp_ns", "_content"}}
+PRIVATE = {"reddit.py": {"_core", "_expiration_timestamp_ns", "_content"}}
 
 
 def test_no_other_private_member_is_touched(root: Path) -> None:

@@ -14,7 +14,7 @@ from api.core.domain import FetchPlan
 from api.core.ports import Source
 from api.errors import ConfigurationError, NotConfigured
 from api.settings import SourceSettings
-from api.sources.source_specs import REDDIT
+from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.sources.emulators import NOW, RedditEmulator, comment, found_by, listing, on, post
 
@@ -246,7 +246,10 @@ async def test_comments_share_one_token(reddit_server: RedditEmulator, reddit: S
 
 async def test_cold_comments_take_one_token(reddit_server: RedditEmulator) -> None:
     """Concurrent first calls wait for one token instead of asking four times."""
-    asking, reading = REDDIT.build(reddit_server.settings()), REDDIT.build(reddit_server.settings())
+    asking, reading = (
+        SOURCES["reddit"].build(reddit_server.settings()),
+        SOURCES["reddit"].build(reddit_server.settings()),
+    )
     found = await found_by(asking, 8)
 
     await reading.comments(found)
@@ -258,7 +261,7 @@ async def test_cold_comments_take_one_token(reddit_server: RedditEmulator) -> No
 
 async def test_no_comments_wanted_asks_nothing(reddit_server: RedditEmulator) -> None:
     """With `comments_per_item` at 0 the items come back as they were."""
-    source = REDDIT.build(reddit_server.settings(comments_per_item=0))
+    source = SOURCES["reddit"].build(reddit_server.settings(comments_per_item=0))
     found = await found_by(source, 3)
     asked = len(reddit_server.server.asked)
 
@@ -292,7 +295,7 @@ async def test_praw_ini_does_not_matter(
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("praw_username", "u")
         monkeypatch.setenv("praw_password", "p")
-        source = REDDIT.build(reddit_server.settings())
+        source = SOURCES["reddit"].build(reddit_server.settings())
 
         assert len(await found_by(source, 5)) == 5
         await source.aclose()
@@ -304,7 +307,7 @@ async def test_praw_ini_does_not_matter(
 
 async def test_root_may_have_a_path(reddit_server: RedditEmulator) -> None:
     """`REDDIT_URL` may hold a path, for token and API alike, and a slash at its end."""
-    source = REDDIT.build(
+    source = SOURCES["reddit"].build(
         reddit_server.settings(REDDIT_URL=f"{reddit_server.server.url}/behind/a/proxy/")
     )
 
@@ -319,9 +322,9 @@ async def test_root_may_have_a_path(reddit_server: RedditEmulator) -> None:
 def test_unconfigured_names_what_to_set() -> None:
     """The factory says which variables are missing, without asking anything."""
     with pytest.raises(NotConfigured, match="`REDDIT_CLIENT_ID` and `REDDIT_CLIENT_SECRET`"):
-        REDDIT.build(SourceSettings.model_validate({"REDDIT_CLIENT_ID": " "}))
+        SOURCES["reddit"].build(SourceSettings.model_validate({"REDDIT_CLIENT_ID": " "}))
     with pytest.raises(NotConfigured, match="reddit: `REDDIT_CLIENT_SECRET` not set"):
-        REDDIT.build(SourceSettings.model_validate({"REDDIT_CLIENT_ID": "id"}))
+        SOURCES["reddit"].build(SourceSettings.model_validate({"REDDIT_CLIENT_ID": "id"}))
 
 
 def test_short_user_agent_is_named() -> None:
@@ -329,4 +332,4 @@ def test_short_user_agent_is_named() -> None:
     given = {"REDDIT_CLIENT_ID": "i", "REDDIT_CLIENT_SECRET": "s", "REDDIT_USER_AGENT": "me"}
 
     with pytest.raises(ConfigurationError, match="REDDIT_USER_AGENT"):
-        REDDIT.build(SourceSettings.model_validate(given))
+        SOURCES["reddit"].build(SourceSettings.model_validate(given))

@@ -14,7 +14,7 @@ from api.core.context import request_counter
 from api.core.domain import FetchPlan
 from api.core.ports import Source
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
-from api.sources.source_specs import REDDIT
+from api.sources import SOURCES
 from tests.loopback import DRIP, HANG, Reply
 from tests.sources.emulators import SECRET, RedditEmulator, comment, found_by, listing, on, post
 
@@ -207,7 +207,7 @@ async def test_pace_is_not_slept_for(reddit_server: RedditEmulator, reddit: Sour
 @pytest.mark.parametrize("reply", [HANG, DRIP], ids=["silent", "dripping"])
 async def test_deadline_holds(reddit_server: RedditEmulator, part: str, reply: Reply) -> None:
     """A silent server, and one that drips so that no socket times out, end at the deadline."""
-    source = REDDIT.build(reddit_server.settings(source_timeout=0.3))
+    source = SOURCES["reddit"].build(reddit_server.settings(source_timeout=0.3))
     reddit_server.fault = on(part, reply)
 
     async with asyncio.timeout(60):
@@ -221,7 +221,7 @@ async def test_deadline_holds(reddit_server: RedditEmulator, part: str, reply: R
 
 async def test_nobody_listening_is_unreachable(reddit_server: RedditEmulator) -> None:
     """A refused connection is one failed request, not three."""
-    source = REDDIT.build(reddit_server.settings(REDDIT_URL="http://127.0.0.1:1"))
+    source = SOURCES["reddit"].build(reddit_server.settings(REDDIT_URL="http://127.0.0.1:1"))
 
     with request_counter() as calls, pytest.raises(Unreachable):
         await source.fetch(PLAN)
@@ -255,7 +255,7 @@ async def test_block_stops_the_reading(reddit_server: RedditEmulator, reddit: So
 
 async def test_dead_comments_stop_early(reddit_server: RedditEmulator) -> None:
     """When the first four threads stay silent, the other twenty are not waited for."""
-    source = REDDIT.build(reddit_server.settings(source_timeout=0.3))
+    source = SOURCES["reddit"].build(reddit_server.settings(source_timeout=0.3))
     found = await found_by(source, 24)
     reddit_server.fault = on("/comments/", HANG)
 

@@ -15,7 +15,7 @@ from api.core.domain import Comment, FetchPlan, Item
 from api.errors import SourceError, StoreUnavailable
 from api.features.analyses.store_ports import SourceMemory, Store
 from api.sources import SOURCES
-from api.sources.paging import LOST, Page, PagedSearch, page_of, text_of
+from api.sources.paging import NOT_STORED, Page, PagedSearch, page_from_json, page_to_json
 from api.store import open_store
 from tests.loopback import Reply
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, on
@@ -164,7 +164,7 @@ async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
     assert read.asked == 2
 
     old = datetime.now(UTC) - timedelta(seconds=50)
-    cache = Cache(text_of(Page((THING,) * 9, None), old))
+    cache = Cache(page_to_json(Page((THING,) * 9, None), old))
     shelf = PagedSearch(read, 40, cast(SourceMemory, cache), "r")
     await shelf.take(PLAN)
     await shelf.take(PLAN)
@@ -177,7 +177,7 @@ async def test_database_that_is_away_costs_the_memory_only(cache: SourceMemory) 
     batch = await PagedSearch(Reader(), 60, cache, "r").take(TWO)
 
     assert [item.key for item in batch.items] == [THING.key]
-    assert batch.notes == ("a note", LOST)
+    assert batch.notes == ("a note", NOT_STORED)
 
 
 def test_page_comes_back_whole() -> None:
@@ -185,7 +185,7 @@ def test_page_comes_back_whole() -> None:
     page = Page((THING, None, replace(THING, created_at=None)), "after 1", ("n",))
     then = datetime(2026, 11, 27, 12, 30, tzinfo=UTC)
 
-    again = page_of(text_of(page, then))
+    again = page_from_json(page_to_json(page, then))
 
     assert again == replace(page, read_at=then)
     assert again.slots[0] is not None
@@ -198,6 +198,9 @@ def test_page_comes_back_whole() -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"slots": 3}'])
 def test_page_of_another_version_is_none(text: str) -> None:
     """What cannot be read is asked for again."""
-    assert page_of(text) is None
-    assert page_of(text_of(Page((THING,)), datetime.now(UTC)).replace('"title"', '"name"')) is None
-    assert json.loads(text_of(Page(()), datetime.now(UTC)))["slots"] == []
+    assert page_from_json(text) is None
+    assert (
+        page_from_json(page_to_json(Page((THING,)), datetime.now(UTC)).replace('"title"', '"name"'))
+        is None
+    )
+    assert json.loads(page_to_json(Page(()), datetime.now(UTC)))["slots"] == []

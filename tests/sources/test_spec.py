@@ -24,8 +24,8 @@ from api.sources import (
     SOURCE_LIST,
     SOURCE_TITLES,
     SOURCES,
+    SourceSpec,
 )
-from api.sources.source_specs import SourceSpec
 from tests.services.kit import providing
 
 COMPLETE = [

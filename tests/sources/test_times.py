@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.sources.item_fields import EARLIEST, plausible
+from api.sources.item_fields import EARLIEST, plausible_time
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 
@@ -27,13 +27,13 @@ NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 )
 def test_a_time_is_true_or_none(at: datetime, is_true: bool) -> None:
     """Between the first web pages and tomorrow, with a day for clocks that are wrong."""
-    assert plausible(at, now=NOW) == (at if is_true else None)
+    assert plausible_time(at, now=NOW) == (at if is_true else None)
 
 
 def test_a_place_has_a_beginning() -> None:
     """What is said to be older than its place has no time, and neither has what came without."""
     began = datetime(2005, 6, 23, tzinfo=UTC)
 
-    assert plausible(began, began, NOW) == began
-    assert plausible(began - timedelta(seconds=1), began, NOW) is None
-    assert plausible(None, began, NOW) is None
+    assert plausible_time(began, began, NOW) == began
+    assert plausible_time(began - timedelta(seconds=1), began, NOW) is None
+    assert plausible_time(None, began, NOW) is None

@@ -14,8 +14,8 @@ from api.core.domain import FetchPlan, Item
 from api.errors import NotConfigured
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
-from api.sources.paging import Page, text_of
-from api.sources.source_specs import YOUTUBE
+from api.sources import SOURCES
+from api.sources.paging import Page, page_to_json
 from api.sources.youtube import YouTubeSource
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import (
@@ -94,7 +94,7 @@ class Shelved:
             Item(key=f"youtube:k{n}", id=f"k{n}", source="youtube", title="t", created_at=fresh)
             for n in range(50)
         ]
-        self.first = text_of(Page(tuple(items), "2020-02-02T02:02:02Z 50"), fresh)
+        self.first = page_to_json(Page(tuple(items), "2020-02-02T02:02:02Z 50"), fresh)
 
     async def page(self, key: str, ttl: float) -> str | None:
         return self.first if json.loads(key)[-1] is None else None
@@ -111,7 +111,7 @@ async def test_the_window_of_the_first_page_holds_for_the_next(
     youtube_server: YouTubeEmulator, stale: int
 ) -> None:
     """`publishedAfter` is the first page's however late the next is asked, restarted or not."""
-    source = YOUTUBE.build(youtube_server.settings(), cast(SourceMemory, Shelved()))
+    source = SOURCES["youtube"].build(youtube_server.settings(), cast(SourceMemory, Shelved()))
     youtube_server.fault = on("pageToken", refusal(400, "invalidPageToken"), times=stale)
 
     await source.fetch(FetchPlan("mug", 100, "month"))
@@ -360,7 +360,7 @@ async def test_probe_never_searches(
 
 async def test_no_comments_wanted_asks_only_details(youtube_server: YouTubeEmulator) -> None:
     """With `comments_per_item` at 0 the full texts and counts are still read."""
-    source = YOUTUBE.build(youtube_server.settings(comments_per_item=0))
+    source = SOURCES["youtube"].build(youtube_server.settings(comments_per_item=0))
 
     read = await source.comments(await found_by(source, 2))
     await source.aclose()
@@ -372,4 +372,4 @@ async def test_no_comments_wanted_asks_only_details(youtube_server: YouTubeEmula
 def test_unconfigured_names_what_to_set() -> None:
     """The factory says which variable is missing, without asking anything."""
     with pytest.raises(NotConfigured, match="youtube: `YOUTUBE_API_KEY` not set"):
-        YOUTUBE.build(SourceSettings.model_validate({"YOUTUBE_API_KEY": ""}))
+        SOURCES["youtube"].build(SourceSettings.model_validate({"YOUTUBE_API_KEY": ""}))

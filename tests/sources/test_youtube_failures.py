@@ -22,7 +22,7 @@ from api.errors import (
     TimedOut,
     Unreachable,
 )
-from api.sources.source_specs import YOUTUBE
+from api.sources import SOURCES
 from api.sources.youtube import YouTubeSource
 from api.sources.youtube_answers import next_reset
 from tests.loopback import DRIP, HANG, Reply
@@ -133,7 +133,7 @@ async def test_failure_has_its_outcome(
 ) -> None:
     """Each failure is one outcome, never holds the key, costs no search in vain, is forgotten."""
     caplog.set_level(logging.DEBUG)
-    YOUTUBE.build(youtube_server.settings())
+    SOURCES["youtube"].build(youtube_server.settings())
     youtube_server.fault = on("/", reply)
 
     with pytest.raises(expected) as caught:
@@ -205,7 +205,7 @@ async def test_long_wait_is_not_waited(
 @pytest.mark.parametrize("reply", [HANG, DRIP], ids=["silent", "dripping"])
 async def test_deadline_holds(youtube_server: YouTubeEmulator, reply: Reply) -> None:
     """A silent server, and one that drips so that no socket times out, end at the deadline."""
-    source = YOUTUBE.build(youtube_server.settings(source_timeout=0.3))
+    source = SOURCES["youtube"].build(youtube_server.settings(source_timeout=0.3))
     youtube_server.fault = on("/search", reply)
 
     async with asyncio.timeout(60):
@@ -219,7 +219,7 @@ async def test_deadline_holds(youtube_server: YouTubeEmulator, reply: Reply) -> 
 
 async def test_nobody_listening_is_unreachable(youtube_server: YouTubeEmulator) -> None:
     """A refused connection is one failed request."""
-    source = YOUTUBE.build(youtube_server.settings(YOUTUBE_URL="http://127.0.0.1:1/"))
+    source = SOURCES["youtube"].build(youtube_server.settings(YOUTUBE_URL="http://127.0.0.1:1/"))
 
     with request_counter() as calls, pytest.raises(Unreachable):
         await source.fetch(PLAN)

@@ -15,7 +15,7 @@ from api.core.domain import FetchPlan
 from api.core.ports import Source
 from api.errors import QuotaExhausted, SourceError, StoreUnavailable, Unreachable
 from api.features.analyses.store_ports import SourceMemory, Store
-from api.sources.source_specs import YOUTUBE
+from api.sources import SOURCES
 from api.sources.youtube import YouTubeSource
 from api.sources.youtube_answers import Searches, pacific_day
 from api.store import open_store
@@ -56,7 +56,7 @@ class Away:
 def asking(server: YouTubeEmulator, store: Store, limit: int = 100, **more: object) -> Source:
     """A source that counts its searches in the store."""
     settings = server.settings(youtube_searches_per_day=limit, **more)
-    return YOUTUBE.build(settings, store)
+    return SOURCES["youtube"].build(settings, store)
 
 
 async def left(store: Store, limit: int = 100, key: str = SECRET) -> int | None:
@@ -199,7 +199,7 @@ async def test_other_key_has_its_own_count(store: Store) -> None:
 
 async def test_lost_database_does_not_waive_the_limit(youtube_server: YouTubeEmulator) -> None:
     """When nobody can count, nothing is sent; the probe does not know what is left."""
-    source = YOUTUBE.build(youtube_server.settings(), cast(SourceMemory, Away()))
+    source = SOURCES["youtube"].build(youtube_server.settings(), cast(SourceMemory, Away()))
 
     with pytest.raises(Unreachable, match="searches cannot be counted"):
         await source.fetch(PLAN)

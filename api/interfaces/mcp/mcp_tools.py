@@ -51,8 +51,7 @@ from api.reports.markdown_text import md
 from api.reports.report import Fetched, Report
 from api.services.caller_arguments import question_of
 from api.services.product import ROOM, Ask
-from api.sources import ALL_SOURCES, ITEM_SOURCES, SOURCE_LIST, SOURCES
-from api.sources.source_specs import Price
+from api.sources import ALL_SOURCES, ITEM_SOURCES, SOURCE_LIST, SOURCES, Price
 
 # Characters for the note of how much was cut.
 _NOTE = 100

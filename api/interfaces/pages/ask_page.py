@@ -35,8 +35,7 @@ from api.pipeline.question.query_screen import screen_query
 from api.services.caller_arguments import question_of
 from api.services.product import Ask
 from api.settings import Settings
-from api.sources import SOURCES, check_askable, default_sources
-from api.sources.source_specs import SourceSpec
+from api.sources import SOURCES, SourceSpec, check_askable, default_sources
 
 # Stands in for a question that is not written yet: a price hardly depends on its words.
 _UNNAMED = "a product"

@@ -1,6 +1,6 @@
-"""What a file is, found out before anything is written: its format, and how it is read.
+"""Collected files: their format, detected before anything is written, and their entries.
 
-A collected file as a person's own items: all in memory, for one question.
+`read_collected` reads a small file as a person's own items, for one question.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from api.features.archive.imports import (
     LeftOut,
     Refusal,
 )
-from api.sources.imported import amazon_files, plain_files, reddit_files, youtube_files
-from api.sources.imported.file_formats import Fields, Setting, Shape
+from api.sources.imported.amazon_files import AMAZON
+from api.sources.imported.file_formats import JSON_LINES, Fields, FileContext, FileFormat
 from api.sources.imported.file_reader import Line, OpenedFile, opened, opened_bytes
+from api.sources.imported.reddit_files import REDDIT
 from api.sources.imported.tables import (
     FIELDS,
     Columns,
@@ -38,47 +39,46 @@ from api.sources.imported.tables import (
     objects,
     rows,
 )
+from api.sources.imported.youtube_files import YOUTUBE
 from api.sources.own_items import OwnItems, read_items
 
-SHAPES = {
-    shape.name: shape for shape in (reddit_files.SHAPE, youtube_files.SHAPE, amazon_files.SHAPE)
-}
-FORMATS = ("auto", *SHAPES, "csv", "jsonl")
-# Records by which a format is found out.
-_SAMPLE = 50
+_DETECTED = {detected.name: detected for detected in (REDDIT, YOUTUBE, AMAZON)}
+FORMATS = ("auto", *_DETECTED, "csv", "jsonl")
+# records by which a format is detected
+_SAMPLE_SIZE = 50
 _ENDINGS = (".gz", ".zst", ".zstd", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a person says of a file."""
+    """How a person wants a file to be read."""
 
     form: str = "auto"
     """One of `FORMATS`."""
     columns: Mapping[str, str] | None = None
     """Field -> column of a table."""
     product: str = ""
-    """What the entries are about, where they do not say."""
+    """Title of entries without one."""
 
 
 @dataclass(frozen=True, eq=False)
 class CollectedFile:
-    """An opened file, and what was found out about it."""
+    """An opened file with its format."""
 
     opened: OpenedFile
     card: ImportCard
-    shape: Shape | None
-    """None of a table by columns."""
+    format: FileFormat | None
+    """None for a table that is read by its columns."""
     head: Head | None
-    """None of JSON."""
+    """None for JSON."""
     columns: Columns | None
     why: str
     """How the format is known."""
-    setting: Setting
+    context: FileContext
 
     @property
     def findings(self) -> list[str]:
-        """What was found out, a line each, to be shown before anything is written."""
+        """What is known about the file, a line each, to be shown before anything is written."""
         packed = f", unpacked with {self.opened.packing}" if self.opened.packing else ""
         lines = [
             f"format: {self.card.form} ({self.why})",
@@ -95,40 +95,35 @@ class CollectedFile:
 
     def portions(self, since: ImportPosition) -> Iterator[ImportPortion]:
         """Its records from there on, in constant memory; a bad one is a `Refusal`."""
+        read = self.columns.entries if self.columns else (self.format or JSON_LINES).entries
         lines = self.opened.lines(since.offset)
         for record in objects(lines) if self.head is None else rows(lines, self.head):
             if isinstance(record, Unread):
                 yield ImportPortion((record.refusal,), record.mark)
-            else:
-                entries = tuple(
-                    entry for fields in record.objects for entry in self._entries(fields, record)
-                )
-                yield ImportPortion(entries, record.mark)
+                continue
+            entries: list[Entry] = []
+            for fields in record.objects:
+                try:
+                    entries += read(fields, self.context)
+                except UsageError as error:
+                    reason = str(error).removeprefix("`the object`: ").removeprefix("`the row`: ")
+                    entries.append(Refusal(record.line, reason, one_line(clean(record.start))))
+            yield ImportPortion(tuple(entries), record.mark)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.opened.close()
 
-    def _entries(self, fields: Fields, record: Record) -> list[Entry]:
-        read = self.columns.entries if self.columns else (self.shape or plain_files.SHAPE).entries
-        entries: list[Entry] = []
-        try:
-            entries += read(fields, self.setting)
-        except UsageError as error:
-            reason = str(error).removeprefix("`the object`: ").removeprefix("`the row`: ")
-            entries.append(Refusal(record.line, reason, one_line(clean(record.start))))
-        return entries
 
-
-def open_collected(path: str, wish: ReadOptions, pipe: BinaryIO) -> CollectedFile:
-    """Open a file and find out what it is.
+def open_collected(path: str, options: ReadOptions, pipe: BinaryIO) -> CollectedFile:
+    """Open a file, or for `-` the pipe, and detect its format.
 
     Raises:
-        UsageError: it cannot be read, or is none of the formats; the message says what to do.
+        UsageError: it cannot be read, or has no known format; the message says what to do.
     """
     file = opened(path, pipe)
     try:
-        return understood(file, wish)
+        return detect_format(file, options)
     except UsageError as error:
         file.close()
         raise UsageError(f"`{path}` {error}") from None
@@ -138,7 +133,7 @@ def read_columns(text: str) -> dict[str, str]:
     """`title=Headline,body=Full Text` as field -> column.
 
     Raises:
-        UsageError: a part is no pair, or names a field that there is not.
+        UsageError: a part is no pair, or has an unknown field.
     """
     columns: dict[str, str] = {}
     for part in filter(str.strip, text.split(",")):
@@ -150,92 +145,78 @@ def read_columns(text: str) -> dict[str, str]:
     return columns
 
 
-def understood(file: OpenedFile, wish: ReadOptions) -> CollectedFile:
-    """What an opened file is.
+def detect_format(file: OpenedFile, options: ReadOptions) -> CollectedFile:
+    """The format of an opened file.
 
     Raises:
-        UsageError: it is none of the formats.
+        UsageError: it has no known format.
     """
-    setting = Setting(_stem(file.name), wish.product)
-    text = file.head.lstrip("\ufeff \t\r\n")
-    head, columns, shape = None, None, None
-    if text[:1] in {"{", "["} and wish.form != "csv":
-        sample = _sample(objects(_lines(file.head)))
+    stem = file.name
+    while ending := next((end for end in _ENDINGS if stem.lower().endswith(end)), ""):
+        stem = stem[: -len(ending)]
+    beginning = file.head.split("\n")
+    # the last line may be cut off
+    texts = beginning[:-1] if len(beginning) > 1 else beginning
+    lines = [Line(number, text.removesuffix("\r"), 0) for number, text in enumerate(texts, 1)]
+    head, columns = None, None
+    if file.head.lstrip("\ufeff \t\r\n")[:1] in {"{", "["} and options.form != "csv":
+        sample = _sample(objects(lines))
         if not sample:
-            why = "no line of its beginning is a JSON object; write one on each line, `jq -c .`"
-            raise UsageError(why)
-        shape, why = _shape(sample, wish.form)
+            raise UsageError(
+                "no line of its beginning is a JSON object; write one on each line, `jq -c .`"
+            )
+        detected, why = _detected(sample, options.form)
     else:
-        if wish.form == "jsonl":
+        if options.form == "jsonl":
             raise UsageError("does not begin with a JSON object; is it a table: `--as csv`?")
         head = head_of(file.head)
-        sample = _sample(rows(_lines(file.head), head))
-        shape, why = _shape(sample, wish.form)
-        if shape is None or wish.columns:
-            shape, columns = None, columns_of(head.columns, sample, wish.columns or {})
-    form = shape.name if shape else "csv" if columns else "jsonl"
-    reading = f"{file.digest} {wish.form} {sorted((wish.columns or {}).items())} {wish.product}"
+        sample = _sample(rows(lines, head))
+        detected, why = _detected(sample, options.form)
+        if detected is None or options.columns:
+            detected, columns = None, columns_of(head.columns, sample, options.columns or {})
+    form = detected.name if detected else "csv" if columns else "jsonl"
+    # the same file read in another way is another import
+    mapping = sorted((options.columns or {}).items())
+    reading = f"{file.digest} {options.form} {mapping} {options.product}"
     digest = hashlib.sha256(reading.encode("utf-8", "replace")).hexdigest()
     card = ImportCard(file.name, form, digest if file.digest else "")
-    return CollectedFile(file, card, shape, head, columns, why, setting)
+    context = FileContext(one_line(clean(stem)) or "input", options.product)
+    return CollectedFile(file, card, detected, head, columns, why, context)
 
 
-def _shape(sample: Sequence[Fields], form: str) -> tuple[Shape | None, str]:
-    """The format that a person names, or the one of most records if of half; None: by columns."""
+def _detected(sample: Sequence[Fields], form: str) -> tuple[FileFormat | None, str]:
+    """The wanted format, or the one of at least half of the records; None: by columns."""
     if form != "auto":
-        return SHAPES.get(form), "as you say"
-    counts = {shape: sum(map(shape.recognises, sample)) for shape in SHAPES.values()}
-    shape, count = max(counts.items(), key=lambda pair: pair[1])
+        return _DETECTED.get(form), "as you say"
+    counts = {known: sum(map(known.recognises, sample)) for known in _DETECTED.values()}
+    likely, count = max(counts.items(), key=lambda pair: pair[1])
     if sample and count * 2 >= len(sample):
-        return shape, f"{count} of the first {len(sample)} have {shape.signs}"
+        return likely, f"{count} of the first {len(sample)} have {likely.signs}"
     return None, "no other is recognised"
 
 
 def _sample(records: Iterator[Record | Unread]) -> list[Fields]:
-    return list(
-        islice(
-            (
-                fields
-                for record in records
-                if isinstance(record, Record)
-                for fields in record.objects
-            ),
-            _SAMPLE,
-        )
-    )
-
-
-def _lines(head: str) -> Iterator[Line]:
-    """The beginning's lines, without the last, which may be half of one."""
-    listed = head.split("\n")
-    for number, text in enumerate(listed[:-1] if len(listed) > 1 else listed, 1):
-        yield Line(number, text.removesuffix("\r"), 0)
-
-
-def _stem(name: str) -> str:
-    stem = name
-    while ending := next((end for end in _ENDINGS if stem.lower().endswith(end)), ""):
-        stem = stem[: -len(ending)]
-    return one_line(clean(stem)) or "input"
+    read = (record for record in records if isinstance(record, Record))
+    return list(islice((fields for record in read for fields in record.objects), _SAMPLE_SIZE))
 
 
 MOST_BYTES = 64_000_000
-"""Of its unpacked text."""
+"""Largest unpacked text that is read into memory."""
 
 
 def read_collected(data: bytes) -> OwnItems:
-    """Items from any file that can be imported; JSON lines of one's own by the rules for those.
+    """Items from any file that can be imported; a person's JSON lines as `read_items` reads them.
 
-    Of others a line that cannot be read is a note.
+    In other formats a line that cannot be read is a note.
 
     Raises:
-        UsageError: it is none of the formats, or holds too much or nothing; or a line of one's own
-            JSON lines is no item, named by its number.
+        UsageError: it has no known format, holds too much or nothing, or a line of a person's JSON
+            lines is no item, named by its number.
     """
     try:
-        file = understood(opened_bytes("items", data), ReadOptions())
+        file = detect_format(opened_bytes("items", data), ReadOptions())
     except UsageError:
-        return read_items(data)  # which says what it is instead
+        return read_items(data)  # its error names the kind of file
     if file.card.form == "jsonl" and not file.opened.packing and file.opened.encoding == "utf-8":
         return read_items(data)
     items: list[Item] = []
@@ -264,7 +245,7 @@ def read_collected(data: bytes) -> OwnItems:
 
 
 def joined(items: Iterable[Item]) -> list[Item]:
-    """Each item once, with the comments of all that have its key."""
+    """Each item once, with the comments of all items with its key."""
     known: dict[str, Item] = {}
     for item in items:
         first = known.setdefault(item.key, item)

@@ -1,4 +1,4 @@
-"""A file or pipe as lines of text: unpacked, decoded, in constant memory, whatever it holds.
+"""A file or pipe as lines of text: unpacked, decoded, in constant memory.
 
 `zstandard` is imported here alone. A dump that was packed with a long window (`--long=31`) needs
 that window's memory while it is unpacked, up to 2 GB; nothing else grows with the file.
@@ -25,15 +25,15 @@ from api.errors import UsageError
 
 LONGEST_LINE = 8_000_000
 """Bytes; of a longer line only the beginning is kept."""
-_CHUNK = 1_000_000
-_SIP = 1_000
-# Bytes that are kept of a line that is too long.
+# bytes that are read at a time, and of packed data, of which a kilobyte may become 30 MB
+_CHUNK, _PACKED_CHUNK = 1_000_000, 1_000
+# bytes that are kept of a line that is too long
 _START = 200
-# The longest window that zstd knows: dumps of Reddit are packed with it.
-_WINDOW = 2**31
+# the longest window that zstd knows: dumps of Reddit are packed with it
+_MAX_WINDOW = 2**31
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-# First bytes of a file, and why it cannot be read.
-_OTHERS = {
+# first bytes of files that cannot be read, and what to do
+_OTHER_FILES = {
     b"PK\x03\x04": "is a zip archive or a spreadsheet; unpack it, or save it as CSV",
     b"BZh": "is packed with bzip2; unpack it with `bunzip2`",
     b"\xfd7zXZ": "is packed with xz; unpack it with `unxz`",
@@ -44,9 +44,9 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-_BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError)
+_UNPACKING_ERRORS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 Read = Callable[[int], bytes]
-"""Gives at most so many of the next bytes, none at the end."""
+"""`read(size)`: at most so many of the next bytes, none at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +57,25 @@ class Line:
     """From 1."""
     text: str
     end: int
-    """Where the next begins, in bytes of the unpacked text as UTF-8."""
+    """Position of the next line, in bytes of the unpacked text as UTF-8."""
     fault: str = ""
-    """Why it is not whole; `text` is its beginning then."""
+    """Why `text` is only its beginning; else empty."""
 
 
 @dataclass(eq=False)
 class OpenedFile:
-    """A file whose beginning has been looked at; read once, by `lines`."""
+    """A file whose beginning has been read; the rest is read once, by `lines`."""
 
     name: str
     size: int | None
-    """In bytes as it lies there, packed; None of a pipe."""
+    """Packed size in bytes; None for a pipe."""
     digest: str
-    """Of its size, its first and its last megabyte; empty of a pipe."""
+    """SHA-256 of its size, its first and its last megabyte; empty for a pipe."""
     packing: str
     """`gzip`, `zstd` or nothing."""
     encoding: str
     head: str
-    """The first of its text."""
+    """The beginning of its text."""
     taken: int = 0
     """Bytes read so far of `size`."""
     _rest: Read = io.BytesIO().read
@@ -96,7 +96,7 @@ class OpenedFile:
                 chunk = next(chunks)
             except StopIteration:
                 break
-            except _BROKEN as error:
+            except _UNPACKING_ERRORS as error:
                 fault = f"the rest of the file cannot be unpacked ({_why(error)})"
                 break
             *whole, pending = (pending + chunk).split(b"\n")
@@ -115,7 +115,7 @@ class OpenedFile:
             yield Line(number + 1, "", end + 1, fault)
 
     def close(self) -> None:
-        """Let go of the file; a pipe is its owner's."""
+        """Close the file; a pipe stays open."""
         if self.name != "-":
             self._raw.close()
 
@@ -134,54 +134,45 @@ class OpenedFile:
 
 
 def opened(path: str, pipe: BinaryIO) -> OpenedFile:
-    """Open a file, or for `-` the pipe, and look at its beginning.
+    """Open a file, or for `-` the pipe, and read its beginning.
 
     Raises:
-        UsageError: it is neither file nor pipe, cannot be read, holds nothing, or is of a kind
-            that is none of ours; the message says what to do.
+        UsageError: it is neither file nor pipe, cannot be read, holds nothing, or is of another
+            kind; the message says what to do.
     """
     try:
-        return _opened(path, pipe)
+        if path == "-":
+            return _with_beginning("-", pipe, None, "")
+        with ExitStack() as closing:
+            raw = closing.enter_context(Path(path).open("rb"))
+            status = os.fstat(raw.fileno())
+            if not (S_ISREG(status.st_mode) or S_ISFIFO(status.st_mode)):
+                raise UsageError("is neither file nor pipe")
+            size = status.st_size if S_ISREG(status.st_mode) else None
+            digest = "" if size is None else _digest(raw, size)
+            file = _with_beginning(Path(path).name, raw, size, digest)
+            closing.pop_all()  # it is read on by the caller
+        return file
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror or _why(error)}") from None
-    except _BROKEN as error:
+    except _UNPACKING_ERRORS as error:
         raise UsageError(f"`{path}` cannot be unpacked: {_why(error)}") from None
     except UsageError as error:
         raise UsageError(f"`{path}` {error}") from None
 
 
-def _opened(path: str, pipe: BinaryIO) -> OpenedFile:
-    if path == "-":
-        return _looked_at("-", pipe, None, "")
-    with ExitStack() as closing:
-        raw = closing.enter_context(Path(path).open("rb"))
-        status = os.fstat(raw.fileno())
-        if not (S_ISREG(status.st_mode) or S_ISFIFO(status.st_mode)):
-            raise UsageError("is neither file nor pipe")
-        size, digest = None, ""
-        if S_ISREG(status.st_mode):
-            size, digest = status.st_size, _digest(raw, status.st_size)
-        file = _looked_at(Path(path).name, raw, size, digest)
-        closing.pop_all()
-    return file
-
-
 def opened_bytes(name: str, data: bytes) -> OpenedFile:
-    """The same of what is in memory.
-
-    Raises:
-        UsageError: see `opened`.
-    """
+    """The same for a file in memory; raises as `opened`."""
     try:
-        return _looked_at(name, io.BytesIO(data), len(data), "")
-    except _BROKEN as error:
+        return _with_beginning(name, io.BytesIO(data), len(data), "")
+    except _UNPACKING_ERRORS as error:
         raise UsageError(f"cannot be unpacked: {_why(error)}") from None
 
 
-def _looked_at(name: str, raw: IO[bytes], size: int | None, digest: str) -> OpenedFile:
+def _with_beginning(name: str, raw: IO[bytes], size: int | None, digest: str) -> OpenedFile:
     buffered = io.BufferedReader(cast(Any, _Unseekable(raw)), _CHUNK)
     sign = buffered.peek(16)
-    for known, why in _OTHERS.items():
+    for known, why in _OTHER_FILES.items():
         if sign.startswith(known):
             raise UsageError(why)
     packing = next((name for known, name in _PACKED.items() if sign.startswith(known)), "")
@@ -202,10 +193,7 @@ def _looked_at(name: str, raw: IO[bytes], size: int | None, digest: str) -> Open
 
 
 class _Frames:
-    """What zstd packed, frame by frame; the library's own reader does not say that one breaks off.
-
-    Little is read at a time, since a kilobyte may be unpacked to thirty megabytes.
-    """
+    """Unpacks zstd frame by frame; the library's own reader ignores a frame that breaks off."""
 
     def __init__(self, packed: io.BufferedReader) -> None:
         self._packed, self._ahead = packed, b""
@@ -216,9 +204,9 @@ class _Frames:
         parts: list[bytes] = []
         length = 0
         try:
-            while length < size and (data := self._ahead or self._packed.read(_SIP)):
+            while length < size and (data := self._ahead or self._packed.read(_PACKED_CHUNK)):
                 if self._frame is None:
-                    unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+                    unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
                     self._frame = unpacker.decompressobj()
                 parts.append(self._frame.decompress(data))
                 self._ahead = self._frame.unused_data if self._frame.eof else b""
@@ -233,7 +221,7 @@ class _Frames:
 
 
 class _Unseekable(io.RawIOBase):
-    """A file that is only read on: so nobody asks a pipe to go back."""
+    """A file without `seek`, so that a pipe is not asked to go back."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         super().__init__()
@@ -243,23 +231,18 @@ class _Unseekable(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._inner.read1(len(buffer)) if hasattr(self._inner, "read1") else None
-        if data is None:
-            data = self._inner.read(len(buffer))
+        data = getattr(self._inner, "read1", self._inner.read)(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
 def _head(rest: Read) -> bytes:
-    """About a quarter of a megabyte and at least a line, or what there is.
-
-    What breaks later breaks in `lines`.
-    """
+    """About a quarter of a megabyte and at least a line; later errors are raised by `lines`."""
     data = b""
     while len(data) < _CHUNK // 4 or (b"\n" not in data and len(data) <= LONGEST_LINE):
         try:
             more = rest(_CHUNK // 4)
-        except _BROKEN:
+        except _UNPACKING_ERRORS:
             if data:
                 break
             raise
@@ -270,7 +253,7 @@ def _head(rest: Read) -> bytes:
 
 
 def _encoding(head: bytes) -> tuple[str, int]:
-    """The encoding, and the bytes of its mark: by that, by its zeros, by what is valid."""
+    """The encoding, and the length of its byte order mark: by the mark, zeros, or validity."""
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             return name, len(mark)
@@ -287,7 +270,7 @@ def _encoding(head: bytes) -> tuple[str, int]:
 
 
 def _digest(file: IO[bytes], size: int) -> str:
-    """Of size, first and last megabyte; the file is at its beginning again."""
+    """See `OpenedFile.digest`; the file is at its beginning afterwards."""
     known = hashlib.sha256(f"{size}".encode())
     known.update(file.read(_CHUNK))
     file.seek(max(size - _CHUNK, 0))
@@ -304,5 +287,5 @@ def _line(number: int, data: bytes, end: int, *, too_long: bool) -> Line:
 
 
 def _why(error: BaseException) -> str:
-    """In the library's words, which name no place and no value."""
+    """The library's message, which holds no path and no value."""
     return str(error).partition("\n")[0][:100] or type(error).__name__

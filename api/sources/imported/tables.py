@@ -1,9 +1,7 @@
-"""Tables of listening tools and of anybody: which column is what, and how dates are written.
+"""Lines of a file as records, JSON objects or rows of a table; and which column holds what.
 
 Columns are found by the names that Brandwatch, Talkwalker, Meltwater, Sprinklr, Mention and YouScan
-give them; `--map` says it where they are called otherwise.
-
-Lines as records: a JSON object each, or the cells of a table by their columns' names.
+give them; `--map` names others.
 """
 
 from __future__ import annotations
@@ -21,9 +19,9 @@ from typing import Any
 from api.core.text import clean, fold, one_line, web_url
 from api.errors import UsageError
 from api.features.archive.imports import SHOWN, Entry, ImportPosition, Refusal
-from api.sources.imported.file_formats import Fields, Setting, digest, entry_of
+from api.sources.imported.file_formats import Fields, FileContext, content_id, entry_of
 from api.sources.imported.file_reader import LONGEST_LINE, Line
-from api.sources.item_fields import date_of, number
+from api.sources.item_fields import as_number, parsed_date
 from api.sources.own_items import NAME, item_of
 
 FIELDS: Mapping[str, str] = MappingProxyType(
@@ -42,8 +40,9 @@ FIELDS: Mapping[str, str] = MappingProxyType(
         "platform pagetype sourcetype medianame publication network quelle",
     }
 )  # fmt: skip
-"""What an entry has, and the names of columns that hold it, the likeliest first, folded."""
-_PLAIN = re.compile(r"[\W_]+")
+"""Fields of an entry, and folded names of columns that hold them, the likeliest first."""
+# `Full Text`, `full_text` and `full-text` are one name
+_SEPARATORS = re.compile(r"[\W_]+")
 # `31/12/2026`, `3.4.26 18:05`, `12-31-2026, 6:05 PM`: two small numbers whose order is unknown
 _NUMERIC = re.compile(
     r"(?P<first>\d{1,2})(?P<sign>[/.-])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4}|\d{2})"
@@ -54,16 +53,16 @@ _NUMERIC = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column holds what, and how its dates read."""
+    """Which column holds what, and the form of its dates."""
 
     named: Mapping[str, str]
     """Field -> column."""
     day_first: bool
     """`3/4/2026` is the third of April."""
     dates: str
-    """How they are written, in words."""
+    """The form of the dates, in words."""
 
-    def entries(self, fields: Fields, setting: Setting) -> Iterator[Entry]:
+    def entries(self, fields: Fields, context: FileContext) -> Iterator[Entry]:
         """The row as an item.
 
         Raises:
@@ -72,41 +71,40 @@ class Columns:
         row = {name: fields.get(column) for name, column in self.named.items()}
         if not clean(row.get("title")) and not clean(row.get("body")):
             raise UsageError("it has neither title nor text")
-        when = self._moment(row.get("created_at"))
+        text = one_line(clean(row.get("created_at")))
+        when = numeric(text, day_first=self.day_first) or parsed_date(text)
         url = web_url(row.get("url"))
         known = {name: row[name] for name in ("title", "body", "author", "place") if row.get(name)}
-        # an id is one of its tool's: with the address, or the text, it is nobody else's
+        # two tools may have the same id: with the address, or the text, it is unique
         parts = (row.get("id"), url or (row.get("title"), row.get("body"), when))
-        id_ = one_line(clean(row.get("id"))) or digest(*parts)
-        known |= {"id": id_, "key": f"{NAME}:{digest(*parts)}", "url": url}
+        id_ = one_line(clean(row.get("id"))) or content_id(*parts)
+        known |= {"id": id_, "key": f"{NAME}:{content_id(*parts)}", "url": url}
         known |= {"created_at": when and when.isoformat()}
-        item = item_of(known, 0, named="the row")
-        yield entry_of(item, setting)
-
-    def _moment(self, value: object) -> datetime | None:
-        text = one_line(clean(value))
-        return numeric(text, day_first=self.day_first) or date_of(text)
+        yield entry_of(item_of(known, 0, named="the row"), context)
 
 
 def columns_of(head: Sequence[str], rows: Sequence[Fields], given: Mapping[str, str]) -> Columns:
-    """Which column is what: as `given` (field -> column), and by their names.
+    """Which column holds what: as `given` (field -> column), and by their names.
 
     Raises:
-        UsageError: a given column is not there, or none holds a text.
+        UsageError: a given column does not exist, or none holds a text.
     """
+    listed = ", ".join(f"`{name}`" for name in head[:20])
     for field, column in given.items():
         if column not in head:
-            there = ", ".join(f"`{name}`" for name in head[:20])
-            raise UsageError(f"has no column `{column[:60]}` for `{field}`; there are {there}")
+            raise UsageError(f"has no column `{column[:60]}` for `{field}`; there are {listed}")
     named = dict(given)
     for field, names in FIELDS.items():
-        free = {_plain(name): name for name in reversed(head) if name not in named.values()}
+        free = {
+            _SEPARATORS.sub("", fold(name)): name
+            for name in reversed(head)
+            if name not in named.values()
+        }
         likely = next((free[name] for name in names.split() if name in free), None)
         if field not in named and likely is not None:
             named[field] = likely
     if "body" not in named and "title" not in named:
-        there = ", ".join(f"`{name}`" for name in head[:20])
-        raise UsageError(f"has no column for a text; say it with `--map body=COLUMN`: {there}")
+        raise UsageError(f"has no column for a text; say it with `--map body=COLUMN`: {listed}")
     when = named.get("created_at", "")
     values = [one_line(clean(row.get(when))) for row in rows]
     day_first, words = order_of([value for value in values if value])
@@ -119,7 +117,7 @@ def order_of(values: Sequence[str]) -> tuple[bool, str]:
     if not values:
         return False, "none"
     if not matches:
-        read = sum(date_of(value) is not None for value in values)
+        read = sum(parsed_date(value) is not None for value in values)
         return False, f"{read} of the first {len(values)} can be read"
     if any(int(match["first"]) > 12 for match in matches):
         return True, "day before month, as a day above 12 shows"
@@ -150,29 +148,25 @@ def numeric(text: str, *, day_first: bool) -> datetime | None:
         return None
 
 
-def _plain(name: str) -> str:
-    return _PLAIN.sub("", fold(name))
-
-
 DELIMITERS = (",", ";", "\t", "|")
-# A cell that goes on for more lines or characters has a quote that nobody closed.
-_LINES, _LETTERS = 1_000, 1_000_000
-# Rows from which the delimiter and the head are found out.
-_LOOKED_AT = 50
+# a cell with more lines or characters has a quote that is never closed
+_MAX_CELL_LINES, _MAX_CELL = 1_000, 1_000_000
+# rows by which the delimiter and the head are detected
+_SAMPLE_ROWS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What stands on a line, or in a row of a table."""
+    """A line of JSON, or a row of a table."""
 
     objects: tuple[Mapping[str, Any], ...]
-    """One; of an array on one line all that are objects."""
+    """One object; all objects of an array on one line."""
     line: int
-    """Its first."""
+    """Its first line."""
     mark: ImportPosition
-    """Where the next begins."""
+    """Position of the next record."""
     start: str = ""
-    """How it begins."""
+    """Its beginning, for a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,29 +178,28 @@ class Unread:
 
 
 def refused(line: Line, reason: str) -> Unread:
-    """The line, kept aside."""
+    """A line that is kept aside, with the reason."""
     refusal = Refusal(line.number, reason, one_line(clean(line.text[: SHOWN * 2]))[:SHOWN])
     return Unread(refusal, ImportPosition(line.end, line.number))
 
 
 def objects(lines: Iterable[Line]) -> Iterator[Record | Unread]:
-    """JSON lines, also those of an array with an object on each line."""
+    """Records of JSON lines, also of an array with an object on each line."""
     for line in lines:
         text = line.text.strip().removeprefix("\ufeff").rstrip(",")
         if line.fault:
             yield refused(line, line.fault)
         elif text and text not in "[]":
             try:
-                value = json.loads(text, parse_constant=number, parse_float=number)
+                value = json.loads(text, parse_constant=as_number, parse_float=as_number)
             except (ValueError, RecursionError):
                 yield refused(line, "it is no JSON object")
                 continue
             listed = value if isinstance(value, list) else [value]
-            whole = tuple(each for each in listed if isinstance(each, dict))
-            if whole:
-                yield Record(
-                    whole, line.number, ImportPosition(line.end, line.number), text[:SHOWN]
-                )
+            found = tuple(each for each in listed if isinstance(each, dict))
+            if found:
+                mark = ImportPosition(line.end, line.number)
+                yield Record(found, line.number, mark, text[:SHOWN])
             else:
                 yield refused(line, "it is no JSON object")
 
@@ -218,7 +211,7 @@ class Head:
     delimiter: str
     columns: tuple[str, ...]
     line: int
-    """The line that it ends on; what stands before it is no row."""
+    """Its last line; earlier lines are no rows."""
 
 
 def head_of(text: str) -> Head:
@@ -227,7 +220,7 @@ def head_of(text: str) -> Head:
     The delimiter is the one by which most rows have the same number of cells, more than one. The
     head is the first row with that many filled cells: exports begin with lines about the export.
     """
-    *lines, last = text.split("\n")  # which may be half of one
+    *lines, last = text.split("\n")  # the last may be cut off
     lines = lines or [last]
     best, shown = (0, 0), Head(",", (), 0)
     for delimiter in DELIMITERS:
@@ -238,15 +231,15 @@ def head_of(text: str) -> Head:
         if score > best or not shown.columns:
             full = (row for row in rows if sum(bool(cell.strip()) for cell in row[1]) >= width)
             at, cells = next(full, rows[0])
-            best, shown = max(best, score), Head(delimiter, tuple(_names(cells)), at)
+            best, shown = max(best, score), Head(delimiter, tuple(_column_names(cells)), at)
     return shown
 
 
 def _few_rows(lines: Sequence[str], delimiter: str) -> list[tuple[int, list[str]]]:
-    """The first rows, each with the line it ends on."""
+    """The first rows, each with its last line."""
     rows: list[tuple[int, list[str]]] = []
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
-    while len(rows) < _LOOKED_AT:
+    while len(rows) < _SAMPLE_ROWS:
         try:
             cells = next(reader)
         except StopIteration:
@@ -258,8 +251,8 @@ def _few_rows(lines: Sequence[str], delimiter: str) -> list[tuple[int, list[str]
     return rows or [(1, [""])]
 
 
-def _names(cells: Sequence[str]) -> Iterator[str]:
-    """Each column's name; one without has its number, and the second of a name too."""
+def _column_names(cells: Sequence[str]) -> Iterator[str]:
+    """Each column's name, with its number where it has none or that of an earlier column."""
     seen: set[str] = set()
     for count, cell in enumerate(cells, 1):
         name = one_line(clean(cell)).strip("\ufeff")[:100] or f"column {count}"
@@ -268,11 +261,11 @@ def _names(cells: Sequence[str]) -> Iterator[str]:
 
 
 class _TooLong(Exception):
-    """A cell that goes on and on."""
+    """A quote is never closed."""
 
 
 def rows(lines: Iterable[Line], head: Head) -> Iterator[Record | Unread]:
-    """A table's rows behind its head.
+    """Records of a table's rows behind its head.
 
     A quote that is never closed costs its own line alone. A row with more cells than columns is
     kept aside, one with fewer lacks the last ones.
@@ -284,24 +277,19 @@ def rows(lines: Iterable[Line], head: Head) -> Iterator[Record | Unread]:
         line = ahead.popleft() if ahead else next(source, None)
         if line is None:
             return
-        if line.number <= head.line:
-            continue
-        if line.fault:
+        if line.number > head.line and line.fault:
             yield refused(line, line.fault)
-            continue
-        if not line.text.strip():
+        if line.number <= head.line or line.fault or not line.text.strip():
             continue
         taken = [line]
         try:
-            cells = next(csv.reader(_fed(taken, ahead, source), delimiter=head.delimiter), [])
+            cells = next(csv.reader(_row_lines(taken, ahead, source), delimiter=head.delimiter), [])
         except (csv.Error, _TooLong):
             ahead.extendleft(reversed(taken[1:]))
             yield refused(line, "a quote in it is never closed")
             continue
         mark = ImportPosition(taken[-1].end, taken[-1].number)
-        if len(cells) > len(head.columns) and any(
-            cell.strip() for cell in cells[len(head.columns) :]
-        ):
+        if any(cell.strip() for cell in cells[len(head.columns) :]):
             why = f"it has {len(cells)} cells, and there are {len(head.columns)} columns"
             yield Unread(refused(line, why).refusal, mark)
             continue
@@ -309,14 +297,14 @@ def rows(lines: Iterable[Line], head: Head) -> Iterator[Record | Unread]:
         yield Record((fields,), line.number, mark, line.text[:SHOWN])
 
 
-def _fed(taken: list[Line], ahead: deque[Line], source: Iterator[Line]) -> Iterator[str]:
+def _row_lines(taken: list[Line], ahead: deque[Line], source: Iterator[Line]) -> Iterator[str]:
     """The lines of one row, as the parser asks for them."""
     yield taken[0].text.replace("\r", " ") + "\n"
     letters = len(taken[0].text)
     while (line := ahead.popleft() if ahead else next(source, None)) is not None:
         taken.append(line)
         letters += len(line.text)
-        if line.fault or len(taken) > _LINES or letters > _LETTERS:
+        if line.fault or len(taken) > _MAX_CELL_LINES or letters > _MAX_CELL:
             raise _TooLong
         yield line.text.replace("\r", " ") + "\n"
     raise _TooLong  # the parser asks for another line within quotes only
