@@ -28,9 +28,10 @@ OURS = (
     "PRAW",
     "praw_",
 )
-# every machine tries the same examples, however slow it is
-settings.register_profile("house", deadline=None, derandomize=True)
-settings.load_profile("house")
+# by day every machine tries the same few examples, however slow it is; at night many new ones
+settings.register_profile("daily", deadline=None, database=None, derandomize=True, max_examples=25)
+settings.register_profile("nightly", deadline=None, database=None, max_examples=300)
+settings.load_profile(os.environ.get("LISTENPOST_TEST_PROFILE", "daily"))
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 

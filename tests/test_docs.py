@@ -313,7 +313,7 @@ def test_every_block_of_code_is_run(root: Path) -> None:
 def test_a_command_is_seen_for_what_it_is() -> None:
     """By how its line begins, with a prompt or without; words about commands are none."""
     lines = [
-        "listenpost eval --corpus", ".venv/bin/listenpost doctor", "python scripts/agreement.py",
+        "listenpost eval --corpus", ".venv/bin/listenpost doctor", "python scripts/table.py",
         "$ curl -s x", "scripts/demo", "uvx --from . listenpost", "npx a", "pip install .",
     ]  # fmt: skip
     words = ["scripts/          demo, test", "listenposts are many", "support   of curl"]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from agreement import SUPPORT, Part, chat_lines, parts, polarity_lines, support_lines
 from api.sandbox import corpus
-from eval_recorded import joined
+from evaluate_recorded import joined
+from label_agreement import SUPPORT, Part, chat_lines, parts, polarity_lines, support_lines
 from labelling_sheets import PER_PRODUCT, corpus_sheet, recorded_sheet
-from recorded import LABELS, MISSING, SETS, UPSTREAM, records, rows
+from recorded_texts import LABELS, MISSING, SETS, UPSTREAM, records, rows
 from tests.snippets import commands
 
 RECORDED = {
@@ -235,7 +235,7 @@ def test_without_recordings_the_remedy_is_named(root: Path, tmp_path: Path) -> N
 
 def test_sheets_are_never_written_into_the_checkout(root: Path) -> None:
     """Recorded texts stay outside."""
-    done = script(root, str(root / "evaluation"), name="scripts/labelling_sheets.py")
+    done = script(root, str(root / "evaluation"), name="scripts/training/labelling_sheets.py")
 
     assert done.returncode == 2
     assert "inside the checkout" in done.stderr
@@ -243,7 +243,10 @@ def test_sheets_are_never_written_into_the_checkout(root: Path) -> None:
 
 
 def script(
-    root: Path, *arguments: str, name: str = "scripts/eval_recorded.py", data: Path | None = None
+    root: Path,
+    *arguments: str,
+    name: str = "scripts/training/evaluate_recorded.py",
+    data: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """A script, with the recordings of these tests or of `data`."""
     environment = os.environ | {"LISTENPOST_TEST_DATA": str(data or UPSTREAM.parent)}

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mutate import SURVIVED, Copy, Fate, Mutant, Suite, drawn, fate, judged, mutants
+from mutate import SURVIVED, Copy, Mutant, Outcome, Suite, draw, mutants, outcome_of, run_all
+
+pytestmark = pytest.mark.nightly
 
 SOURCE = '''"""A module."""
 
@@ -33,7 +35,7 @@ def chosen(numbers: list[int], most: int = 3) -> "int | None":
 
 
 def wrong(source: str) -> set[tuple[str, str]]:
-    """What stands instead of what."""
+    """Each replacement as its text before and after."""
     return {(found.before, found.after) for found in mutants("a.py", source)}
 
 
@@ -73,11 +75,11 @@ def test_other_comparisons_and_numbers(before: str, after: str) -> None:
 
 def test_every_mutant_of_the_product_compiles_and_differs(root: Path) -> None:
     """None of the sample is the program that it was, and the same seed draws the same."""
-    sample = drawn(root, ["api/services", "api/store/"], seed=7, count=100)
+    sample = draw(root, ["api/services", "api/store/"], seed=7, count=100)
 
     assert len(sample) == 100
-    assert sample == drawn(root, ["api/services", "api/store/"], seed=7, count=100)
-    assert sample != drawn(root, ["api/services", "api/store/"], seed=8, count=100)
+    assert sample == draw(root, ["api/services", "api/store/"], seed=7, count=100)
+    assert sample != draw(root, ["api/services", "api/store/"], seed=8, count=100)
     for mutant in sample:
         source = (root / mutant.path).read_text("utf-8")
         tree = ast.parse(mutant.of(source))
@@ -86,7 +88,7 @@ def test_every_mutant_of_the_product_compiles_and_differs(root: Path) -> None:
 
 
 def test_the_nearest_tests_come_first() -> None:
-    """Those of its name, those that import it, its room; then its floor and the whole product."""
+    """Tests of its name, tests that import it, its folder; then its package and the product."""
     suite = Suite(
         {
             "tests/cases/test_all.py": frozenset(),
@@ -115,17 +117,17 @@ def test_too_many_that_live_are_a_failure(killed: int, code: int) -> None:
     drawn_ones = [Mutant("a.py", number, 0, 1, "1", "2") for number in range(20)]
     lines: list[str] = []
 
-    def ask(mutant: Mutant) -> Fate:
-        return Fate(mutant, "tests/test_a.py::test" if mutant.line < killed else SURVIVED)
+    def ask(mutant: Mutant) -> Outcome:
+        return Outcome(mutant, "tests/test_a.py::test" if mutant.line < killed else SURVIVED)
 
-    assert judged(drawn_ones, ask, lines.append, jobs=2) == code
+    assert run_all(drawn_ones, ask, lines.append, jobs=2) == code
     assert lines[-1].startswith(f"{killed} of 20 killed, {killed * 5}.0%")
     assert sum(line.startswith("SURVIVED  a.py:") for line in lines) == 20 - killed
 
 
 def test_nothing_drawn_is_a_failure() -> None:
     """A mistyped path proves nothing."""
-    assert judged([], lambda mutant: Fate(mutant, "x"), lambda line: None, jobs=1) == 1
+    assert run_all([], lambda mutant: Outcome(mutant, "x"), lambda line: None, jobs=1) == 1
 
 
 def test_a_copy_is_asked_and_stays_as_it_was(tmp_path: Path) -> None:
@@ -140,16 +142,16 @@ def test_a_copy_is_asked_and_stays_as_it_was(tmp_path: Path) -> None:
     }.items():
         (checkout / path).parent.mkdir(parents=True, exist_ok=True)
         (checkout / path).write_text(text)
-    copy = Copy.made(checkout, tmp_path / "copy", 120.0)
+    copy = Copy.of(checkout, tmp_path / "copy", 120.0)
     suite = Suite({"tests/api/test_more.py": frozenset({"api.more"})})
-    fates = {}
+    outcomes = {}
     for mutant in mutants("api/more.py", source):
         if mutant.after in ("return None", "(n <= 3)", "(n >= 3)"):
             patient = replace(copy, seconds=5.0) if ">" in mutant.after else copy
-            with copy.wrong(mutant):
-                fates[mutant.after] = fate(mutant, suite, patient.failures).killer
+            with copy.applied(mutant):
+                outcomes[mutant.after] = outcome_of(mutant, suite, patient.failures).killer
 
-    assert fates == {
+    assert outcomes == {
         "return None": "tests/api/test_more.py::test_it",
         "(n <= 3)": SURVIVED,
         "(n >= 3)": "timeout",

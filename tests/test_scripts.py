@@ -1,4 +1,4 @@
-"""The two commands of the README: they set themselves up, or say why they cannot."""
+"""The commands of the README set themselves up, or say why they cannot."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.nightly
 
 TOOLS = ("bash", "cat", "dirname", "find", "ls", "mkdir", "mv", "rm")
 
@@ -60,7 +62,7 @@ def test_a_folder_with_something_else_in_it_is_left_alone(
 
 
 @pytest.mark.parametrize(("fails", "code"), [(False, 0), (True, 1)])
-def test_setting_up_shows_signs_of_life(root: Path, tmp_path: Path, fails: bool, code: int) -> None:
+def test_setting_up_shows_progress(root: Path, tmp_path: Path, fails: bool, code: int) -> None:
     """What pip does is counted on stderr; when it fails, that is said; stdout is the command's."""
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
@@ -92,7 +94,9 @@ def test_setting_up_shows_signs_of_life(root: Path, tmp_path: Path, fails: bool,
     assert done.stdout == ("" if fails else "analyze --sandbox plaud.ai\n")
 
 
-@pytest.mark.parametrize("name", ["scripts/demo", "scripts/test", "scripts/check", ".ci/run"])
+@pytest.mark.parametrize(
+    "name", ["scripts/demo", "scripts/test", "scripts/check", "scripts/nightly", ".ci/run"]
+)
 def test_scripts_are_executable_bash(root: Path, name: str) -> None:
     """Each can be started as the README writes it, and parses."""
     script = root / name
@@ -106,7 +110,7 @@ def test_scripts_are_executable_bash(root: Path, name: str) -> None:
     ("words", "handed"),
     [
         (("sources", "-k", "cases"), "-m pytest tests/sources -k cases"),
-        (("tests/pipeline/gate", "lab"), "-m pytest tests/pipeline/gate tests/evaluation"),
+        (("tests/pipeline/gate", "evaluation"), "-m pytest tests/pipeline/gate tests/evaluation"),
         (("test_docs.py", "-x"), "-m pytest tests/test_docs.py -x"),
         (("--co",), "-m pytest --co"),
     ],

@@ -11,13 +11,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import counting
-import table
-from counting import Tree
+import package_figures
+import package_tree
+from package_tree import Tree
 from tests.loopback import Asked, Loopback, Reply
 
+pytestmark = pytest.mark.nightly
 
-def grown(root: Path, files: dict[str, str]) -> Tree:
+
+def tree_of(root: Path, files: dict[str, str]) -> Tree:
     """A tree with these files below `api/`."""
     for path, text in files.items():
         (root / "api" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -26,113 +28,90 @@ def grown(root: Path, files: dict[str, str]) -> Tree:
 
 
 def test_files_and_lines_are_those_of_the_package(tmp_path: Path) -> None:
-    """A file of a docstring alone is a file, but holds nothing."""
-    tree = grown(
-        tmp_path,
-        {"__init__.py": "", "a.py": '"""Doc."""\n', "b/c.py": '"""Doc."""\n\nX = 1\n', "d.md": "d"},
-    )
+    """Blank lines count; other kinds of files and other folders do not."""
+    tree = tree_of(tmp_path, {"__init__.py": "", "b/c.py": '"""Doc."""\n\nX = 1\n', "d.md": "d\n"})
     (tmp_path / "outside.py").write_text("X = 1\n")
 
-    assert counting.files(tree) == ["api/__init__.py", "api/a.py", "api/b/c.py"]
-    assert counting.filled(tree) == ["api/b/c.py"]
-    assert counting.lines(tree) == 4
+    assert list(tree.sources) == ["api/__init__.py", "api/b/c.py"]
+    assert package_tree.lines(tree) == 3
 
 
-def test_functions_are_counted_wherever_they_stand(tmp_path: Path) -> None:
-    """Methods, nested and asynchronous ones too; a lambda is none."""
-    text = "class A:\n def b(self):\n  async def c(): ...\nd = lambda: 1\n"
+def test_an_import_has_all_its_lines(tmp_path: Path) -> None:
+    """Wherever it stands, for type checkers too."""
+    text = "import a\nfrom b import (\n    c,\n    d,\n)\nif TYPE_CHECKING:\n    import e\n"
 
-    assert counting.functions(grown(tmp_path, {"a.py": text})) == ["api/a.py:2 b", "api/a.py:3 c"]
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("def _a(): ...\n_a()\n", ["_a"]),
-        ("class B:\n def _a(self): ...\n def c(self): self._a()\n", ["_a"]),
-        ("def _a(): ...\nTABLE = [_a]\n", ["_a"]),
-        ("def _a(n): return n and _a(n - 1)\n_a(9)\n", ["_a"]),
-        ("def _a(): ...\n_a()\n_a()\n", []),
-        ("def _a(): ...\n", []),
-        ("def a(): ...\na()\n", []),
-        ("class B:\n def __a__(self): ...\nB.__a__\n", []),
-    ],
-    ids=[
-        "function", "method", "reference", "recursion", "two callers", "no caller", "public",
-        "magic",
-    ],
-)  # fmt: skip
-def test_a_helper_used_once_is_private_and_referred_to_once(
-    tmp_path: Path, text: str, names: list[str]
-) -> None:
-    """A name is looked for in the helper's own file only, since a private name belongs to it."""
-    tree = grown(tmp_path, {"a.py": text, "b.py": "x._a, _a, y.a\n"})
-
-    assert [line.split()[1] for line in counting.helpers_used_once(tree)] == names
-
-
-def test_a_class_name_has_one_file(tmp_path: Path) -> None:
-    """Two files with a name clash; twice in a file, or once private, does not."""
-    tree = grown(
-        tmp_path,
-        {"a.py": "class Page: ...\nclass Asked: ...\nclass Asked: ...\n",
-         "b.py": "def f():\n class Page: ...\nclass _Asked: ...\n"},
-    )  # fmt: skip
-
-    assert counting.shared_class_names(tree) == ["Page: api/a.py, api/b.py"]
-
-
-def test_rooms_have_arrows_and_floors(tmp_path: Path) -> None:
-    """A folder is one room; imports within it, and of other parts of the house, are no arrows."""
-    tree = grown(
-        tmp_path,
-        {
-            "services/__init__.py": '"""Services."""\n',
-            "services/top.py": "def f():\n from api.services.gate.loop import x\nimport api\n",
-            "services/gate/__init__.py": "",
-            "services/gate/loop.py": "from api.services.gate.memory import y\n",
-            "services/gate/memory.py": "import api.services.text\nfrom api.services import text\n",
-            "services/text.py": "X = 1\n",
-            "services/aside.py": "from api.services.text import X\n",
-            "errors.py": "from api.services.top import z\n",
-        },
-    )
-    rooms = counting.rooms(tree)
-
-    assert sorted(rooms) == ["aside", "gate", "text", "top"]
-    assert counting.arrows(rooms) == ["aside -> text", "gate -> text", "top -> gate"]
-    assert counting.floors(rooms) == ["top", "gate", "text"]
-
-
-def test_a_way_passes_all_rooms_of_a_ring() -> None:
-    """A ring saves no floor."""
-    assert counting.floors({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == list("abcd")
-    assert counting.floors({}) == []
+    assert package_tree.import_lines(tree_of(tmp_path, {"a.py": text})) == 6
 
 
 @pytest.mark.parametrize(
-    ("code", "reads"),
+    ("text", "count"),
     [
-        ("report['sources']", 1),
-        ("report['sources']['reddit']", 2),
-        ("report.get('figures', {})", 1),
-        ("report['sources'] = 1", 0),
-        ("report[name], report[0], report.get(name), report.figures, report.pop('a')", 0),
-        ("request.headers.get('accept'), headers['accept']", 0),
-        ("os.environ.get('DISPLAY'), environ['DISPLAY']", 0),
-        ("router.get('/{id}'), router.get('')", 0),
-        ("x: Literal['a']", 0),
+        ("# why\nx = 1  # because\n", 2),
+        ("x = '# no'\n", 0),
+        ("x = 1  # noqa: E501\ny = 2  # type: ignore[misc]\nz = 3  # fmt: skip\n", 0),
     ],
 )
-def test_string_keys_are_reads_of_a_dictionary(tmp_path: Path, code: str, reads: int) -> None:
-    """Both forms count, wherever in faces they stand, and not elsewhere."""
-    tree = grown(
-        tmp_path,
-        {"interfaces/web/page.py": code, "interfaces/cli/live.py": code, "services/a.py": code},
+def test_a_comment_is_for_people(tmp_path: Path, text: str, count: int) -> None:
+    """What tools read is none."""
+    assert package_tree.comment_lines(tree_of(tmp_path, {"a.py": text})) == count
+
+
+def test_a_file_name_stands_in_one_folder(tmp_path: Path) -> None:
+    """But for the names that Python gives a meaning."""
+    tree = tree_of(
+        tmp_path, dict.fromkeys(("a/x.py", "b/x.py", "y.py", "a/__init__.py", "b/__init__.py"), "")
     )
 
-    assert len(counting.string_key_reads(tree)) == 2 * reads
-    assert len(counting.report_reads(tree)) == reads
+    assert package_tree.shared_file_names(tree) == ["x.py: api/a/x.py, api/b/x.py"]
+
+
+def test_short_docstrings_are_found_wherever_they_stand(tmp_path: Path) -> None:
+    """Of a module, class, method and attribute; other texts are none."""
+    text = (
+        '"""A module."""\nclass A:\n    """A class."""\n'
+        '    b: int = 1\n    """At least 4 words."""\n'
+        '    c = 1\n    """Of a `-` kind."""\n    def d(self):\n        """See `A`."""\n'
+        '        print()\n        """Nothing."""\n'
+    )
+
+    assert package_tree.short_docstrings(tree_of(tmp_path, {"a.py": text})) == [
+        "api/a.py:1 A module.",
+        "api/a.py:3 A class.",
+        "api/a.py:7 Of a `-` kind.",
+        "api/a.py:9 See `A`.",
+    ]
+
+
+def test_folders_of_pipeline_and_features_have_arrows(tmp_path: Path) -> None:
+    """One for each pair, however many imports; other packages have none."""
+    tree = tree_of(
+        tmp_path,
+        {
+            "core/text.py": "from api.features.chat.turn import x\n",
+            "pipeline/gate/loop.py": "from api.pipeline.gate import memory\nimport api.core.text\n",
+            "pipeline/gate/memory.py": "",
+            "features/chat/turn.py": "def f():\n    from api.pipeline.gate import loop\n",
+            "features/chat/more.py": "from api.pipeline.gate.memory import y\n",
+        },
+    )
+
+    assert package_tree.arrows(tree) == ["features/chat -> pipeline/gate"]
+
+
+def test_a_circle_holds_all_that_import_one_another(tmp_path: Path) -> None:
+    """Imports in functions and for type checkers count; what leads to a circle is not in it."""
+    tree = tree_of(
+        tmp_path,
+        {
+            "a.py": "if TYPE_CHECKING:\n    from api.b import x\n",
+            "b.py": "def f():\n    import api.c\n",
+            "c.py": "from api import a\nfrom api.below import y\n",
+            "below.py": "",
+            "above.py": "from api.a import z\n",
+        },
+    )
+
+    assert package_tree.circles(tree) == ["api.a, api.b, api.c"]
 
 
 PRODUCT = {
@@ -141,12 +120,12 @@ PRODUCT = {
     "interfaces/cli/__init__.py": "",
     "interfaces/cli/main.py": """
 import asyncio
-from api.interfaces.cli import door
+from api.interfaces.cli import commands
 def run(words):
-    asyncio.run(door.fetch()) if words[0] == "fetch" else door.serve(int(words[2]))
+    asyncio.run(commands.fetch()) if words[0] == "fetch" else commands.serve(int(words[2]))
     raise SystemExit(0)
 """,
-    "interfaces/cli/door.py": """
+    "interfaces/cli/commands.py": """
 import asyncio
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from api import aside, loop
@@ -168,11 +147,11 @@ def serve(port):
 """,
     "loop.py": """
 import asyncio
-from api import thread, wire
+from api import client, thread
 async def gather():
     await asyncio.create_task(attempt())
 async def attempt():
-    await thread.run(wire.search)
+    await thread.run(client.search)
 """,
     "thread.py": """
 import asyncio, contextvars, threading
@@ -185,7 +164,7 @@ async def run(job):
     threading.Thread(target=work).start()
     await done.wait()
 """,
-    "wire.py": """
+    "client.py": """
 import http.client, os
 def search():
     connection = http.client.HTTPConnection(os.environ["HOST"])
@@ -197,83 +176,127 @@ def search():
     "lazy.py": "from api import imported\nclass A: ...\ndef answer(): ...\n",
     "imported.py": "def decorated(f): return f\n@decorated\ndef g(): ...\n",
 }
-"""A product of one search and one answer, with what only looks as if it were on the way."""
+"""A product of one search and one answer, and files that only seem to take part."""
 
 
-def follow(what: str, tree: Tree, host: str = "") -> list[str]:
-    """What `following.py` sees in a tree."""
+def traced(what: str, tree: Tree, host: str = "") -> list[str]:
+    """The files that `traced_files.py` sees in a tree."""
     target = tree.root / "seen.json"
-    script = Path(table.__file__).with_name("following.py")
+    script = Path(package_figures.__file__).with_name("traced_files.py")
     subprocess.run(
         [sys.executable, script, what, target],
         env={**os.environ, "PYTHONPATH": str(tree.root), "HOST": host},
-        capture_output=True, check=True, timeout=60,
-    )  # fmt: skip
+        cwd=tree.root,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     files: list[str] = json.loads(target.read_text())
     return files
 
 
-def test_the_way_to_the_wire_leads_through_tasks_and_threads(tmp_path: Path) -> None:
-    """What was called and has returned, or runs beside it, is not on the way."""
+def test_the_stack_of_the_search_leads_through_tasks_and_threads(tmp_path: Path) -> None:
+    """Files that called and have returned are not on it, and each file counts once."""
 
     def answer(asked: Asked) -> Reply:
-        return Reply()
+        return Reply(200, {"items": []})
 
     with Loopback(answer) as server:
-        files = follow("wire", grown(tmp_path, PRODUCT), urlsplit(server.url).netloc)
+        files = traced("socket", tree_of(tmp_path, PRODUCT), urlsplit(server.url).netloc)
 
-    assert [asked.path for asked in server.asked] == ["/youtube/v3/search"]
     assert files == [
-        f"api/{name}.py"
-        for name in ("interfaces/cli/main", "interfaces/cli/door", "loop", "thread", "wire")
-    ]  # fmt: skip
+        "api/interfaces/cli/main.py",
+        "api/interfaces/cli/commands.py",
+        "api/loop.py",
+        "api/thread.py",
+        "api/client.py",
+    ]
 
 
-def test_a_post_passes_files_whose_functions_run(tmp_path: Path) -> None:
+def test_a_post_runs_files_whose_functions_run(tmp_path: Path) -> None:
     """What ran before it, or only because it was imported, does not count."""
-    files = follow("post", grown(tmp_path, PRODUCT))
+    files = traced("post", tree_of(tmp_path, PRODUCT))
 
-    assert files == ["api/aside.py", "api/interfaces/cli/door.py", "api/lazy.py"]
+    assert files == ["api/aside.py", "api/interfaces/cli/commands.py", "api/lazy.py"]
 
 
 @pytest.mark.parametrize(
     ("what", "broken"),
-    [("wire", {"wire.py": "def search(): ...\n"}), ("post", {"lazy.py": "def answer(): 1 / 0\n"})],
+    [
+        ("socket", {"client.py": "def search(): ...\n"}),
+        ("post", {"lazy.py": "def answer(): 1 / 0\n"}),
+    ],
 )
 def test_a_question_without_an_answer_is_no_figure(
     tmp_path: Path, what: str, broken: dict[str, str]
 ) -> None:
-    """A product that fails passes few files, which would look like a good house."""
+    """A product that fails runs few files, which would look good."""
     with pytest.raises(subprocess.CalledProcessError):
-        follow(what, grown(tmp_path, PRODUCT | broken))
+        traced(what, tree_of(tmp_path, PRODUCT | broken))
+
+
+def committed(root: Path, message: str) -> str:
+    """The hash of a commit of all that is there."""
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@localhost"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", message], check=True)
+    return package_figures.git(root, "rev-parse", "HEAD").decode().strip()
 
 
 def test_the_table_holds_a_commit_beside_the_checkout(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Then is what was committed, now what lies there."""
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@example.org"]
-    grown(tmp_path, {"a.py": "def _a(): ...\n_a()\n"})
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "One"], ["tag", "one"]):
-        subprocess.run([*git, *words], check=True)
-    grown(tmp_path, {"b.py": "def b(): ...\n"})
+    """Every figure that needs no running has a row, with what is aimed at."""
+    tree_of(tmp_path, {"a.py": "import b\n"})
+    then = committed(tmp_path, "then")
+    tree_of(tmp_path, {"a.py": "# why\nimport b\n", "c.py": "\n\n"})
 
-    table.main(["--root", str(tmp_path), "--then", "one", "--static"])
-    rows = [row.strip("| ").split(" | ") for row in capsys.readouterr().out.splitlines()]
+    package_figures.main(["--static", "--then", then, "--root", str(tmp_path)])
 
-    assert rows[0][:2] == ["figure", "then (one)"]
-    assert ["files", "1", "2", "150"] in rows
-    assert ["lines", "2", "3", "23000"] in rows
-    assert ["helpers used once, share", "100.0 %", "50.0 %", "15.0 %"] in rows
-    assert not [row for row in rows if row[0].startswith("files from door")]
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0] == f"| figure | {then} | {then[:7]}, changed | aimed at |"
+    assert "| files | 1 | 2 | <= 285 |" in rows
+    assert "| lines | 1 | 4 | <= 54,000 |" in rows
+    assert "| lines of imports, % | 100.0 | 25.0 | < 7 |" in rows
+    assert "| lines with a comment, % | 0.0 | 25.0 | >= 2 |" in rows
+    assert len(rows) == 2 + len(package_figures.AIMS) - 3
+
+
+def test_an_option_touches_the_files_of_its_commit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tests and pages that change with it are not counted."""
+    tree_of(tmp_path, {"a.py": "", "b.py": ""})
+    committed(tmp_path, "before")
+    tree_of(tmp_path, {"a.py": "X = 1\n"})
+    (tmp_path / "README.md").write_text("option")
+    commit = committed(tmp_path, "an option")
+
+    package_figures.main(["--static", "--option", commit, "--root", str(tmp_path)])
+    assert "| files that a new option touches | 1 | <= 3 |" in capsys.readouterr().out
+
+    figure = "files that a new option touches"
+    package_figures.main(["--list", figure, "--option", commit, "--root", str(tmp_path)])
+    assert capsys.readouterr().out == "api/a.py\n"
 
 
 def test_a_list_names_what_a_figure_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One a line."""
-    grown(tmp_path, {"a.py": "def _a(): ...\n_a()\n"})
+    """One line each."""
+    tree_of(tmp_path, {"a.py": "", "b.py": ""})
+    package_figures.main(["--list", "files", "--root", str(tmp_path)])
 
-    table.main(["--root", str(tmp_path), "--list", "helpers used once"])
+    assert capsys.readouterr().out == "api/a.py\napi/b.py\n"
 
-    assert capsys.readouterr().out == "api/a.py:1 _a\n"
+
+def test_the_alias_is_a_program(root: Path, tmp_path: Path) -> None:
+    """`python scripts/table.py` prints the table."""
+    tree_of(tmp_path, {"a.py": ""})
+    command: list[str | Path] = [sys.executable, root / "scripts" / "table.py"]
+
+    command += ["--list", "files", "--root", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout == "api/a.py\n"

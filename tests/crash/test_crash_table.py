@@ -1,4 +1,4 @@
-"""A slice of the crash table in each run of the tests, and that the table would notice."""
+"""Cases of the crash table, and that the table would notice."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from crash import examined
-from kills import Case, ExperimentRun, bench
-from lives import Ended, Place, Work
-from remains import Remains, connected
+from crash_table import examined
+from killed_work import Case, ExperimentRun, bench
+from stored_rows import Remains, connected
+from work_process import Ended, Place, Work
 
 UNDISTURBED: dict[Work, Case] = {}
 """By work; the same on both databases."""
@@ -42,7 +42,17 @@ def usual(over: ExperimentRun, work: Work) -> Case:
     return UNDISTURBED[work]
 
 
-def test_a_slice_of_the_table_ends_as_undisturbed(over: ExperimentRun) -> None:
+def test_a_killed_analysis_ends_as_undisturbed(tmp_path: Path) -> None:
+    """The case of every day: one step is stored, and another process does the rest."""
+    with bench(f"sqlite:///{tmp_path / 'killed.db'}", str(tmp_path)) as over:
+        seen = over.run(Case("analysis", (Place("recorded", 2),)))
+
+        assert (seen.kills, seen.wrong) == (1, [])
+        assert list(examined(seen, usual(over, "analysis"))) == []
+
+
+@pytest.mark.nightly
+def test_a_sample_of_the_table_ends_as_undisturbed(over: ExperimentRun) -> None:
     """Every work ends, paid once more for each kill at most, told and booked once."""
     for case in SLICE:
         seen = over.run(replace(case, calls=Counter(), wrong=[]))
@@ -51,6 +61,7 @@ def test_a_slice_of_the_table_ends_as_undisturbed(over: ExperimentRun) -> None:
         assert list(examined(seen, usual(over, case.work))) == [], seen.name
 
 
+@pytest.mark.nightly
 def test_work_of_a_key_that_was_revoked_meanwhile_ends(over: ExperimentRun) -> None:
     """Nobody could read its report; it says so, and nothing more is asked."""
 
@@ -69,6 +80,7 @@ def test_work_of_a_key_that_was_revoked_meanwhile_ends(over: ExperimentRun) -> N
     assert case.remains.ledger["analyses"] == 1
 
 
+@pytest.mark.nightly
 def test_work_of_which_the_record_is_gone_has_failed(over: ExperimentRun) -> None:
     """An engine's database that was deleted hangs nobody; the reason is said."""
 

@@ -1,6 +1,7 @@
 """Every feature of one made-up page, pinned: the weights were fitted to these very numbers.
 
-Whoever changes a feature on purpose trains anew (`scripts/train_local_judge.py`) and pins again.
+Whoever changes a feature on purpose trains anew (`scripts/training/train_local_judge.py`) and pins
+again.
 """
 
 from __future__ import annotations

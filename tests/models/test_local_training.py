@@ -130,7 +130,7 @@ def test_the_command_writes_and_checks(
     if vectors() is None:
         pytest.skip("word vectors have no wheel here")
     out = tmp_path / "weights.json"
-    (words,) = commands("docs/local-judge.md", "python scripts/train_local_judge.py")
+    (words,) = commands("docs/local-judge.md", "python scripts/training/train_local_judge.py")
     given = [str(data) if word == "DIR" else word for word in words]
     training.main([*given, "--out", str(out)])
     assert json.loads(out.read_text("utf-8")) == training.fitted(training.load(data))

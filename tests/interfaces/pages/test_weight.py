@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bench_page import of_many
+from report_page_cost import of_many
 from tests.interfaces.http.conftest import Served
 from tests.interfaces.pages.visiting import finished
 

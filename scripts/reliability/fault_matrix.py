@@ -1,0 +1,178 @@
+"""Breaks every call to another machine in every way.
+
+    python scripts/reliability/fault_matrix.py [--only WORD ...] [--sample N]
+
+Each call of a whole question meets each fault that it can have, over loopback and through the real
+clients. The outcome is compared with `fault_outcomes.py`; then a second question is asked without
+the fault. The tables of the results stand in `docs/reliability.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import repeat
+
+from api.sandbox import corpus
+from api.sandbox.corpus import Post
+from api.sandbox.server import Sandbox
+from api.sandbox.world import Options
+from api.settings import variables
+from api.sources import ITEM_SOURCES
+from fault_outcomes import CALLS, FAULTS
+from fault_run import AFTER, Asking, Call, Cell, Fault, logged, run
+
+PROCESSES, AT_ONCE = max(2, os.cpu_count() or 2), 3
+"""Processes, and cells under way at the same time in each."""
+BUDGET = 300.0
+"""Seconds after which no cell begins."""
+SEED = 10
+"""Of the draw of `--sample`."""
+ASKING: dict[Asking, str] = {
+    "api": "Reddit, YouTube", "open": "a place without a key", "page": "Amazon's pages",
+    "paid": "a paid provider", "model": "a model", "traces": "Langfuse", "database": "PostgreSQL",
+}  # fmt: skip
+"""Columns of the rules."""
+
+
+def small() -> list[Post]:
+    """A few posts of each source, with a few comments: enough for a report.
+
+    Each names what every question asks for, since some places search for all words.
+    """
+    named = [post for post in (*corpus.load(), *corpus.keyless()) if "plaud" in post.title.lower()]
+    first = [[post for post in named if post.source == source][:3] for source in ITEM_SOURCES]
+    return [
+        replace(
+            post,
+            title=f"{AFTER}: {post.title}",
+            body=post.body[:200],
+            comments=post.comments[:1],
+            comments_disabled=False,
+        )
+        for posts in first
+        for post in posts
+    ]
+
+
+def sure(query: str, about: str, texts: list[str], source: str) -> list[float]:
+    """A judge for whom everything is relevant."""
+    return [0.9] * len(texts)
+
+
+def pairs(words: Sequence[str] = ()) -> list[tuple[Call, Fault]]:
+    """Every call with every fault that concerns it, or those whose names hold all the words."""
+    return [
+        (call, wrong)
+        for wrong in FAULTS
+        for call in CALLS
+        if wrong.concerns(call) and all(word in f"{call.name} {wrong.name}" for word in words)
+    ]
+
+
+def matrix(chosen: Sequence[tuple[Call, Fault]], budget: float = BUDGET) -> list[Cell]:
+    """The cells, some at a time, in the order given; one that cannot begin in time says so."""
+    until = time.monotonic() + budget
+
+    async def asked(sandbox: str) -> list[Cell]:
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def cell(call: Call, fault: Fault) -> Cell:
+            async with room:
+                if time.monotonic() > until:
+                    late = f"not begun within {budget:g} s"
+                    return Cell(call, fault.name, fault.expected[call.asking], unexplained=[late])
+                return await asyncio.create_task(run(call, fault, sandbox))
+
+        return await asyncio.gather(*(cell(call, fault) for call, fault in chosen))
+
+    with Sandbox.start(small(), options=Options.endless(), judge=sure) as sandbox, logged():
+        return asyncio.run(asked(sandbox.url))
+
+
+def drawn(chosen: Sequence[tuple[Call, Fault]], count: int) -> list[tuple[Call, Fault]]:
+    """So many of them in any order, always the same."""
+    return random.Random(SEED).sample(chosen, min(count, len(chosen)))
+
+
+def share(words: Sequence[str], count: int, budget: float, number: int) -> list[Cell]:
+    """Every `PROCESSES`th cell, for a process of its own that knows nobody's settings."""
+    for name in [name for name in os.environ if name in variables() or "_proxy" in name.lower()]:
+        del os.environ[name]
+    return matrix(drawn(pairs(words), count)[number::PROCESSES], budget)
+
+
+def rules() -> Iterator[str]:
+    """The table of faults and outcomes in Markdown."""
+    yield f"| fault | {' | '.join(ASKING.values())} |"
+    yield "| --- " * (len(ASKING) + 1) + "|"
+    for fault in FAULTS:
+        outcomes = (fault.expected.get(asking, "").replace("|", " or ") for asking in ASKING)
+        yield f"| {fault.name} | {' | '.join(outcomes)} |"
+
+
+def counts(cells: Sequence[Cell]) -> Iterator[str]:
+    """What was seen, by call, in Markdown."""
+    columns: dict[str, Callable[[Cell], bool]] = {
+        "cells": lambda cell: True,
+        "as expected": lambda cell: cell.as_expected,
+        "not": lambda cell: not cell.as_expected,
+        "unexplained": lambda cell: bool(cell.unexplained),
+        "secrets": lambda cell: bool(cell.secrets),
+    }
+    yield from _counted(cells, columns)
+
+
+def recoveries(cells: Sequence[Cell]) -> Iterator[str]:
+    """What the next question found, by call, in Markdown."""
+    columns: dict[str, Callable[[Cell], bool]] = {
+        "well again": lambda cell: cell.mended is True,
+        "not": lambda cell: cell.mended is False,
+        "nothing to mend": lambda cell: cell.mended is None,
+    }
+    yield from _counted(cells, columns)
+
+
+def _counted(cells: Sequence[Cell], columns: dict[str, Callable[[Cell], bool]]) -> Iterator[str]:
+    yield f"| call | {' | '.join(columns)} |"
+    yield "| --- |" + " ---: |" * len(columns)
+    for name in (*(call.name for call in CALLS), "all"):
+        mine = [cell for cell in cells if name in {cell.call.name, "all"}]
+        numbers = (str(sum(map(counts, mine))) for counts in columns.values())
+        yield f"| {name} | {' | '.join(numbers)} |"
+
+
+def main() -> int:
+    """Run it; 1 when something is to be mended."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="*", default=(), help="words of a call's and fault's names")
+    parser.add_argument("--sample", type=int, default=10_000, help="cells at most, drawn")
+    parser.add_argument("--seconds", type=float, default=BUDGET, help="after which none begins")
+    arguments = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
+            shares = pool.map(
+                share, repeat(arguments.only), repeat(arguments.sample),
+                repeat(arguments.seconds), range(PROCESSES),
+            )  # fmt: skip
+            cells = [cell for part in shares for cell in part]
+    print(*rules(), "", *counts(cells), "", *recoveries(cells), sep="\n")
+    wrong = [cell for cell in cells if not cell.well]
+    print(f"\n{len(cells)} cells in {time.monotonic() - began:.0f} s, {len(wrong)} to be mended")
+    print(*wrong, sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+"""A loopback proxy before the sandbox that breaks one kind of call and passes on all others.
+
+It speaks raw sockets, since HTTP libraries would not send most of what goes wrong between machines.
+`broken_answers.py` has the ways in which an answer is broken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from socket import SO_LINGER, SOL_SOCKET
+from typing import Self
+from urllib.parse import urlsplit
+
+from api.sandbox.model_server import endpoint
+
+_PATHS = {
+    "/access_token": "token",
+    "/comments/": "comments",
+    "/commentThreads": "comments",
+    "/videos": "details",
+    "/dp/": "comments",
+    "/api/v1/items/": "comments",
+    "/answers": "comments",
+    "/issues/": "comments",
+    "/comment/list": "comments",
+    "/t/": "comments",
+    "/nodeinfo": "version",
+    "/api/v3/site": "version",
+    "/top-product-reviews": "comments",
+    "/traces": "traces",
+    "/ingestion": "scores",
+}
+"""Part of a path -> the call it belongs to; every other path is a source's search."""
+_STEPS = {"judge": "gate", "agent": "report"}
+"""What the sandbox calls a model's step -> the call; the others have one name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as it came."""
+
+    head: bytes
+    """Request line and headers, the empty line included."""
+    body: bytes
+
+    @property
+    def call(self) -> str:
+        """Which kind of call it is."""
+        path = urlsplit(self.head.split(b" ", 2)[1].decode("latin-1")).path
+        if path.endswith("/chat/completions"):
+            step = endpoint(json.loads(self.body))
+            return _STEPS.get(step, step)
+        return next((call for part, call in _PATHS.items() if part in path), "search")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request that is to be spoilt, and the connection that waits for its answer."""
+
+    relay: Relay
+    asked: Asked
+    writer: asyncio.StreamWriter
+    number: int
+    """Of the request on its connection, from 1."""
+
+    async def send(self, data: bytes) -> None:
+        """Write, and wait until most of it has been taken."""
+        self.writer.write(data)
+        await self.writer.drain()
+        self.relay.sent += len(data)
+
+    async def answer(
+        self, status: int, body: bytes, headers: Mapping[str, object] | None = None
+    ) -> None:
+        """A whole answer in good HTTP, JSON unless the headers say otherwise."""
+        fields = {"content-type": "application/json", "content-length": len(body)}
+        lines = [f"{name}: {value}\r\n" for name, value in {**fields, **(headers or {})}.items()]
+        await self.send(f"HTTP/1.1 {status} X\r\n{''.join(lines)}\r\n".encode() + body)
+
+    async def good(self) -> tuple[int, str, bytes]:
+        """Status, content type and body of what the sandbox answers."""
+        url = urlsplit(self.relay.target)
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
+        try:
+            # an answer to HTTP/1.0 is never chunked, and ends with its connection
+            head = self.asked.head.replace(b" HTTP/1.1", b" HTTP/1.0\r\nConnection: close", 1)
+            writer.write(head + self.asked.body)
+            answer = await reader.read(-1)
+        finally:
+            writer.close()
+        start, _, body = answer.partition(b"\r\n\r\n")
+        first, *fields = start.decode("latin-1").split("\r\n")
+        kinds = (field[13:].strip() for field in fields if field[:13].lower() == "content-type:")
+        return int(first.split(" ")[1]), next(kinds, "text/plain"), body
+
+    def reset(self) -> None:
+        """End the connection without a goodbye."""
+        socket = self.writer.get_extra_info("socket")
+        socket.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+    def hang_up(self) -> None:
+        """End the connection in good manners, whatever was promised."""
+        self.writer.close()
+
+
+Way = Callable[[Exchange], Awaitable[None]]
+
+
+@dataclass
+class Relay:
+    """Passes on what is not `call`, and lets `way` answer what is, while it is `spoiling`."""
+
+    target: str
+    """Root of the sandbox."""
+    call: str
+    way: Way
+    raw: bool = False
+    """No HTTP: each connection is spoilt as soon as it is there."""
+    spoiling: bool = True
+    hits: int = 0
+    """Requests that were spoilt."""
+    sent: int = 0
+    """Bytes that were taken of its answers."""
+    port: int = 0
+    elsewhere: int = 0
+    """Port of a server to which nothing may be sent."""
+    strays: int = 0
+    """Requests that were sent there."""
+    bodies: list[bytes] = field(default_factory=list)
+    """What was sent to it, unpacked."""
+    _server: asyncio.Server | None = None
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+    _connections: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def __aenter__(self) -> Self:
+        """Listen on a free port."""
+        await self.open()
+        self._other = await asyncio.start_server(self._strayed, "127.0.0.1", 0)
+        self.elsewhere = self._other.sockets[0].getsockname()[1]
+        return self
+
+    async def open(self) -> None:
+        """Listen, again on the same port."""
+        if self._server is None:
+            self._server = await asyncio.start_server(
+                self._accept, "127.0.0.1", self.port, limit=2**20
+            )
+            self.port = self._server.sockets[0].getsockname()[1]
+
+    def shut(self) -> None:
+        """Refuse connections."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop, and let go whoever still waits."""
+        self._over.set()
+        self.shut()
+        self._other.close()
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def over(self, seconds: float | None = None) -> bool:
+        """Whether everything ended within so many seconds; None: wait until it does."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)
+        return self._over.is_set()
+
+    async def _strayed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.strays += 1
+        writer.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, kept as long as both sides like."""
+        task = asyncio.ensure_future(self._serve(reader, writer))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = 0
+        try:
+            if self.raw:
+                self.hits += 1
+                await self.way(Exchange(self, Asked(b"GET / HTTP/1.1\r\n\r\n", b""), writer, 1))
+            while not self.raw and not writer.is_closing():
+                number += 1
+                head = await reader.readexactly(1)
+                if head == b"\x16":  # the greeting of TLS
+                    writer.write(
+                        b"HTTP/1.1 400 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+                    )
+                    break
+                head += await reader.readuntil(b"\r\n\r\n")
+                fields = (line.partition(b":") for line in head.lower().split(b"\r\n"))
+                size = next(
+                    (int(value) for name, _, value in fields if name == b"content-length"), 0
+                )
+                await self._answer(head, await reader.readexactly(size), writer, number)
+        except (EOFError, OSError, asyncio.CancelledError):
+            pass  # whoever asked has gone, or everything is over
+        finally:
+            writer.close()
+
+    async def _answer(
+        self, head: bytes, body: bytes, writer: asyncio.StreamWriter, number: int
+    ) -> None:
+        asked = Asked(head, body)
+        self.bodies.append(gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body)
+        exchange = Exchange(self, asked, writer, number)
+        if self.spoiling and asked.call == self.call:
+            self.hits += 1
+            await self.way(exchange)
+        else:
+            status, kind, content = await exchange.good()
+            await exchange.answer(status, content, {"content-type": kind})

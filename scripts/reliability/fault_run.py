@@ -1,0 +1,350 @@
+"""One cell of the fault matrix: a question with one broken call, and one after the repair."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import SecretStr
+
+from api import bootstrap
+from api.bootstrap.storage import open_store_of
+from api.core.display_names import MODEL_REASONS, OUTCOME_REASONS
+from api.core.http_limits import LONGEST_WAIT
+from api.errors import StoreUnavailable
+from api.reports.report import Report, SourceReport
+from api.sandbox.discourse_server import FORUM
+from api.services.product import Ask, Product, analyze, fetch
+from api.settings import DeepDepth, Settings
+from api.sources import SOURCES
+from fault_proxy import Relay, Way
+
+SECRET = "planted-K3y"
+"""Part of every key, secret and password."""
+CELL_SECONDS = 90
+"""By then a question has ended, whatever is wrong."""
+MOST_BYTES = 60_000_000
+"""Most that one cell may take of an endless answer: some requests, each up to its limit."""
+WAIT, PATIENCE = 4.0, 60.0
+"""Seconds for one call of which nothing comes, and for any other: machines are busy."""
+BEFORE, QUESTION, AFTER = "plaud", "plaud note", "plaud note pro"
+Asking = Literal["api", "open", "page", "paid", "model", "traces", "database"]
+Manner = Literal["answer", "closed", "tls", "warm"]
+# `comments: 3 of 4 failed (access refused, unreachable)`
+_UNREAD = re.compile(r"(?:answers|comments|reviews)\b.*\(([\w, ]+)\)")
+_WARNINGS = {
+    "model grades": re.compile(r"grades defaulted to 3 \((\w+): \d+"),
+    "model rewrite": re.compile(r"only the original query is asked: model: (\w+)"),
+    "langfuse traces": re.compile(r"takes no (traces)"),
+}
+"""What the log says of the calls that no report mentions, with the reason."""
+# `the report model could not be used (an HTTP error: report): themes of the items instead`
+_UNWRITTEN = re.compile(r"the report model could not be used \(([^:)]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Something that is asked of another machine."""
+
+    name: str
+    """`reddit search`: its upstream, and the part that the relay knows it by."""
+    asking: Asking
+    """Who asks; what is expected depends on it."""
+    first: bool = False
+    """The first to its upstream, which also meets what is wrong with the connection."""
+    meets: frozenset[str] = frozenset()
+    """The faults it meets where others are met by the same lines elsewhere; empty: all."""
+
+    @property
+    def part(self) -> str:
+        """The call among those of its upstream."""
+        return self.name.split(" ")[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that goes wrong, and what follows from it by `docs/errors.md`."""
+
+    name: str
+    way: Way
+    expected: Mapping[Asking, str]
+    """Outcome by who asks, alternatives with `|`; who is not named cannot have it."""
+    manner: Manner = "answer"
+    waits: bool = False
+    """Nothing comes, so that only a deadline ends it."""
+    parts: tuple[str, ...] = ()
+    """The calls that can have it; empty: all."""
+
+    def concerns(self, call: Call) -> bool:
+        """Whether the call can have it."""
+        if call.asking not in self.expected or (self.parts and call.part not in self.parts):
+            return False
+        if call.meets and self.name not in call.meets:
+            return False
+        if self.manner in {"closed", "tls"}:
+            return call.first
+        return self.manner != "warm" or call.part != "token"  # which is not asked for again
+
+
+@dataclass(slots=True)
+class Cell:
+    """What was seen of one call under one fault."""
+
+    call: Call
+    fault: str
+    expected: str
+    """Outcome, or alternatives with `|`, in the words of `docs/errors.md`."""
+    seen: str = "nothing"
+    """The outcome; `ok` when nothing was lost."""
+    mended: bool | None = None
+    """The next question found everything well; None: the fault is not one that goes away."""
+    unexplained: list[str] = field(default_factory=list)
+    """Defects, hanging, harm to others, a fault that was not met."""
+    secrets: list[str] = field(default_factory=list)
+    """Where a planted key came to light."""
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def as_expected(self) -> bool:
+        """The outcome is one that the table says."""
+        return self.seen in self.expected.split("|")
+
+    @property
+    def well(self) -> bool:
+        """Nothing is to be mended."""
+        return self.as_expected and not self.secrets and not self.unexplained and self.mended != 0
+
+    def __str__(self) -> str:
+        """One line, and what else it takes to understand it."""
+        line = f"{self.call.name}, {self.fault}: {self.seen}, expected {self.expected}"
+        more = [*self.unexplained, *self.secrets, *(() if self.mended else self.log[-2:])]
+        return " | ".join([line, *more])
+
+
+_current: ContextVar[Cell] = ContextVar("cell")
+_asked: dict[str, Cell] = {}
+"""Cells by the address of their relay, for threads without a context."""
+
+
+class _Log(logging.Handler):
+    """Every record of a cell with its traceback; the clients' threads carry the cell's context."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = logging.Formatter().format(record)
+        named = (cell for address, cell in _asked.items() if f"`{address}`" in text)
+        cell = _current.get(None) or next(named, None)
+        if cell is not None:
+            cell.log.append(text)
+            if record.name == "api.core.work":
+                cell.unexplained.append(f"a defect: {text.splitlines()[-1]}")
+
+
+@contextmanager
+def logged() -> Iterator[None]:
+    """What is logged inside belongs to the cell under way, and is not printed."""
+    root, handler = logging.getLogger(), _Log(logging.INFO)
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
+async def run(call: Call, fault: Fault, sandbox: str) -> Cell:
+    """The cell; it ends after `CELL_SECONDS` at the latest, and says so."""
+    expected = fault.expected[call.asking]
+    if call.part == "details":  # of the reason its note says nothing
+        words = ("ok" if word == "ok" else "unread" for word in expected.split("|"))
+        expected = "|".join(words)
+    cell = Cell(call, fault.name, expected)
+    _current.set(cell)
+    try:
+        async with asyncio.timeout(CELL_SECONDS):
+            await _run(cell, fault, sandbox)
+    except TimeoutError:
+        cell.unexplained.append(f"not ended after {CELL_SECONDS} s")
+    except Exception as error:  # whatever gets this far is what the matrix looks for
+        cell.unexplained.append(f"{type(error).__name__} left the question: {error}"[:300])
+    return cell
+
+
+async def _run(cell: Cell, fault: Fault, sandbox: str) -> None:
+    call = cell.call
+    async with Relay(sandbox, call.part, fault.way, raw=call.asking == "database") as relay:
+        host = f"127.0.0.1:{relay.port}"
+        _asked[host] = cell
+        address = f"{'https' if fault.manner == 'tls' else 'http'}://{host}"
+        settings = _settings(call, address, sandbox, WAIT if fault.waits else PATIENCE)
+        product = bootstrap.build(settings)
+        if fault.manner == "warm":
+            relay.spoiling = False
+            await analyze(product, Ask(BEFORE, "deep"))
+            relay.spoiling = True
+        if fault.manner == "closed":
+            relay.shut()
+        stored = await _stored(settings) if call.asking == "database" else "ok"
+        report = await analyze(product, Ask(QUESTION, "deep"))
+        if call.asking == "traces":
+            await product.aclose()
+        outcomes = _outcomes(report.sources, cell.log, report) | {"database store": stored}
+        cell.seen = outcomes.pop(call.name.replace(" token", " search").replace("paid", "amazon"))
+        _examine(cell, report, relay, fault.manner, outcomes)
+        if fault.manner != "tls" and call.asking != "database":
+            cell.log.clear()
+            relay.spoiling = False
+            await relay.open()
+            if call.asking == "traces":
+                product = bootstrap.build(_settings(call, address, sandbox, PATIENCE))
+            outcomes = await _asked_again(cell, product)
+            await product.aclose()
+            ailing = {name: outcome for name, outcome in outcomes.items() if outcome != "ok"}
+            limits = ({call.name: "rate_limited"}, {call.name: "quota_exhausted"})
+            waits = ailing in limits and call.asking == "open"
+            cell.mended = None if waits else not ailing  # such a place is left alone as it asks
+            cell.log += [f"then: {ailing}"]
+        await product.aclose()
+        if call.asking == "traces" and any(SECRET.encode() in body for body in relay.bodies):
+            cell.secrets.append("in a trace")
+        del _asked[host]
+
+
+async def _asked_again(cell: Cell, product: Product) -> dict[str, str]:
+    """What the next question finds, as much of one as meets the call again."""
+    if cell.call.part in {"rewrite", "report", "support"}:
+        report = await analyze(product, Ask(AFTER, "deep"))
+        return _outcomes(report.sources, cell.log, report)
+    upstream = cell.call.name.split(" ")[0].replace("paid", "amazon")
+    source = upstream if upstream in product.sources else "youtube"
+    heard = await fetch(product, source, Ask(AFTER, "standard"))
+    return _outcomes({source: heard.fetched}, cell.log)
+
+
+def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
+    """Everything at the sandbox but the upstream of the call, every key a planted one."""
+    settings, key = bootstrap.load_settings(), SecretStr(f"sk-{SECRET}")
+    upstream = call.name.split(" ")[0]
+    at = dict.fromkeys((*SOURCES, "model", "langfuse"), sandbox)
+    at["amazon" if call.asking == "paid" else upstream] = relay
+    waiting = {
+        "gate": "scoring", "grades": "scoring", "support": "scoring", "rewrite": "rewrite",
+        "report": "report", "traces": "flush", "store": "store",
+    }.get(call.part, "source")  # fmt: skip
+    limits = dict.fromkeys(("source", "scoring", "rewrite", "report", "flush"), PATIENCE)
+    limits[waiting] = seconds
+    # with one neighbour, which must not suffer
+    neighbour = "lemmy" if upstream == "hackernews" else "hackernews"
+    beside = f"{neighbour},{upstream}" if call.asking == "open" else "reddit,youtube,amazon"
+    sources: dict[str, Any] = {
+        "sources": beside,
+        "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": at["reddit"],
+        "youtube_api_key": key, "youtube_url": at["youtube"],
+        "amazon_provider": "openwebninja" if call.asking == "paid" else "html",
+        "amazon_api_key": key, "amazon_url": at["amazon"],
+        **{f"{name}_url": at[name] for name in ("hackernews", "stackexchange", "github", "lemmy")},
+        "stackexchange_sites": "superuser", "stackexchange_key": key, "github_token": key,
+        "discourse_forums": f"{at['discourse']}{FORUM}", "source_timeout": limits["source"],
+        "provider_timeout": limits["source"], "crawl_timeout": PATIENCE, "comments_per_item": 3,
+    }  # fmt: skip
+    models: dict[str, Any] = {
+        "openai_api_key": key, "openai_base_url": f"{at['model']}/v1",
+        **{f"{name}_timeout": limits[name] for name in ("scoring", "rewrite", "report")},
+    }  # fmt: skip
+    # each upstream once, and of places without a key one that has one: building a tracing takes
+    # longer than a question
+    traced = call.first and (call.asking != "open" or upstream == "stackexchange")
+    tracing: dict[str, Any] = {
+        "langfuse_public_key": f"pk-lf-{relay}", "langfuse_secret_key": key if traced else None,
+        "langfuse_base_url": at["langfuse"], "trace_flush_timeout": limits["flush"],
+    }  # fmt: skip
+    database = f"postgresql://owner:{SECRET}@{relay.partition('//')[2]}/kept"
+    deep = DeepDepth(
+        limit=2, max_evidence=6, query_variants=2 if call.part == "rewrite" else 1, retry_variants=1
+    )
+    return replace(
+        settings,
+        general=settings.general.model_copy(update={"mode": "live", "database_url": database}),
+        sources=settings.sources.model_copy(update=sources),
+        models=settings.models.model_copy(update=models),
+        tracing=settings.tracing.model_copy(update=tracing),
+        depths={**settings.depths, "deep": deep},
+    )
+
+
+async def _stored(settings: Settings) -> str:
+    """Whether the database can be used."""
+    try:
+        store = await open_store_of(settings)
+    except StoreUnavailable as error:
+        logging.getLogger(__name__).warning("%s", error)
+        return error.code
+    await store.aclose()
+    return "ok"
+
+
+def _examine(
+    cell: Cell, report: Report, relay: Relay, manner: Manner, others: Mapping[str, str]
+) -> None:
+    """What must not happen, whatever the outcome of the call is."""
+    unexplained = cell.unexplained
+    harmed = {name: outcome for name, outcome in others.items() if outcome != "ok"}
+    if manner in {"closed", "tls"}:  # then its other calls are gone, too
+        upstream = cell.call.name.split(" ")[0]
+        gone = {"model": ("model", "report")}.get(upstream, (upstream,))
+        harmed = {name: harm for name, harm in harmed.items() if not name.startswith(gone)}
+    if harmed:
+        unexplained.append(f"others suffer: {harmed}")
+    if not relay.hits and manner not in {"closed", "tls"}:
+        unexplained.append("the fault was not met")
+    if relay.sent > MOST_BYTES:
+        unexplained.append(f"{relay.sent} bytes were taken")
+    if relay.strays:
+        unexplained.append(f"{relay.strays} requests were sent to another host")
+    task = asyncio.current_task()
+    while task is not None and task.cancelling():
+        task.uncancel()
+        unexplained.append("a cancellation is left behind in the caller's task")
+    latest = datetime.now(UTC) + timedelta(seconds=LONGEST_WAIT)
+    waits = [source.retry_at for source in report.sources.values() if source.retry_at]
+    unexplained += [f"to be asked again at {wait}" for wait in waits if wait > latest]
+    texts = [*cell.log, report.model_dump_json()]
+    cell.secrets += [text[:200] for text in texts if SECRET in text]
+
+
+def _outcomes(
+    sources: Mapping[str, SourceReport], log: Sequence[str], report: Report | None = None
+) -> dict[str, str]:
+    """How each call ended, as far as report and log tell; `ok` where neither says anything."""
+    outcomes = {}
+    for name, source in sources.items():
+        outcomes[f"{name} search"] = str(source.outcome)
+        unread = next(filter(None, map(_UNREAD.search, source.notes)), None)
+        outcomes[f"{name} comments"] = _codes(unread[1], OUTCOME_REASONS) if unread else "ok"
+        lost = any("full texts and counts could not be read" in note for note in source.notes)
+        outcomes[f"{name} details"] = "unread" if lost else "ok"
+    gates = {source.gate.reason or "ok" for source in sources.values()}
+    outcomes["model gate"] = " and ".join(sorted(gates - {"ok"})) or "ok"
+    for name, pattern in _WARNINGS.items():
+        warned = next(filter(None, map(pattern.search, log)), None)
+        outcomes[name] = warned[1] if warned else "ok"
+    if report is not None:
+        unwritten = next(filter(None, map(_UNWRITTEN.search, report.quality_notes)), None)
+        outcomes["model report"] = _codes(unwritten[1], MODEL_REASONS) if unwritten else "ok"
+        outcomes["model support"] = report.support.reason or "ok"
+        if report.decision not in {"full_report", "short_report"}:
+            outcomes["report"] = str(report.decision)
+    return outcomes
+
+
+def _codes(words: str, known: Mapping[Any, str]) -> str:
+    """The codes of the reasons in a note; of others their words."""
+    return ", ".join(sorted(code for code, why in known.items() if why in words)) or words

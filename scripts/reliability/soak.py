@@ -1,0 +1,210 @@
+"""Hundreds of analyses in one process, a fifth of them with faults: is anything lost, does it grow?
+
+The product runs here, the sandbox in a thread of the same process without latency; faults are drawn
+by `--seed`. Prints unexplained and lost analyses, and memory, threads and descriptors of two
+quarters; exits 1 when an analysis is lost or unexplained, or when one of those grows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import logging
+import os
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from api import bootstrap
+from api.bootstrap.app_context import AppContext, open_app_context
+from api.choices import Window
+from api.errors import ListenpostError
+from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.store_ports import Filters
+from api.reports.report import Report
+from api.sandbox.faults import ENDPOINTS, KINDS
+from api.sandbox.server import Sandbox
+from api.sandbox.world import Options
+from api.services.product import Ask
+from api.sources import SOURCES
+
+PRODUCTS = (
+    "plaud.ai",
+    "ember mug",
+    "notion",
+    "monday",
+    "kindle",
+    "sony xm5",
+    "steam deck",
+    "obsidian",
+)
+WINDOWS: tuple[Window, ...] = ("all", "year", "month")
+UPSTREAMS = (*SOURCES, "openai")
+ENDLESS = Options.endless()
+"""What the sandbox would refuse by its quotas is no fault of the draw."""
+SHARE, AT_ONCE, TOLERANCE = 0.2, 6, 1.05
+SETTINGS = {
+    "LISTENPOST_MODE": "live",
+    "LISTENPOST_PAGE_TTL": "60",
+    "LISTENPOST_YOUTUBE_SEARCHES_PER_DAY": "1000000",
+    "LISTENPOST_SOURCE_TIMEOUT": "1",
+    "LISTENPOST_SCORING_TIMEOUT": "1",
+    "LISTENPOST_CRAWL_TIMEOUT": "10",
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the process holds at a moment."""
+
+    megabytes: float
+    threads: int
+    descriptors: int
+
+    @classmethod
+    def now(cls) -> Sample:
+        """Resident memory without what Python has yet to collect."""
+        gc.collect()
+        with open("/proc/self/statm") as file:
+            pages = int(file.read().split()[1])
+        megabytes = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        return cls(megabytes, threading.active_count(), len(os.listdir("/proc/self/fd")))
+
+
+class Defects(logging.Handler):
+    """Keeps what is logged with a traceback: nobody foresaw it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Once for each."""
+        if record.exc_info:
+            self.names.append(f"{record.getMessage()}: {record.exc_info[1]!r}")
+
+
+@dataclass
+class Soak:
+    """The analyses, and what came of them."""
+
+    app_context: AppContext
+    sandbox: Sandbox
+    many: int
+    chance: random.Random
+    faults: int = 0
+    begun: int = 0
+    ended: Counter[str] = field(default_factory=Counter)
+    """By decision, or by the code of an error."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Of sources."""
+    unexplained: list[str] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+
+    async def run(self) -> None:
+        """All of them, some at once."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(self._some())
+
+    async def _some(self) -> None:
+        while self.begun < self.many:
+            self.begun += 1
+            number = self.begun
+            if number % 25 == 0:  # the sandbox's own log and old faults are no leak of the product
+                self.sandbox.forget()
+                self.sandbox.heal()
+            if self.chance.random() < SHARE:
+                self.faults += 1
+                self.sandbox.fault(self._fault())
+            query, window = self.chance.choice(PRODUCTS), self.chance.choice(WINDOWS)
+            ask = Ask(query, "quick", (), window, 4, f"the product {number}")
+            try:
+                self._look(await self.app_context.runner.run(LOCAL, ask))
+            except ListenpostError as error:
+                self.ended[error.code] += 1
+                if type(error) is ListenpostError:
+                    self.unexplained.append(f"{number}: {error}")
+            if self.ended.total() % max(1, self.many // 40) == 0:
+                self.samples.append(Sample.now())
+
+    def _fault(self) -> str:
+        """One or two requests of one place go wrong."""
+        upstream = self.chance.choice(UPSTREAMS)
+        endpoint = self.chance.choice(ENDPOINTS[upstream])
+        kind = self.chance.choice(sorted(KINDS[upstream]))
+        return f"{upstream}.{endpoint}={kind}x{self.chance.randint(1, 2)}"
+
+    def _look(self, report: Report) -> None:
+        self.ended[str(report.decision)] += 1
+        for source in report.sources.values():
+            self.outcomes[str(source.outcome)] += 1
+            if not source.outcome.answered and not source.reason:
+                self.unexplained.append(f"{source.source}: {source.outcome} without a reason")
+
+
+async def kept(app_context: AppContext) -> Counter[str]:
+    """What the store has, by state."""
+    states: Counter[str] = Counter()
+    cursor: str | None = None
+    while True:
+        page = await app_context.store.listing(LOCAL.id, Filters(), 100, cursor)
+        states.update(analysis.state for analysis in page.analyses)
+        cursor = page.cursor
+        if cursor is None:
+            return states
+
+
+async def soak(sandbox: Sandbox, many: int, seed: int) -> bool:
+    """Run it and print what there is to see; whether all is well."""
+    defects = Defects()
+    logging.getLogger("api").addHandler(defects)
+    app_context = await open_app_context(bootstrap.load_settings())
+    await app_context.product()
+    made, began = Soak(app_context, sandbox, many, random.Random(seed)), time.monotonic()
+    await made.run()
+    states = await kept(app_context)
+    await app_context.aclose()
+    quarter = len(made.samples) // 4
+    second, last = made.samples[quarter : 2 * quarter], made.samples[-quarter:]
+    unexplained = [*made.unexplained, *defects.names]
+    lost = many - states["done"] - states["failed"]
+    print(f"{many} analyses, seed {seed}, {made.faults} faults, {time.monotonic() - began:.0f} s")
+    print(f"ended: {dict(made.ended.most_common())}")
+    print(f"outcomes of sources: {dict(made.outcomes.most_common())}")
+    print(f"stored: {dict(states)}")
+    print(f"unexplained: {len(unexplained)}; lost: {lost}")
+    print(*unexplained[:20], sep="\n", end="\n" if unexplained else "")
+    print("| | second quarter | last quarter |\n| --- | ---: | ---: |")
+    flat = True
+    for name in ("megabytes", "threads", "descriptors"):
+        before, after = (
+            statistics.mean(getattr(each, name) for each in some) for some in (second, last)
+        )
+        flat = flat and after <= max(TOLERANCE * before, before + 2 * (name != "megabytes"))
+        print(f"| {name} | {before:.1f} | {after:.1f} |")
+    return flat and not unexplained and not lost
+
+
+def main() -> None:
+    """Read the arguments, soak."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--many", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=7)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Sandbox.start(options=ENDLESS) as sandbox:
+        os.environ.update({**sandbox.environment, **SETTINGS})
+        del os.environ["LANGFUSE_SECRET_KEY"]
+        os.environ["LISTENPOST_DATABASE_URL"] = f"sqlite:///{folder}/soak.db"
+        well = asyncio.run(soak(sandbox, chosen.many, chosen.seed))
+    sys.exit(0 if well else 1)
+
+
+if __name__ == "__main__":
+    main()
