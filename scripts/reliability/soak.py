@@ -124,7 +124,7 @@ class Soak:
                 self.faults += 1
                 self.sandbox.fault(self._fault())
             query, window = self.chance.choice(PRODUCTS), self.chance.choice(WINDOWS)
-            ask = Ask(query, "quick", (), window, 4, f"the product {number}")
+            ask = Ask(query, "quick", limit=4, since=window, about=f"the product {number}")
             try:
                 self._look(await self.app_context.runner.run(LOCAL, ask))
             except ListenpostError as error:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agreement import cohen_kappa
 from api.evaluation.metrics import grade_of, ndcg, quadratic_kappa, spearman
+from label_agreement import cohen_kappa
 
 GRADES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=30)
 

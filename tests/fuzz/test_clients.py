@@ -28,7 +28,7 @@ from api.reports.shortfall import Shortfall
 from api.settings import ModelSettings
 from api.sources import SOURCES
 from tests.fuzz import foreign
-from tests.fuzz.test_parsers import answers, pages, steady
+from tests.fuzz.test_parsers import answers, pages, unchecked
 from tests.loopback import Asked, Loopback, Reply
 from tests.sources import emulators as shapes
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator
@@ -92,7 +92,7 @@ def test_any_answer_of_a_place_is_an_outcome(call: str, runner: asyncio.Runner) 
             read = await source.comments(batch.items)
             assert [item.key for item in read.items] == [item.key for item in batch.items]
 
-    @steady
+    @unchecked
     @given(bodies)
     def tried(body: bytes) -> None:
         emulator.fault = shapes.on(part, Reply(200, body, {"content-type": "application/json"}))
@@ -130,7 +130,7 @@ def test_any_answer_of_a_model_is_an_answer_or_a_model_error(
         with suppress(ModelError):
             await STEPS[step](client)
 
-    @steady
+    @unchecked
     @given(st.one_of(said, whole))
     def tried(body: bytes) -> None:
         served[0] = body

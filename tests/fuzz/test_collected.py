@@ -30,7 +30,7 @@ from api.sources.imported.detection import (
 )
 from api.sources.imported.file_reader import opened_bytes
 from tests.fuzz import foreign
-from tests.fuzz.test_parsers import encodes, steady
+from tests.fuzz.test_parsers import encodes, unchecked
 
 DATES = (
     "2026-04-09", "09/04/2026", "4/9/2026 6:05 PM", "9.4.2026", "April 9, 2026",
@@ -122,7 +122,7 @@ def _is_whole(portion: ImportPortion) -> bool:
     return True
 
 
-@steady
+@unchecked
 @given(data=files(), form=st.sampled_from(FORMATS), at=st.integers(0, 9))
 def test_any_file_is_items_or_words(data: bytes, form: str, at: int) -> None:
     """All that can be opened is read to its end, and again from a mark of it."""
@@ -140,7 +140,7 @@ def test_any_file_is_items_or_words(data: bytes, form: str, at: int) -> None:
         assert rest == portions[chosen + 1 :]
 
 
-@steady
+@unchecked
 @given(data=files())
 def test_any_file_can_be_handed_in(data: bytes) -> None:
     """For one question: items, or one error that says what is wrong."""
