@@ -325,7 +325,8 @@ class RecordRepository(Repository):
         row = self._database.insert(corrections).values(
             tenant=tenant, question=entry.question, key=correction.key, item_key=correction.key,
             relevant=correction.relevant, title=correction.title, body=correction.body,
-            place=correction.place, source=entry.source, query=entry.query, about=entry.about, created_at=entry.created_at,
+            place=correction.place, source=entry.source, query=entry.query, about=entry.about,
+            created_at=entry.created_at,
         )  # fmt: skip
         fields = ("relevant", "title", "body", "place", "source", "query", "about", "created_at")
         changed = {name: getattr(row.excluded, name) for name in fields}
