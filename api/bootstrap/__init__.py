@@ -1,46 +1,61 @@
-"""The composition root: the only reader of settings, the only chooser of implementations."""
+"""The composition root: the only place that reads settings and chooses implementations.
+
+Heavy libraries (openai, pydantic_ai, langfuse) are imported where they are needed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
 from api import settings as all_settings
-from api.bootstrap.model_steps import (
-    agent_model,
-    checker,
-    gate,
-    gate_version,
-    model_client,
-    model_probe,
-    steps_of_model,
+from api.core.ports import (
+    Grader,
+    Judge,
+    Rewriter,
+    SilentObserver,
+    Source,
+    SupportChecker,
+    UpstreamCheck,
 )
-from api.core.ports import SilentObserver, Source, UpstreamCheck
-from api.core.prompts import PackagedPrompts, Prompts
+from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
 from api.features.analyses.store_ports import SourceMemory
 from api.models import ModelCallLimiter
-from api.models.answer_parsing import STAND_IN
+from api.models.answer_parsing import STAND_IN, Tokens
 from api.models.dialects import Dialects
-from api.pipeline.evidence.collection import Assessor, Steps
+from api.models.local.judge import LocalJudge
+from api.pipeline.evidence.collection import Assessor, Evidence, Steps
+from api.pipeline.evidence.crawl import Run
+from api.pipeline.gate.verdicts import Gate
+from api.reports.conclusion import NoModel, Writer, WrittenDraft
+from api.reports.exhibits import Dossier
+from api.reports.shortfall import Explainer
 from api.services.product import Product
 from api.settings import ModelSettings, Settings, TracingSettings
 from api.sources import ALL_SOURCES, SOURCES, default_sources
 from api.sources.own_items import NAME, ItemsSource, OwnItems
 
 if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from api.features.archive.search import ArchiveSearch
+    from api.features.chat.chat_agent import Chat
     from api.langfuse.tracing import Tracing
     from api.langfuse.tracing.langfuse_prompts import LangfusePrompts
+    from api.models.model_client import ModelClient
     from api.sandbox.server import Sandbox
 
 
 Mode = Literal["live", "sandbox"]
+UNKNOWN_TURN_USD = 0.2
+"""Price of a chat turn by a model whose price is unknown."""
 
 
 def load_settings(*, sandbox: bool = False) -> Settings:
@@ -61,12 +76,12 @@ def load_settings(*, sandbox: bool = False) -> Settings:
 
 
 def mode_of(settings: Settings) -> Mode:
-    """`auto` is live: some places answer everybody."""
+    """The mode that is in use: `auto` is live, since some sources need no key."""
     return "sandbox" if settings.general.mode == "sandbox" else "live"
 
 
 def in_sandbox(settings: Settings) -> Settings:
-    """The same settings, for the sandbox."""
+    """The same settings in mode `sandbox`."""
     return replace(settings, general=settings.general.model_copy(update={"mode": "sandbox"}))
 
 
@@ -77,11 +92,11 @@ def build(
     limiter: ModelCallLimiter | None = None,
     memory: SourceMemory | None = None,
 ) -> Product:
-    """Everything, for the running loop; opens no connection but the sandbox's own port.
+    """A product for the running loop; opens no connection but the sandbox's own port.
 
     `own` items are the only source and no sample data: the person's own model answers, or in mode
-    `sandbox` none. `limiter` is what several products share. `memory` is what real sources
-    remember between runs; the sandbox starts afresh each time.
+    `sandbox` none. `limiter` may be shared by several products. `memory` is what real sources
+    remember between runs; the sandbox remembers nothing.
     """
     if own is not None:
         return _product(for_own_items(settings), own, limiter, memory)
@@ -93,15 +108,12 @@ def build(
 
 
 def build_gate(settings: Settings, *, limiter: ModelCallLimiter | None = None) -> Product:
-    """A product without sources: its gate judges the items that a person hands in.
-
-    It uses the person's key although no source may be configured.
-    """
+    """A product without sources, to judge items that a person hands in, with the person's key."""
     return _product(for_own_items(settings), OwnItems(()), limiter)
 
 
 def for_own_items(settings: Settings) -> Settings:
-    """The settings by which a person's items are judged: nothing leaves in mode `sandbox`."""
+    """The settings by which a person's items are judged: in mode `sandbox` nothing is sent."""
     if settings.general.mode != "sandbox":
         return settings
     models = settings.models.model_copy(update={"openai_api_key": None})
@@ -112,21 +124,16 @@ def for_own_items(settings: Settings) -> Settings:
 def only_over(product: Product, own: OwnItems) -> Product:
     """The product with a person's own items as the only source, for one question.
 
-    Everything else is the product's, which must stay open meanwhile and is closed by itself.
+    `product` must stay open meanwhile; closing the result closes nothing of it.
     """
     source = {NAME: ItemsSource(own)}
     return replace(product, sources=source, chosen=(), closing=AsyncExitStack())
 
 
 class PerLoop:
-    """Products by running event loop, since clients die with their loop.
-
-    Beside them an unfinished generator is kept: a loop that ends as `asyncio.run` ends it closes
-    the generator, and that closes the products.
-    """
+    """Products by running event loop, since clients belong to their loop."""
 
     def __init__(self) -> None:
-        """Build nothing yet."""
         self._dialects = Dialects()
         self._loops: dict[
             asyncio.AbstractEventLoop, tuple[Callable[[bool], Product], AsyncGenerator[None]]
@@ -153,6 +160,8 @@ class PerLoop:
             for dead in [known for known in self._loops if known.is_closed()]:
                 del self._loops[dead]
 
+            # a loop that ends as `asyncio.run` ends it closes unfinished generators, and this one
+            # closes the products
             async def closing() -> AsyncGenerator[None]:
                 try:
                     yield
@@ -181,8 +190,11 @@ def _product(
     tracing, trouble = _tracing(settings, version)
     if tracing is not None:
         closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
-    client = model_client(settings.models, limiter)
-    if client is not None:
+    client: ModelClient | None = None
+    if settings.models.openai_api_key is not None:
+        from api.models.model_client import ModelClient
+
+        client = ModelClient(settings.models, limiter)
         closing.push_async_callback(client.aclose)
     sources = _sources(settings, own, tracing, memory)
     for source in sources.values():
@@ -193,16 +205,16 @@ def _product(
     if settings.tracing.prompts == "langfuse":
         stored = langfuse_prompts(settings.tracing, tracing)
         closing.push_async_callback(stored.aclose)
-        prompts, langfuse = stored, partial(_probed, langfuse, stored)
-    grader, rewriter, explainer, writer = steps_of_model(settings, client, tracing, prompts)
+        prompts, langfuse = stored, partial(_probe_prompts, langfuse, stored)
+    grader, rewriter, explainer, writer = _steps_of_model(settings, client, tracing, prompts)
     return Product(
         sources=sources,
-        gate=gate(settings, client, tracing, prompts, sandboxed=sandbox is not None),
+        gate=_gate(settings, client, tracing, prompts, sandboxed=sandbox is not None),
         grader=grader,
         steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
         writer=writer,
         explainer=explainer,
-        checker=checker(settings, client, tracing, prompts),
+        checker=_checker(settings, client, tracing, prompts),
         observer=SilentObserver() if tracing is None else tracing.observer,
         watched=None if tracing is None else tracing.source,
         depths=settings.depths,
@@ -216,7 +228,7 @@ def _product(
             None if client is None else partial(agent_model, settings.models, client, tracing)
         ),
         probes={
-            "model": _NO_KEY if client is None else partial(model_probe, client, settings.models),
+            "model": _NO_KEY if client is None else partial(_probe_model, client, settings.models),
             "langfuse": langfuse,
         },
         requests=lambda: [
@@ -227,19 +239,22 @@ def _product(
     )
 
 
-def _unprobed(outcome: str, detail: str) -> UpstreamCheck:
-    """A probe whose answer is known beforehand."""
+async def _probe_model(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
+    from api.models.model_calls import probe
 
+    return await probe(client, models)
+
+
+async def _probe_prompts(langfuse: UpstreamCheck, prompts: LangfusePrompts) -> tuple[str, str]:
+    outcome, detail = await langfuse()
+    return outcome, f"{detail}; {await prompts.status()}"
+
+
+def _unprobed(outcome: str, detail: str) -> UpstreamCheck:
     async def probe() -> tuple[str, str]:
         return outcome, detail
 
     return probe
-
-
-async def _probed(langfuse: UpstreamCheck, prompts: LangfusePrompts) -> tuple[str, str]:
-    """What a probe of Langfuse says, and which prompts are in use."""
-    outcome, detail = await langfuse()
-    return outcome, f"{detail}; {await prompts.status()}"
 
 
 _NO_KEY = _unprobed("not_configured", "no key: the local judge answers, reports tell themes")
@@ -247,14 +262,151 @@ _NO_TRACING = _unprobed("not_configured", "no keys: nothing is traced")
 _SWITCHED_OFF = _unprobed("not_configured", "`LANGFUSE_TRACING_ENABLED` is off: nothing is traced")
 
 
+def _gate(
+    settings: Settings,
+    client: ModelClient | None,
+    tracing: Tracing | None,
+    prompts: Prompts,
+    *,
+    sandboxed: bool,
+) -> Gate:
+    """A gate with the model as judge and the local judge as checker, or the local judge alone.
+
+    Behind the sandbox the model is the local judge, so it has no checker.
+    """
+    general, models, local = settings.general, settings.models, LocalJudge()
+    judge: Judge = NoModel()
+    if _judges_here(settings, sandboxed):
+        judge = local
+    elif client is not None:
+        from api.models.model_calls import OpenAIJudge
+
+        judge = OpenAIJudge(
+            client, models.filter_model, models.scoring_timeout, prompts=prompts,
+            examples=models.correction_examples,
+        )  # fmt: skip
+    primary = judge if tracing is None else tracing.judge(judge)
+    if judge is local:
+        return Gate(primary)
+    fallback = local if general.fail_open == "local" else None
+    return Gate(primary, fallback, None if sandboxed or client is None else local)
+
+
+def gate_version(settings: Settings, *, sandboxed: bool) -> str:
+    """The judge and, of a model, its prompt, as traces compare them: `gpt-4o-mini+1f0c92ab`."""
+    if _judges_here(settings, sandboxed):
+        return LocalJudge().name
+    if settings.models.openai_api_key is None:
+        return NoModel.name
+    tracing = settings.tracing
+    ours = packaged("relevance").digest
+    prompt = tracing.prompt_label if tracing.prompts == "langfuse" else ours
+    return f"{settings.models.filter_model}+{prompt}"
+
+
+def _judges_here(settings: Settings, sandboxed: bool) -> bool:
+    wanted, key = settings.general.judge, settings.models.openai_api_key
+    return not sandboxed and (wanted == "local" or (wanted is None and key is None))
+
+
+def _checker(
+    settings: Settings, client: ModelClient | None, tracing: Tracing | None, prompts: Prompts
+) -> SupportChecker | None:
+    models = settings.models
+    if client is None or not models.support_check:
+        return None
+    from api.models.model_calls import OpenAISupport
+
+    model = models.support_model or models.filter_model
+    support = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
+    return support if tracing is None else tracing.checker(support)
+
+
+def _steps_of_model(
+    settings: Settings, client: ModelClient | None, tracing: Tracing | None, prompts: Prompts
+) -> tuple[Grader | None, Rewriter, Explainer, Writer]:
+    if client is None:
+        no_model = NoModel()
+        return None, no_model, no_model, no_model
+    from api.models.model_calls import OpenAIExplainer, OpenAIGrader, OpenAIRewriter
+
+    models = settings.models
+    model, seconds = models.filter_model, models.rewrite_timeout
+    grader = OpenAIGrader(client, model, models.scoring_timeout, prompts=prompts)
+    rewriter = OpenAIRewriter(client, model, seconds, prompts=prompts)
+    explainer = OpenAIExplainer(client, model, seconds, prompts=prompts)
+
+    @cache
+    def report_agent() -> Writer:
+        from api.reports.agent_writer import AgentWriter
+
+        assessor = Assessor(settings.ranking, settings.retrieval)
+        model = agent_model(models, client, tracing)
+        return AgentWriter(model, models.report_timeout, assessor, prompts)
+
+    writer = LateWriter(report_agent)
+    if tracing is None:
+        return grader, rewriter, explainer, writer
+    return (
+        tracing.grader(grader),
+        tracing.rewriter(rewriter),
+        tracing.explainer(explainer),
+        writer,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LateWriter:
+    """A writer built when it is first needed: many runs end without a report."""
+
+    build: Callable[[], Writer]
+
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
+        """See `Writer.write`."""
+        return await self.build().write(run, evidence, dossier)
+
+
+def agent_model(models: ModelSettings, client: ModelClient, tracing: Tracing | None) -> Model:
+    """The model of reports and chats; its calls go through the client's limit and retry."""
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    usual = OpenAIChatModelSettings()
+    if models.reasoning_effort is not None:
+        usual["openai_reasoning_effort"] = models.reasoning_effort
+    provider = OpenAIProvider(openai_client=client.openai)
+    model = OpenAIChatModel(models.agent_model, provider=provider, settings=usual)
+    return model if tracing is None else tracing.model(model)
+
+
+def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = None) -> Chat:
+    """A chat with the product's model; without one the posts speak for themselves.
+
+    `archive` searches what is stored, which is asked before any place.
+    """
+    from api.features.chat.chat_agent import Chat
+
+    model = None if product.agent_model is None else product.agent_model()
+    return Chat(product, model, settings.chat, archive)
+
+
+def turn_usd(settings: Settings) -> float:
+    """USD that one turn may cost, if most of its tokens are read and some are written."""
+    from api.models.model_client import price
+
+    tokens = settings.chat.tokens
+    used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)
+    return price(used, settings.models.agent_model) or UNKNOWN_TURN_USD
+
+
 def stand_in(models: ModelSettings) -> ModelSettings:
-    """The same with the sandbox's stand-in as every model: what it does is nobody else's work."""
+    """The same with the sandbox's stand-in as every model."""
     names = dict.fromkeys(("filter_model", "agent_model", "support_model"), STAND_IN)
     return models.model_copy(update=names)
 
 
 def _pointed(settings: Settings, url: str) -> Settings:
-    """The same settings with every upstream, model and Langfuse being the sandbox."""
+    """The same settings with the sandbox as every source, model and Langfuse."""
     from api.sandbox.discourse_server import FORUM
 
     key = SecretStr("sandbox")
@@ -281,7 +433,7 @@ def _pointed(settings: Settings, url: str) -> Settings:
 
 
 def _tracing(settings: Settings, version: str) -> tuple[Tracing | None, UpstreamCheck]:
-    """Tracing, or why there is none: nothing else depends on it."""
+    """Tracing, and without it a probe that says why."""
     if not (settings.tracing.langfuse_public_key and settings.tracing.langfuse_secret_key):
         return None, _NO_TRACING
     if not settings.tracing.langfuse_tracing_enabled:
@@ -300,7 +452,7 @@ def _tracing(settings: Settings, version: str) -> tuple[Tracing | None, Upstream
 
 
 def langfuse_prompts(settings: TracingSettings, tracing: Tracing | None) -> LangfusePrompts:
-    """The prompts of the Langfuse project; who built them closes them.
+    """The prompts of the Langfuse project; the caller closes them.
 
     Raises:
         ConfigurationError: a key is not set.

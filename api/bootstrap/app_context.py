@@ -1,6 +1,6 @@
-"""What a server works with: product, store, keys and limits, opened fast and closed once.
+"""What a server works with: product, store, keys and limits.
 
-A server's product, its libraries loaded while everybody else is served.
+It opens fast: the product's libraries are loaded in the background.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
-from api.bootstrap import build, build_gate, in_sandbox, mode_of, only_over, watch_work
-from api.bootstrap.durable_work import DurableWorkEngine
-from api.bootstrap.model_steps import chat, turn_usd
+from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over, turn_usd
+from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, queue_due, resume_run
 from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive
 from api.core.domain import Gated, Item, Question
 from api.core.progress import Listener, ignore_event
@@ -51,7 +50,7 @@ from api.sources.own_items import own_items_of
 async def loaded_product(
     settings: Settings, store: Store, limiter: ModelCallLimiter, modules: Sequence[str] = ()
 ) -> Product:
-    """Load what building and the first report would load, and `modules`, in a thread; build."""
+    """Build a product; a thread imports before what it, the first report and `modules` need."""
     sample = mode_of(settings) == "sandbox"
     needed = ["api.services.tools", "api.bootstrap.estimates"]
     needed += [spec.module for spec in SOURCES.values()]
@@ -69,54 +68,55 @@ async def loaded_product(
     return build(settings, limiter=limiter, memory=store)
 
 
-# More probes than a day has room for.
-_MANY = 2**31
-# Whose labels are remembered for one tenant; what is shown again later gets a new one.
+# A limit that health checks never reach in a day.
+_MOST_PINGS = 2**31
+# Exhibits of one tenant whose labels are remembered; an older one that is shown again gets a new
+# label.
 _MOST_EXHIBITS = 200
 
 
 @dataclass(slots=True)
 class AppContext:
-    """One server's everything; the product's libraries load in the background."""
+    """Everything that one server works with; `open_app_context` makes it."""
 
     settings: Settings
     store: Store
     keys: Keys
     limits: Limits
     durable: bool = False
-    """Another process goes on with what this one leaves; of these there is one in a process."""
+    """Another process continues what this one leaves; at most one of a process is durable."""
     runner: Runner = field(init=False)
-    """Begins analyses and keeps them."""
-    engine: DurableWorkEngine | None = field(default=None, init=False)
-    """What keeps the steps of durable work."""
+    engine: BackgroundEngine | None = field(default=None, init=False)
+    """Runs durable work."""
     _limiter: ModelCallLimiter = field(init=False)
-    """The limit on model calls, of everything that asks a model here."""
+    """Shared by everything here that asks a model."""
     _loading: asyncio.Task[Product] | None = None
     _own: Product | None = None
-    """What judges a person's own items; there as soon as the product is."""
+    """Judges a person's own items; set as soon as the product is, where it is another one."""
     _sandbox: asyncio.Task[Product] | None = None
-    """Of a server that is live, what answers those who ask for made-up data."""
+    """Of a live server, answers those who ask for sample data."""
     _chats: dict[bool, ChatSessions] = field(default_factory=dict)
-    """By whether they are about made-up data only."""
+    """By whether they are about sample data only."""
     _fetches: SharedTasks[tuple[str, str, Ask], SourceAnswer] = field(default_factory=SharedTasks)
     _judging: SharedTasks[tuple[str, Question, str, str], Gated] = field(
         default_factory=SharedTasks
     )
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
     _archives: dict[bool, ArchiveSearch] = field(default_factory=dict)
-    """By whether what is made up is searched."""
+    """By whether sample data is searched."""
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
-    """Where each tenant's exhibits are numbered, so that no two answers share a label."""
+    """Numbers of each tenant's exhibits, so that no two answers share a label."""
 
     def __post_init__(self) -> None:
         self._limiter = ModelCallLimiter(self.settings.models.model_concurrency)
         if self.durable:
             kinds: dict[str, Resume] = {
                 KIND: lambda request, lease: self.runner.resume(request, lease),
-                watch_work.KIND: partial(watch_work.resume_run, self),
+                WATCH_RUN: partial(resume_run, self),
             }
-            look = partial(watch_work.queue_due, self)
-            self.engine = DurableWorkEngine(self.settings, self.store, kinds, look)
+            self.engine = BackgroundEngine(
+                self.settings, self.store, kinds, partial(queue_due, self)
+            )
         self.runner = Runner(
             self.store, self.limits, self._analyze, self._most, self.settings.streams.grace,
             engine=self.engine, tenants=self.keys.tenant,
@@ -124,7 +124,7 @@ class AppContext:
 
     @property
     def sample(self) -> bool:
-        """Everything comes from the offline sandbox."""
+        """Whether everything comes from the offline sandbox."""
         return mode_of(self.settings) == "sandbox"
 
     @property
@@ -144,54 +144,52 @@ class AppContext:
         return await asyncio.shield(self.load())
 
     async def ping(self) -> None:
-        """Have the database write almost nothing, which a full disk refuses.
+        """Check that requests can be answered: the database writes one number.
 
         Raises:
-            StoreUnavailable: it cannot be used.
+            StoreUnavailable: the database cannot be used, or its disk is full.
             ConfigurationError: the product could not be built.
         """
         if self._loading is not None and self._loading.done():
             self._loading.result()
-        await self.store.take("ping", datetime.now(UTC).date(), 1, _MANY)
+        await self.store.take("ping", datetime.now(UTC).date(), 1, _MOST_PINGS)
 
     async def fetch(
         self, tenant: Tenant, source: str, ask: Ask, listener: Listener = ignore_event
     ) -> SourceAnswer:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 
-        async def fetching(tell: Listener) -> SourceAnswer:
-            ask_it = await self._taught(tenant, replace(ask, sources=(source,)))
-            product = await self._product_for(ask_it, tenant)
-            usd = await self._most(ask_it)
+        async def fetching(publish: Listener) -> SourceAnswer:
+            corrected = await self._with_corrections(tenant, replace(ask, sources=(source,)))
+            product = await self._product_for(corrected, tenant)
+            usd = await self._most(corrected)
             dossier = self._dossiers.setdefault(
                 tenant.id, Dossier(product.places, most=_MOST_EXHIBITS)
             )
-            heard = await fetch_within(
-                self.limits, tenant, usd, product, source, ask, tell, dossier
+            answer = await fetch_within(
+                self.limits, tenant, usd, product, source, corrected, publish, dossier
             )
             for count in self._counting:
-                count(heard.fetched)
-            return heard
+                count(answer.fetched)
+            return answer
 
         return await self._fetches.share((tenant.id, source, ask), fetching, listener)
 
     def on_fetch(self, count: Callable[[Fetched], None]) -> None:
-        """Tell `count` about every answer of one source, however many wait for it."""
+        """Call `count` with every answer of one source, once however many wait for it."""
         self._counting.append(count)
 
     async def judge(
         self, tenant: Tenant, question: Question, items: Sequence[dict[str, Any]], source: str
     ) -> Gated:
-        """See `judge_within`; the items are the tenant's own, as they came.
-
-        The same items and question of one tenant at the same time are judged once.
+        """See `judge_within`; the same items and question of a tenant at a time are judged once.
 
         Raises:
             UsageError: the source names nothing.
         """
         name = origin_of(source)
 
-        async def judging(tell: Listener) -> Gated:
+        async def judging(publish: Listener) -> Gated:
             product = await self.product()
             gate = (self._own or product).gate
             from api.bootstrap.estimates import gate_usd
@@ -207,7 +205,7 @@ class AppContext:
     async def search(
         self, tenant: Tenant, text: str, filters: ArchiveFilters, k: int | None, *, sandbox: bool
     ) -> ArchiveAnswer:
-        """What the tenant has stored about a question, or a word; no place is asked.
+        """What the tenant has stored about a question, or a word; no source is asked.
 
         Raises:
             StoreUnavailable: the database cannot be used.
@@ -218,14 +216,13 @@ class AppContext:
             return await self._archive(product).search(tenant.id, text, filters, k, terse=True)
 
     def _archive(self, product: Product) -> ArchiveSearch:
-        """The search over what the store holds of this product's world."""
         if product.sample not in self._archives:
             search = archive_search(self.settings, product, self.store)
             self._archives[product.sample] = search
         return self._archives[product.sample]
 
     async def drop_chat(self, tenant: Tenant, session_id: str) -> bool:
-        """Delete a conversation; False when there is none.
+        """Delete a chat; False when there is none.
 
         Raises:
             StoreUnavailable: the database cannot be used.
@@ -246,15 +243,13 @@ class AppContext:
     ) -> AsyncGenerator[ChatEvent]:
         """See `ChatSessions.stream`; the turn's cost is reserved before and settled after it.
 
-        With `own` items or in the `sandbox` that is all the turn can look up; what it found stays
-        known to the session, and the next turn looks up where that one says.
+        With `own` items or in the `sandbox` that is all the turn can look up; the session keeps
+        what it found, and the next turn looks up where that one says.
 
         Raises:
             NotFound: the tenant keeps no such report.
             UsageError: that analysis is not done, or failed; one of the items is none.
-
-        And when the first moment is asked for, what `ChatSessions.stream` raises and:
-            LimitReached: the day's USD do not suffice, or too many requests wait.
+            LimitReached: with the first event; the day's USD do not suffice, or too many wait.
         """
         report: Report | None = None
         if report_id is not None:
@@ -271,20 +266,20 @@ class AppContext:
 
         async def work(emit: Callable[[ChatEvent], None]) -> ChatEvent:
             async with self.limits.working(tenant, usd) as spent:
-                moments = chats.stream(tenant.id, message, session_id, known=known, report=report)
-                async with aclosing(moments):
-                    async for moment in moments:
-                        if isinstance(moment, Turn):
-                            spent.counts = bool(moment.usage.input_tokens)
-                            spent.usd = moment.usage.usd
-                            return moment
-                        emit(moment)
+                events = chats.stream(tenant.id, message, session_id, known=known, report=report)
+                async with aclosing(events):
+                    async for event in events:
+                        if isinstance(event, Turn):
+                            spent.counts = bool(event.usage.input_tokens)
+                            spent.usd = event.usage.usd
+                            return event
+                        emit(event)
             raise AssertionError("a turn ends with a `Turn`")
 
         return streamed(work)
 
     async def aclose(self) -> None:
-        """Cancel what is under way, then close everything."""
+        """Cancel what is under way and close everything."""
         await self.runner.aclose()
         if self.engine is not None:
             await self.engine.aclose()
@@ -301,14 +296,14 @@ class AppContext:
         await self.store.aclose()
 
     async def _analyze(
-        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepRunner
+        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, run_step: StepRunner
     ) -> Report:
         product = await self._product_for(ask, tenant)
-        ask = await self._taught(tenant, ask)
-        return await product_service.analyze(product, ask, listener, report_id, keep)
+        ask = await self._with_corrections(tenant, ask)
+        return await product_service.analyze(product, ask, listener, report_id, run_step)
 
-    async def _taught(self, tenant: Tenant, ask: Ask) -> Ask:
-        """The question with what the tenant corrected of it; without, if that cannot be read."""
+    async def _with_corrections(self, tenant: Tenant, ask: Ask) -> Ask:
+        """The question with the tenant's corrections; without, if they cannot be read."""
         question = Question(ask.query, ask.about)
         with suppress(StoreUnavailable):
             corrections = await corrections_of(self.store, tenant.id, question)
@@ -318,8 +313,8 @@ class AppContext:
     async def _product_for(self, ask: Ask, tenant: Tenant = LOCAL) -> Product:
         """The product that answers this question: over its own items, in the sandbox, or as usual.
 
-        One that names the archive is put to what this tenant has stored. The first question that
-        asks a live server for the sandbox waits until that is built.
+        For a question that names the archive it includes what this tenant has stored. The first
+        question that asks a live server for the sandbox waits until that is built.
 
         Raises:
             UsageError: one of the items is none.
@@ -345,10 +340,9 @@ class AppContext:
         return most_usd(in_sandbox(self.settings) if ask.sandbox else self.settings, ask)
 
     async def _load(self, modules: Sequence[str]) -> Product:
-        """The product, and what judges own items where that is another one."""
         product = await loaded_product(self.settings, self.store, self._limiter, modules)
         if self.engine is not None:
-            with suppress(StoreUnavailable):  # whoever needs it hears of it
+            with suppress(StoreUnavailable):  # raised again to whoever needs it
                 await self.engine.opened()
         if product.sample:  # else its own gate is just this one
             self._own = build_gate(self.settings, limiter=self._limiter)
@@ -356,12 +350,12 @@ class AppContext:
 
 
 async def open_app_context(settings: Settings, *, durable: bool = False) -> AppContext:
-    """Open the store, mark what another process left unfinished, and be ready for requests.
+    """Open the store and mark what an ended process left unfinished; ready for requests.
 
-    With `durable` its analyses outlive the process; that is for one house of a process.
+    With `durable` analyses outlive the process; for one context of a process.
 
     Raises:
-        ConfigurationError: the database URL is none of ours.
+        ConfigurationError: the database URL is not one of SQLite or PostgreSQL.
         StoreUnavailable: the database cannot be used.
     """
     store = await open_store_of(settings)

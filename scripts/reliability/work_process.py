@@ -21,7 +21,7 @@ from sqlalchemy import Engine, Pool, event
 
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
-from api.bootstrap.watch_work import run_watch
+from api.bootstrap.background_work import run_watch
 from api.core.context import adopt_trace_id
 from api.core.progress import Event
 from api.errors import Conflict
@@ -180,7 +180,7 @@ async def opened() -> AsyncIterator[AppContext]:
     """A durable house that is ready, and looks often for what others have left."""
     app_context = await open_app_context(bootstrap.load_settings(), durable=True)
     assert app_context.engine is not None
-    app_context.engine.beat = BEAT
+    app_context.engine.pause = BEAT
     try:
         await app_context.product()
         yield app_context

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from api import bootstrap
-from api.bootstrap.model_steps import chat
+from api.bootstrap import chat
 from api.sandbox.server import Sandbox
 from api.services.product import Ask, analyze
 from tests.acceptance.test_hosts import PROGRAM, SALARY, TO_LANGFUSE

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from api import bootstrap
-from api.bootstrap.model_steps import chat as chat_of
+from api.bootstrap import chat as chat_of
 from api.core.ports import REPORT_WORDS
 from api.core.text import fold
 from api.sandbox.server import Sandbox

@@ -12,8 +12,7 @@ from pydantic import TypeAdapter
 
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
-from api.bootstrap.durable_work import LOST
-from api.bootstrap.watch_work import RunRequest, keep_watch, resume_run, run_watch
+from api.bootstrap.background_work import LOST, RunRequest, keep_watch, resume_run, run_watch
 from api.core.progress import Event, Writing
 from api.core.work import WorkLease
 from api.errors import Conflict
@@ -45,7 +44,7 @@ async def app_context() -> AsyncIterator[AppContext]:
     """One that looks at what others have left all the time."""
     opened = await open_app_context(bootstrap.load_settings(), durable=True)
     assert opened.engine is not None
-    opened.engine.beat = 0.05
+    opened.engine.pause = 0.05
     try:
         await opened.product()
         yield opened

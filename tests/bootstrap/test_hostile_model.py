@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from api import bootstrap
-from api.bootstrap.model_steps import chat
+from api.bootstrap import chat
 from api.core.domain import Item
 from api.services import product as listening
 from api.services.product import Ask

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from api import bootstrap
-from api.bootstrap.model_steps import chat, gate_version
+from api.bootstrap import chat, gate_version
 from api.core.prompts import NAMES, PackagedPrompts, packaged
 from api.errors import ConfigurationError
 from api.features.chat.chat_turn import Turn

@@ -13,7 +13,7 @@ from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.settings import ModelSettings as AgentSettings
 
-from api.bootstrap.model_steps import agent_model
+from api.bootstrap import agent_model
 from api.core.domain import Item, Question, Usage
 from api.core.model_cost import UnusableAnswer
 from api.errors import ModelError

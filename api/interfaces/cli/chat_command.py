@@ -21,7 +21,7 @@ from rich.live import Live
 from rich.markdown import Markdown
 
 from api import bootstrap
-from api.bootstrap.model_steps import chat
+from api.bootstrap import chat
 from api.bootstrap.storage import archive_search, feedback_sender, open_store_of
 from api.choices import DepthName, Rating
 from api.core.text import clean, one_line, web_url

@@ -122,7 +122,7 @@ def add(
     )  # fmt: skip
 
     async def work(store: Store, keys: Keys) -> None:
-        from api.bootstrap.watch_work import keep_watch
+        from api.bootstrap.background_work import keep_watch
 
         await keep_watch(store, watch, new=True)
         say(watch.id)
@@ -236,7 +236,7 @@ def _changed(name: str, changes: dict[str, object], words: str) -> NoReturn:
     """Keep the watch with these fields, due when its clock says so next."""
 
     async def work(store: Store, watch: Watch) -> None:
-        from api.bootstrap.watch_work import keep_watch
+        from api.bootstrap.background_work import keep_watch
         from api.features.watches.watch_service import changed
 
         new = changed(watch, changes)

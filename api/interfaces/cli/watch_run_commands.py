@@ -242,7 +242,7 @@ def run_(
         raise UsageError("name one watch, or use `--due`")
     from api import bootstrap  # with the database's libraries
     from api.bootstrap.app_context import open_app_context
-    from api.bootstrap.watch_work import watching_of
+    from api.bootstrap.background_work import watching_of
     from api.features.analyses.api_keys import LOCAL
     from api.features.watches.notification import text_of
     from api.features.watches.watch_service import Watching, watch_of
@@ -318,7 +318,7 @@ def notify_test(name: Name) -> NoReturn:
 
     async def work(store: Store, watch: Watch) -> None:
         from api import bootstrap
-        from api.bootstrap.watch_work import notifier_of
+        from api.bootstrap.background_work import notifier_of
         from api.features.watches.watch_service import trial
 
         if not _arrived(await trial(notifier_of(bootstrap.load_settings()).send, watch)):
@@ -341,7 +341,7 @@ def notify_again(
 
     async def work(store: Store, watch: Watch) -> None:
         from api import bootstrap
-        from api.bootstrap.watch_work import notifier_of
+        from api.bootstrap.background_work import notifier_of
         from api.features.watches.watch_service import run_to_tell, tell_again, undelivered
         from api.sources import ALL_SOURCES
 

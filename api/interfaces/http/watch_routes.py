@@ -12,8 +12,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from api.bootstrap.watch_work import keep_watch, notifier_of
-from api.bootstrap.watch_work import run_watch as ran_now
+from api.bootstrap.background_work import keep_watch, notifier_of
+from api.bootstrap.background_work import run_watch as ran_now
 from api.features.analyses.share_links import feed_of, open_feed
 from api.features.watches.trend import Trend, read_trend
 from api.features.watches.watch_run import Delivery, WatchRun

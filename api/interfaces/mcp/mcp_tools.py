@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.bootstrap.app_context import AppContext
-from api.bootstrap.watch_work import keep_watch
+from api.bootstrap.background_work import keep_watch
 from api.choices import DepthName
 from api.core.display_names import reason_in_words
 from api.core.domain import Gated

@@ -18,7 +18,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap import in_sandbox
 from api.bootstrap.app_context import AppContext
-from api.bootstrap.watch_work import keep_watch, notifier_of, run_watch
+from api.bootstrap.background_work import keep_watch, notifier_of, run_watch
 from api.choices import DepthName
 from api.errors import UsageError
 from api.features.analyses.api_keys import digest

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+from api.core.domain import Correction, Question
 from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.corrections import StoredCorrection
+from api.services.caller_arguments import question_digest
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.http.test_access import bearer, code
 from tests.store.made import item, report, typed
@@ -50,3 +55,19 @@ async def test_corrections_are_the_callers_own(opening: Opening) -> None:
 
     assert (mine.status_code, theirs.status_code) == (200, 404)
     assert listed.json() == {"corrections": []}
+
+
+async def test_asking_one_source_follows_the_corrections(served: Served) -> None:
+    """What a person called beside the question is dropped by the next fetch, too."""
+    question = {"query": "plaud.ai", "limit": 5}
+    first = (await served.client.post("/v1/fetch/reddit", json=question)).json()
+    wrong = first["items"][0]
+    correction = Correction(wrong["key"], False, wrong["title"], wrong["body"], "")
+    digest = question_digest(Question("plaud.ai"))
+    entry = StoredCorrection(correction, digest, "plaud.ai", "", "reddit", datetime.now(UTC))
+    await served.app_context.store.put_correction(LOCAL.id, entry, 9)
+
+    second = (await served.client.post("/v1/fetch/reddit", json=question)).json()
+
+    assert wrong["key"] not in {item["key"] for item in second["items"]}
+    assert wrong["key"] in {item["key"] for item in second["dropped"]}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.bootstrap.watch_work import watching_of
+from api.bootstrap.background_work import watching_of
 from api.features.watches.watch import new_watch
 from api.features.watches.watch_service import utc_now
 from tests.interfaces.http.conftest import Opening, Served

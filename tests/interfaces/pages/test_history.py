@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from api.bootstrap.watch_work import watching_of
+from api.bootstrap.background_work import watching_of
 from api.features.analyses.api_keys import LOCAL
 from api.features.watches.watch import new_watch
 from api.features.watches.watch_service import utc_now

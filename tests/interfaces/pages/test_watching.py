@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.bootstrap.watch_work import MOST
+from api.bootstrap.background_work import MOST_WATCHES
 from api.core.domain import Outcome
 from api.features.analyses.api_keys import LOCAL
 from api.features.watches.watch import Target, Watch, new_watch
@@ -153,12 +153,15 @@ async def test_an_everyday_word_is_not_watched_at_once(served: Served) -> None:
 
 async def test_too_many_watches_are_said_above_the_form(served: Served) -> None:
     """A message that is about no field."""
-    for number in range(MOST):
+    for number in range(MOST_WATCHES):
         watch = replace(new_watch(LOCAL.id, "Oura", "hourly", utc_now()), name=str(number))
-        await served.app_context.store.add_watch(watch, MOST)
+        await served.app_context.store.add_watch(watch, MOST_WATCHES)
     answer = await submit(served.client, "/watches", **OURA)
     alert = answer.text.partition('role="alert">')[2].partition("</p>")[0]
-    assert (answer.status_code, alert) == (422, f"There are {MOST} watches; remove one first.")
+    assert (answer.status_code, alert) == (
+        422,
+        f"There are {MOST_WATCHES} watches; remove one first.",
+    )
 
 
 async def test_watch_is_changed(served: Served) -> None:
