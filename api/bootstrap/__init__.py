@@ -190,11 +190,8 @@ def _product(
     tracing, trouble = _tracing(settings, version)
     if tracing is not None:
         closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
-    client: ModelClient | None = None
-    if settings.models.openai_api_key is not None:
-        from api.models.model_client import ModelClient
-
-        client = ModelClient(settings.models, limiter)
+    client = _model_client(settings.models, limiter)
+    if client is not None:
         closing.push_async_callback(client.aclose)
     sources = _sources(settings, own, tracing, memory)
     for source in sources.values():
@@ -237,6 +234,14 @@ def _product(
         ],
         closing=closing,
     )
+
+
+def _model_client(models: ModelSettings, limiter: ModelCallLimiter | None) -> ModelClient | None:
+    if models.openai_api_key is None:
+        return None
+    from api.models.model_client import ModelClient
+
+    return ModelClient(models, limiter)
 
 
 async def _probe_model(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
