@@ -270,18 +270,14 @@ def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
             "the two results share no query with the same items; evaluate both on the same files"
         )
     return {
-        "judge": judges[0],
-        "other": judges[1],
-        "queries": len(paired),
-        "unpaired": alone,
-        "missing": missing,
-        "changed": len(shared) - len(paired),
+        "judge": judges[0], "other": judges[1], "queries": len(paired), "unpaired": alone,
+        "missing": missing, "changed": len(shared) - len(paired),
         "overall": _differences_with_intervals([both for _, both in paired]),
         "families": {
             name: _differences_with_intervals([both for family, both in paired if family == name])
             for name in sorted({family for family, _ in paired})
         },
-    }
+    }  # fmt: skip
 
 
 def is_regression(comparison: Mapping[str, Any], threshold: float) -> bool:

@@ -69,18 +69,14 @@ async def evaluate_support(
         checker.name,
         len(claims),
         sum(labelled.supported for labelled in claims),
-        precision=shares["precision"],
-        recall=shares["recall"],
-        let_by=shares["kept_irrelevant"],
-        mcc=shares["mcc"],
-        kappa=shares["kappa"],
-        unanswered=len(claims) - len(verdicts),
-        usd=usage.usd,
+        precision=shares["precision"], recall=shares["recall"], mcc=shares["mcc"],
+        let_by=shares["kept_irrelevant"], kappa=shares["kappa"],
+        unanswered=len(claims) - len(verdicts), usd=usage.usd,
         ms_per_10=round(median(times), 2) if times else None,
         queries={
             text: {"family": "", "tally": list(tally(given))} for text, given in answered.items()
         },
-    )
+    )  # fmt: skip
 
 
 async def _check(

@@ -54,12 +54,8 @@ class ModelCall(Generic[T]):
 
 def strict_object(**properties: Any) -> dict[str, Any]:
     """A schema of an object that has all of these properties and no other."""
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(properties),
-        "properties": properties,
-    }
+    closed = {"type": "object", "additionalProperties": False}
+    return closed | {"required": list(properties), "properties": properties}
 
 
 def array_of(entry: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
@@ -96,14 +92,10 @@ class ModelStep:
         """The values in the answer to one request, and its cost, which a `ModelError` has, too."""
         async with self.prompts.using(call.prompt) as prompt:
             request = Request(
-                name=call.name or call.prompt,
-                schema=call.schema,
-                system=prompt.filled(rule=fence.rule),
-                user="\n".join(lines),
-                max_tokens=call.max_tokens,
-                model=self.model,
-                seconds=self.seconds,
-            )
+                name=call.name or call.prompt, schema=call.schema,
+                system=prompt.filled(rule=fence.rule), user="\n".join(lines),
+                max_tokens=call.max_tokens, model=self.model, seconds=self.seconds,
+            )  # fmt: skip
             answer = await self.client.ask(request)
         with cost_on_failure(answer.usage):
             return call.parse(answer.text), answer.usage
@@ -385,14 +377,10 @@ def _ground(shortfall: Shortfall) -> CitableText:
 
 # Reason of a `ModelError` -> outcome; any other answer is `broken`.
 _OUTCOMES = {
-    "no_key": "not_configured",
-    "unauthorized": "refused",
-    "rate_limited": "rate_limited",
-    "quota": "quota_exhausted",
-    "timeout": "timed_out",
-    "unreachable": "unreachable",
+    "no_key": "not_configured", "unauthorized": "refused", "rate_limited": "rate_limited",
+    "quota": "quota_exhausted", "timeout": "timed_out", "unreachable": "unreachable",
     "http_error": "unreachable",
-}
+}  # fmt: skip
 
 
 async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:

@@ -22,7 +22,7 @@ import httpx2
 import openai
 from openai import AsyncOpenAI
 
-from api.core import http_limits
+from api.core import http_limits as limits
 from api.errors import ModelError, construction_failures_as
 from api.models import ModelCallLimiter
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
@@ -76,25 +76,20 @@ class ModelClient:
         except ValueError:
             raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
-        trust_env = not http_limits.points_here(url)
+        trust_env = not limits.points_here(url)
         with construction_failures_as(partial(ModelError, "unreachable")):
+            verify = limits.tls_context(httpx2.create_ssl_context, trust_env)
+            unlimited = httpx2.Limits(max_connections=None)
             http = _RetryingClient(
-                self._limiter,
-                url,
-                timeout=timeout,
-                limits=httpx2.Limits(max_connections=None),
-                trust_env=trust_env,
-                verify=http_limits.tls_context(httpx2.create_ssl_context, trust_env),
-            )
+                self._limiter, url, timeout=timeout, limits=unlimited, trust_env=trust_env,
+                verify=verify,
+            )  # fmt: skip
             return AsyncOpenAI(
-                api_key=key,
-                base_url=urlunsplit(parts._replace(query="", fragment="")),
+                api_key=key, base_url=urlunsplit(parts._replace(query="", fragment="")),
                 # `?api-version=2024-10-21`
                 default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-                timeout=timeout,
-                max_retries=0,
-                http_client=http,
-            )
+                timeout=timeout, max_retries=0, http_client=http,
+            )  # fmt: skip
 
     async def ask(self, request: Request) -> Completion:
         """One completion at temperature 0, in the server's dialect; raises `ModelError`."""
@@ -217,13 +212,10 @@ class _RetryingClient(httpx2.AsyncClient):
             return response
         try:
             async with aclosing(response.aiter_bytes()) as chunks:
-                response._content = await http_limits.read_all_async(chunks)
-        except (http_limits.TooLarge, httpx2.DecodingError) as error:
-            what = (
-                http_limits.TOO_LARGE
-                if isinstance(error, http_limits.TooLarge)
-                else "the answer cannot be decoded"
-            )
+                response._content = await limits.read_all_async(chunks)
+        except (limits.TooLarge, httpx2.DecodingError) as error:
+            large = isinstance(error, limits.TooLarge)
+            what = limits.TOO_LARGE if large else "the answer cannot be decoded"
             raise _UnusableResponse("malformed", what, request) from None
         finally:
             await response.aclose()
@@ -235,31 +227,27 @@ class _RetryingClient(httpx2.AsyncClient):
 
     async def _follow(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
         """The answer, after redirects within the server; no body of one is read."""
-        for _ in range(http_limits.REDIRECTS + 1):
+        for _ in range(limits.REDIRECTS + 1):
             response = await self._connected(request, options)
             following = response.next_request
             if following is None:
                 return response
             await response.aclose()
-            if not http_limits.same_server(str(request.url), str(following.url)):
+            if not limits.same_server(str(request.url), str(following.url)):
                 raise _UnusableResponse("unreachable", "it redirects to another host", request)
             request = following
-        raise _UnusableResponse(
-            "unreachable", f"it redirects more than {http_limits.REDIRECTS} times", request
-        )
+        what = f"it redirects more than {limits.REDIRECTS} times"
+        raise _UnusableResponse("unreachable", what, request)
 
     async def _connected(self, request: httpx2.Request, options: Any) -> httpx2.Response:
         """The answer's head; a kept connection that turns out dead is replaced by the next."""
         options = {**options, "stream": True, "follow_redirects": False}
         while True:
-            request.extensions = {
-                **request.extensions,
-                "trace": (connecting := http_limits.Connecting()),
-            }
+            request.extensions = {**request.extensions, "trace": (trace := limits.Connecting())}
             try:
                 return await super().send(request, **options)
             except _DISCONNECTED:
-                if connecting.fresh:
+                if trace.fresh:
                     raise
 
 
@@ -290,13 +278,11 @@ class _SlotStream(httpx2.AsyncByteStream):
 def _pause(response: httpx2.Response) -> float:
     """Seconds until the request may be sent again; infinite: a retry would not help."""
     status, headers = response.status_code, response.headers
-    if status < 500 and status not in {408, 409, 429}:
+    permanent = status < 500 and status not in {408, 409, 429}
+    unpaid = status == 429 and b"insufficient_quota" in response.content
+    if permanent or unpaid or headers.get("x-should-retry") == "false":
         return math.inf
-    if headers.get("x-should-retry") == "false":
-        return math.inf
-    if status == 429 and b"insufficient_quota" in response.content:
-        return math.inf
-    wait = http_limits.wait_of(headers)
+    wait = limits.wait_of(headers)
     return _PAUSE_SECONDS if wait is None else wait
 
 
@@ -305,10 +291,9 @@ def price(tokens: Tokens, model: str) -> float | None:
     if model == STAND_IN:
         return 0.0
     used = genai_prices.Usage(
-        input_tokens=tokens.prompt_tokens,
-        cache_read_tokens=tokens.cached,
+        input_tokens=tokens.prompt_tokens, cache_read_tokens=tokens.cached,
         output_tokens=tokens.completion_tokens,
-    )
+    )  # fmt: skip
     try:
         return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
     except (LookupError, ValueError):

@@ -97,15 +97,11 @@ class Experiment:
     def _labels(self, item: ExperimentItem, root: str) -> dict[str, str]:
         """Attributes that make spans part of it; `root` is the span of the item."""
         labels = {
-            "id": self.id,
-            "name": self.name,
-            "metadata": _text(self.metadata),
-            "dataset.id": self.dataset_id,
-            "item.id": item.id,
+            "id": self.id, "name": self.name, "metadata": _text(self.metadata),
+            "dataset.id": self.dataset_id, "item.id": item.id,
             "item.expected_output": _text(item.expected),
-            "item.metadata": _text(item.metadata),
-            "item.root_observation_id": root,
-        }
+            "item.metadata": _text(item.metadata), "item.root_observation_id": root,
+        }  # fmt: skip
         return {f"{_PREFIX}{name}": value for name, value in labels.items()}
 
 

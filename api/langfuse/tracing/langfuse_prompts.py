@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 from pydantic import BaseModel, PositiveInt, StrictStr, ValidationError
 
-from api.core import http_limits
+from api.core import http_limits as limits
 from api.core.prompts import NAMES, Prompt, PromptName, packaged
 from api.core.text import clean
 from api.core.work import SharedTasks
@@ -134,17 +134,15 @@ class LangfusePrompts:
                 self._client.stream("GET", url, params=label) as response,
             ):
                 packing = response.headers.get("content-encoding", "")
-                body = await http_limits.read_all_async(
-                    http_limits.unpacked(response.aiter_raw(), packing)
-                )
+                body = await limits.read_all_async(limits.unpacked(response.aiter_raw(), packing))
                 return response.status_code, body
         except (TimeoutError, httpx.TimeoutException):
             raise _Unread(f"no answer within {seconds:g} s") from None
         except ConfigurationError as error:
             raise _Unread(str(error)) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _Unread(http_limits.no_connection(error, root)) from None
-        except (http_limits.TooLarge, http_limits.Unpackable) as error:
+            raise _Unread(limits.no_connection(error, root)) from None
+        except (limits.TooLarge, limits.Unpackable) as error:
             raise _Unusable(str(error)) from None
 
     @cached_property
@@ -154,14 +152,14 @@ class LangfusePrompts:
             _ = urlsplit(settings.langfuse_base_url).port
         except ValueError:
             raise ConfigurationError("`LANGFUSE_BASE_URL` is not a URL") from None
-        trust_env = not http_limits.points_here(settings.langfuse_base_url)
+        trust_env = not limits.points_here(settings.langfuse_base_url)
         with construction_failures_as(ConfigurationError):
             return httpx.AsyncClient(
                 base_url=settings.langfuse_base_url.rstrip("/"),
-                headers={"Authorization": basic(settings), "Accept-Encoding": http_limits.PACKINGS},
+                headers={"Authorization": basic(settings), "Accept-Encoding": limits.PACKINGS},
                 timeout=settings.prompt_timeout,
                 trust_env=trust_env,
-                verify=http_limits.tls_context(httpx.create_ssl_context, trust_env),
+                verify=limits.tls_context(httpx.create_ssl_context, trust_env),
             )
 
     def _lines(self) -> list[str]:

@@ -12,16 +12,12 @@ from contextvars import ContextVar
 
 _log = logging.getLogger("api.langfuse.tracing")
 _quiet: ContextVar[bool] = ContextVar("listenpost_tracing_quiet", default=False)
+_OTLP = "opentelemetry.exporter.otlp.proto"
 _LOGGERS = (
-    "langfuse",
-    "opentelemetry.attributes",
-    "opentelemetry.context",
-    "opentelemetry.exporter.otlp.proto.common._internal",
-    "opentelemetry.exporter.otlp.proto.common._internal.trace_encoder",
-    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
-    "opentelemetry.sdk._shared_internal",
-    "opentelemetry.sdk.trace",
-)
+    "langfuse", "opentelemetry.attributes", "opentelemetry.context",
+    f"{_OTLP}.common._internal", f"{_OTLP}.common._internal.trace_encoder",
+    f"{_OTLP}.http.trace_exporter", "opentelemetry.sdk._shared_internal", "opentelemetry.sdk.trace",
+)  # fmt: skip
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 import httpx
 import requests
 
-from api.core import http_limits
+from api.core import http_limits as limits
 from api.settings import TracingSettings
 
 MASKED = "[masked]"
@@ -90,15 +90,15 @@ class HomeSession(requests.Session):
 
     def __init__(self, settings: TracingSettings) -> None:
         super().__init__()
-        self.trust_env = not http_limits.points_here(settings.langfuse_base_url)
-        self.max_redirects = http_limits.REDIRECTS
+        self.trust_env = not limits.points_here(settings.langfuse_base_url)
+        self.max_redirects = limits.REDIRECTS
         self.headers["Authorization"] = basic(settings)
         self.auth = lambda request: request  # else an entry of `.netrc` would replace the keys
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """None for another server: then the redirect itself is the answer."""
         target = super().get_redirect_target(resp)
-        if target is None or not http_limits.same_server(resp.url, urljoin(resp.url, target)):
+        if target is None or not limits.same_server(resp.url, urljoin(resp.url, target)):
             return None
         return target
 
@@ -124,7 +124,7 @@ class ScoreClient(httpx.Client):
     """Sends scores, and reads as much of an answer as our other clients."""
 
     def __init__(self, *, trust_env: bool = True, **options: Any) -> None:
-        verify = http_limits.tls_context(httpx.create_ssl_context, trust_env)
+        verify = limits.tls_context(httpx.create_ssl_context, trust_env)
         super().__init__(trust_env=trust_env, verify=verify, **options)
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
@@ -135,8 +135,8 @@ class ScoreClient(httpx.Client):
         """
         response = super().send(request, **{**options, "stream": True})
         try:
-            response._content = http_limits.read_all(response.iter_bytes())
-        except http_limits.TooLarge as error:
+            response._content = limits.read_all(response.iter_bytes())
+        except limits.TooLarge as error:
             raise httpx.DecodingError(str(error), request=request) from None
         finally:
             response.close()

@@ -186,12 +186,9 @@ class LangfuseObserver:
         if isinstance(answer, Published):
             answer = answer.model_dump(mode="json", exclude=_IN_OTHER_SPANS)
         output = {
-            "decision": facts.decision,
-            "items_kept": facts.items_kept,
-            "upstream_calls": facts.upstream_calls,
-            "usd": facts.usd,
-            "answer": answer,
-        }
+            "decision": facts.decision, "items_kept": facts.items_kept,
+            "upstream_calls": facts.upstream_calls, "usd": facts.usd, "answer": answer,
+        }  # fmt: skip
         # as text, since Langfuse searches every part of a value for media and copies all of it
         span.update(output=json.dumps(output))
         if searches is None:
@@ -284,29 +281,22 @@ def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
         trace_id, key, span = report.trace_id, feedback.item_key, _span_of(rated)
         subject = f"{feedback.subject}\n{feedback.finding}\n{key}\n{feedback.author}"
         metadata = {
-            "scope": feedback.subject,
-            "author": feedback.author,
-            "decision": str(report.decision),
-            "source": source_of(report, key) if key else None,
+            "scope": feedback.subject, "author": feedback.author, "finding": feedback.finding,
+            "decision": str(report.decision), "source": source_of(report, key) if key else None,
             "item_key": key if settings.trace_content else None,
-            "finding": feedback.finding,
-        }
+        }  # fmt: skip
     else:
         feedback, trace_id, subject = rated, rated.trace_id, f"turn\n{rated.author}"
         metadata = {"scope": "turn", "author": rated.author, "turn": rated.number}
     digest = sha256(subject.encode("utf-8", "replace")).hexdigest()[:16]
     score = {
-        "id": f"{trace_id}-{NAME}-{digest}",
-        "traceId": trace_id,
-        "observationId": span,
-        "name": NAME,
-        "value": 1 if feedback.rating == "up" else 0,
-        "dataType": "BOOLEAN",
+        "id": f"{trace_id}-{NAME}-{digest}", "traceId": trace_id, "observationId": span,
+        "name": NAME, "value": 1 if feedback.rating == "up" else 0, "dataType": "BOOLEAN",
         "comment": (mask(feedback.comment) or None) if settings.trace_content else None,
         "metadata": {name: mask(value) for name, value in metadata.items() if value is not None},
         "environment": settings.trace_environment,
         "timestamp": feedback.created_at.isoformat() if feedback.created_at else None,
-    }
+    }  # fmt: skip
     return {name: value for name, value in score.items() if value is not None}
 
 

@@ -294,27 +294,21 @@ class MaskedExporter(SpanExporter):
         """See `SpanExporter.export`."""
         masked = [
             ReadableSpan(
-                name=mask(span.name),
-                context=span.context,
-                parent=span.parent,
-                resource=span.resource,
-                attributes=self._attributes(span.attributes),
+                name=mask(span.name), context=span.context, parent=span.parent,
+                resource=span.resource, attributes=self._attributes(span.attributes),
                 events=[
                     Event(event.name, self._attributes(event.attributes), event.timestamp)
                     for event in span.events
                 ],
-                links=span.links,
-                kind=span.kind,
-                instrumentation_scope=span.instrumentation_scope,
+                links=span.links, kind=span.kind, start_time=span.start_time,
+                end_time=span.end_time, instrumentation_scope=span.instrumentation_scope,
                 status=Status(
                     span.status.status_code,
                     mask(span.status.description) if self._content else None,
                 ),
-                start_time=span.start_time,
-                end_time=span.end_time,
             )
             for span in spans
-        ]
+        ]  # fmt: skip
         result = self._inner.export(masked)
         if result is not SpanExportResult.SUCCESS:
             self._notice()
