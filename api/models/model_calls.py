@@ -11,7 +11,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import Any, Generic, TypeVar
 
@@ -27,7 +26,7 @@ from api.models.answer_parsing import booleans, entries, record
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
-from api.reports.citable import CitableText, citable_text
+from api.reports.citable import citable_text
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
 from api.reports.quotes import verbatim
 from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
@@ -338,41 +337,41 @@ class OpenAIExplainer(ModelStep):
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
         """One call; links, names and numbers the model made up go, see `Explainer.explain`."""
-        fence = self.fence()
-        lines = quote_question(shortfall.question, fence)
+        fence, question, dropped = (
+            self.fence(),
+            shortfall.question,
+            shortfall.dropped[:MOST_DROPPED],
+        )
+        lines = quote_question(question, fence)
         lines += [fence.quote(excerpt(query, _LINE), "query") for query in shortfall.queries]
         lines += [fence.quote(excerpt(line, _LINE), "source") for line in shortfall.coverage]
         lines.append(fence.quote(str(shortfall.kept), "kept"))
         if shortfall.own:
             lines.append(fence.quote("yes", "own"))
-        for title, reason in shortfall.dropped[:MOST_DROPPED]:
+        for title, reason in dropped:
             why = f" | reason: {excerpt(reason, _LINE)}" if reason else ""
             lines.append(fence.quote(excerpt(title, _LINE) + why, "dropped"))
-        parse = partial(_explained, _ground(shortfall))
+        # what the explanation may rest on: what the model is shown, and how many that is
+        given = [*shortfall.queries, *shortfall.coverage, *chain.from_iterable(dropped)]
+        counts = (len(shortfall.queries), len(shortfall.coverage), len(dropped), shortfall.kept)
+        texts = [*given, *map(str, counts)]
+        ground = citable_text({}, (question.text, question.about), texts)
+
+        def cleared(text: str) -> str:
+            return DraftCleaner(lambda _: ground, markdown=False).whole(text)
+
+        def parse(text: str) -> tuple[str, tuple[str, ...]]:
+            answer = record(text)
+            explanation = cleared(clean(answer.get("explanation_text"))).strip()
+            if count_words(explanation) < _FEWEST_WORDS:
+                raise ModelError("malformed", "the explanation is too short")
+            lines = [one_line(cleared(line)) for line in strings(answer.get("suggestions"))]
+            distinct = dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION)
+            return explanation, tuple(distinct)[:_SUGGESTIONS]
+
         call = ModelCall("insufficient", _EXPLANATION_SCHEMA, parse, 1200, name="explanation")
         (text, suggestions), usage = await self.ask(call, fence, lines)
         return Explanation(fitted(text, shortfall.advice), suggestions, usage)
-
-
-def _explained(ground: CitableText, text: str) -> tuple[str, tuple[str, ...]]:
-    def cleared(text: str) -> str:
-        return DraftCleaner(lambda _: ground, markdown=False).whole(text)
-
-    answer = record(text)
-    explanation = cleared(clean(answer.get("explanation_text"))).strip()
-    if count_words(explanation) < _FEWEST_WORDS:
-        raise ModelError("malformed", "the explanation is too short")
-    lines = [one_line(cleared(line)) for line in strings(answer.get("suggestions"))]
-    distinct = dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION)
-    return explanation, tuple(distinct)[:_SUGGESTIONS]
-
-
-def _ground(shortfall: Shortfall) -> CitableText:
-    dropped = shortfall.dropped[:MOST_DROPPED]
-    given = [*shortfall.queries, *shortfall.coverage, *chain.from_iterable(dropped)]
-    counts = (len(shortfall.queries), len(shortfall.coverage), len(dropped), shortfall.kept)
-    question = shortfall.question
-    return citable_text({}, (question.text, question.about), [*given, *map(str, counts)])
 
 
 # Reason of a `ModelError` -> outcome; any other answer is `broken`.

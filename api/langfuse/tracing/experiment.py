@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from api.langfuse.tracing.langfuse_client import Client
@@ -96,11 +97,12 @@ class Experiment:
 
     def _labels(self, item: ExperimentItem, root: str) -> dict[str, str]:
         """Attributes that make spans part of it; `root` is the span of the item."""
+        text = partial(json.dumps, ensure_ascii=False)
         labels = {
-            "id": self.id, "name": self.name, "metadata": _text(self.metadata),
+            "id": self.id, "name": self.name, "metadata": text(self.metadata),
             "dataset.id": self.dataset_id, "item.id": item.id,
-            "item.expected_output": _text(item.expected),
-            "item.metadata": _text(item.metadata), "item.root_observation_id": root,
+            "item.expected_output": text(item.expected),
+            "item.metadata": text(item.metadata), "item.root_observation_id": root,
         }  # fmt: skip
         return {f"{_PREFIX}{name}": value for name, value in labels.items()}
 
@@ -110,7 +112,3 @@ def experiment_id(project: str, dataset: str, run: str) -> str:
     parts = ["langfuse-experiment-v1", project, dataset, run]
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -95,34 +95,30 @@ class LangfusePrompts:
 
     async def _replace(self, name: PromptName) -> str | None:
         try:
-            self._prompts[name] = await self._read(name)
-        except _Unusable as error:
-            self._prompts[name] = packaged(name)
-            return f"{error}; the package's file is used"
-        except _Unread as error:
-            version = self._prompts[name].version
-            used = "the package's file is" if version is None else "what was read before is"
-            return f"{error}; {used} used"
-        return None
-
-    async def _read(self, name: PromptName) -> Prompt:
-        status, body = await self._answer(packaged(name).title)
-        if status == HTTPStatus.NOT_FOUND:
-            raise _Unusable(f"no version has the label `{self._settings.prompt_label}`")
-        if status in _KEYS:
-            raise _Unread("`LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` are refused")
-        if status != HTTPStatus.OK:
-            raise _Unread(f"HTTP {status}")
-        try:
+            status, body = await self._answer(packaged(name).title)
+            if status == HTTPStatus.NOT_FOUND:
+                raise _Unusable(f"no version has the label `{self._settings.prompt_label}`")
+            if status in _KEYS:
+                raise _Unread("`LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` are refused")
+            if status != HTTPStatus.OK:
+                raise _Unread(f"HTTP {status}")
             answer = _Version.model_validate_json(body)
+            prompt = Prompt(name, clean(answer.prompt), answer.version)
+            if flaw := prompt.flaw():
+                raise _Unusable(f"version {answer.version}: {flaw}")
+            self._prompts[name] = prompt
+            return None
         except ValidationError as error:
-            if error.errors()[0]["type"] == "json_invalid":  # of something before the server
-                raise _Unread("the answer is no JSON") from None
-            raise _Unusable("it is no text prompt") from None
-        prompt = Prompt(name, clean(answer.prompt), answer.version)
-        if flaw := prompt.flaw():
-            raise _Unusable(f"version {answer.version}: {flaw}")
-        return prompt
+            # JSON of another kind is Langfuse's, no JSON is that of something before it
+            unread = error.errors()[0]["type"] == "json_invalid"
+            why = "the answer is no JSON" if unread else "it is no text prompt"
+        except (_Unusable, _Unread) as error:
+            unread, why = isinstance(error, _Unread), str(error)
+        if not unread:
+            self._prompts[name] = packaged(name)
+        version = self._prompts[name].version
+        used = "the package's file is" if version is None else "what was read before is"
+        return f"{why}; {used} used"
 
     async def _answer(self, title: str) -> tuple[int, bytes]:
         seconds, root = self._settings.prompt_timeout, self._settings.langfuse_base_url
@@ -157,10 +153,9 @@ class LangfusePrompts:
             return httpx.AsyncClient(
                 base_url=settings.langfuse_base_url.rstrip("/"),
                 headers={"Authorization": basic(settings), "Accept-Encoding": limits.PACKINGS},
-                timeout=settings.prompt_timeout,
-                trust_env=trust_env,
+                timeout=settings.prompt_timeout, trust_env=trust_env,
                 verify=limits.tls_context(httpx.create_ssl_context, trust_env),
-            )
+            )  # fmt: skip
 
     def _lines(self) -> list[str]:
         named: dict[str, list[str]] = {}

@@ -207,59 +207,55 @@ class LangfuseObserver:
     @contextmanager
     def gathering(self, source: str, query: str) -> Iterator[Recorder[Gathered]]:
         """The span `gather.<source>` with its scores."""
+
+        def record(gathered: Gathered) -> None:
+            judged = (*gathered.kept, *gathered.dropped)
+            if (run := _run.get()) is not None:
+                known = {key for keys in run.judged.values() for key in keys}
+                keys = [entry.item.key for entry in judged]
+                run.judged[span.id] = tuple(key for key in keys if key not in known)
+                run.searches.append(gathered)
+            reason = open_reason(gathered.attempts)
+            output = {
+                "outcome": str(gathered.outcome), "reason": gathered.reason,
+                "gate": {
+                    "status": gathered.status, "reason": gathered.gate_reason,
+                    "model": gathered.model,
+                },
+                "attempts": [asdict(attempt) for attempt in gathered.attempts],
+                "fetched": gathered.fetched,
+                "kept": [entry.item.key for entry in gathered.kept],
+                "dropped": [entry.item.key for entry in gathered.dropped],
+                "disputed": [entry.item.key for entry in judged if entry.verdict.disputed],
+                "yield_ratio": gathered.yield_ratio, "refetched": gathered.refetched,
+                "refetch_gain": gathered.refetch_gain, "notes": list(gathered.notes),
+                "upstream_calls": gathered.upstream_calls,
+            }  # fmt: skip
+            span.update(output=output)
+            if not gathered.outcome.answered:
+                span.update(level="ERROR", status_message=str(gathered.outcome))
+            elif reason is not None:
+                span.update(level="WARNING", status_message=f"fail_open: {reason}")
+            for name, value in source_scores(gathered).items():
+                comment = reason if name == "fail_open" else None
+                metadata = {"scope": "source", "source": gathered.source}
+                self.client.score(name, value, span, metadata, comment=comment)
+
         given = {"query": query}
         with self.client.observation(f"gather.{source}", "span", (source,), input=given) as span:
-            yield _Recorder(partial(self._record_gathered, span))
-
-    def _record_gathered(self, span: Observation, gathered: Gathered) -> None:
-        if (run := _run.get()) is not None:
-            known = {key for keys in run.judged.values() for key in keys}
-            keys = [entry.item.key for entry in (*gathered.kept, *gathered.dropped)]
-            run.judged[span.id] = tuple(key for key in keys if key not in known)
-            run.searches.append(gathered)
-        span.update(output=_output(gathered))
-        reason = open_reason(gathered.attempts)
-        if not gathered.outcome.answered:
-            span.update(level="ERROR", status_message=str(gathered.outcome))
-        elif reason is not None:
-            span.update(level="WARNING", status_message=f"fail_open: {reason}")
-        for name, value in source_scores(gathered).items():
-            comment = reason if name == "fail_open" else None
-            metadata = {"scope": "source", "source": gathered.source}
-            self.client.score(name, value, span, metadata, comment=comment)
+            yield _Recorder(record)
 
     @contextmanager
     def retrieving(self, query: str) -> Iterator[Recorder[Published]]:
         """The span `search_archive`."""
+
+        def record(answer: Published) -> None:
+            # the figures at the top level, where `wordless` keeps them
+            document = answer.model_dump(mode="json")
+            span.update(output={**document.pop("retrieval", {}), **document})
+
         with self.client.observation("search_archive", "retriever", input={"query": query}) as span:
-
-            def record(answer: Published) -> None:
-                # the figures at the top level, where `wordless` keeps them
-                document = answer.model_dump(mode="json")
-                span.update(output={**document.pop("retrieval", {}), **document})
-
             yield _Recorder(record)
-
-
-def _output(gathered: Gathered) -> dict[str, Any]:
-    judged = (*gathered.kept, *gathered.dropped)
-    return {
-        "outcome": str(gathered.outcome),
-        "reason": gathered.reason,
-        "gate": {
-            "status": gathered.status, "reason": gathered.gate_reason, "model": gathered.model,
-        },
-        "attempts": [asdict(attempt) for attempt in gathered.attempts],
-        "fetched": gathered.fetched,
-        "kept": [entry.item.key for entry in gathered.kept],
-        "dropped": [entry.item.key for entry in gathered.dropped],
-        "disputed": [entry.item.key for entry in judged if entry.verdict.disputed],
-        "yield_ratio": gathered.yield_ratio,
-        "refetched": gathered.refetched,
-        "refetch_gain": gathered.refetch_gain,
-        "upstream_calls": gathered.upstream_calls,
-        "notes": list(gathered.notes),
-    }  # fmt: skip
 
 
 NAME = "user_feedback"
@@ -278,7 +274,12 @@ def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
     span = None
     if isinstance(rated, RatedReport):
         feedback, report = rated.feedback, rated.report
-        trace_id, key, span = report.trace_id, feedback.item_key, _span_of(rated)
+        trace_id, key, number = report.trace_id, feedback.item_key, feedback.finding
+        parts = {key}
+        if number is not None and report.findings[number - 1].support != "counted":
+            parts = set(REPORT_WORDS)  # counted findings are themes, which no agent wrote
+        spans = (span for span, keys in report.observations.items() if parts.intersection(keys))
+        span = next(spans, None)
         subject = f"{feedback.subject}\n{feedback.finding}\n{key}\n{feedback.author}"
         metadata = {
             "scope": feedback.subject, "author": feedback.author, "finding": feedback.finding,
@@ -300,15 +301,6 @@ def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
     return {name: value for name, value in score.items() if value is not None}
 
 
-def _span_of(rated: RatedReport) -> str | None:
-    feedback, report = rated.feedback, rated.report
-    parts = {feedback.item_key}
-    if feedback.finding is not None and report.findings[feedback.finding - 1].support != "counted":
-        parts = set(REPORT_WORDS)  # counted findings are themes, which no agent wrote
-    spans = (span for span, keys in report.observations.items() if parts.intersection(keys))
-    return next(spans, None)
-
-
 def send_feedback(settings: TracingSettings, rated: Rated, seconds: float = SECONDS) -> str:
     """Send the score with one request, which blocks; returns why it was not taken, else nothing."""
     url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/scores"
@@ -317,7 +309,13 @@ def send_feedback(settings: TracingSettings, rated: Rated, seconds: float = SECO
         try:
             with session.post(url, json=body, timeout=seconds, stream=True) as response:
                 status = response.status_code
-                rejected = status == HTTPStatus.MULTI_STATUS and _rejected(response)
+                rejected = False
+                if status == HTTPStatus.MULTI_STATUS:
+                    try:
+                        answer = json.loads(read_all(response.iter_content(_CHUNK)))
+                        rejected = bool(answer["rejected"])
+                    except (TooLarge, ValueError, TypeError, LookupError):
+                        rejected = True
         except requests.Timeout:
             return f"Langfuse gave no answer within {seconds:g} s"
         except (OSError, ValueError) as error:
@@ -327,12 +325,3 @@ def send_feedback(settings: TracingSettings, rated: Rated, seconds: float = SECO
     if rejected or status not in {HTTPStatus.OK, HTTPStatus.ACCEPTED, HTTPStatus.MULTI_STATUS}:
         return f"Langfuse does not take the score (HTTP {status})"
     return ""
-
-
-def _rejected(response: requests.Response) -> bool:
-    """Whether a 207 says that the score was not taken, or cannot be read."""
-    try:
-        answer = json.loads(read_all(response.iter_content(_CHUNK)))
-        return bool(answer["rejected"])
-    except (TooLarge, ValueError, TypeError, LookupError):
-        return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.metadata import version
 from types import MappingProxyType
@@ -71,31 +71,26 @@ _SUMMARISED = frozenset({"langfuse.observation.input", "langfuse.observation.out
 
 
 def wordless(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes without text by people or models; of inputs and outputs the numbers remain."""
+    """The attributes without text by people or models; of inputs and outputs the numbers remain.
+
+    `{"items": 20, "notes": ["a", "b"], "query": "mug"}` becomes `{"items": 20, "notes": 2}`; deeper
+    levels are left out, since their names may be words of a post.
+    """
     kept: dict[str, Any] = {}
     for name, value in attributes.items():
         if name in _SAFE or isinstance(value, (bool, int, float)):
             kept[name] = value
-        elif name in _SUMMARISED and (figures := _figures_of(value)) is not None:
-            kept[name] = figures
+        elif name in _SUMMARISED and isinstance(value, str):
+            with suppress(ValueError):
+                document = json.loads(value)
+                if isinstance(document, dict):
+                    numbers = {key: _figure(part) for key, part in document.items()}
+                    figures = {key: n for key, n in numbers.items() if n is not None} or None
+                else:
+                    figures = _figure(document)
+                if figures is not None:
+                    kept[name] = json.dumps(figures)
     return kept
-
-
-def _figures_of(text: object) -> str | None:
-    """`{"items": 20, "notes": ["a", "b"], "query": "mug"}` as `{"items": 20, "notes": 2}`.
-
-    Deeper levels are left out, since their names may be words of a post.
-    """
-    try:
-        document = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    if not isinstance(document, dict):
-        figures = _figure(document)
-    else:
-        numbers = {name: _figure(part) for name, part in document.items()}
-        figures = {name: number for name, number in numbers.items() if number is not None}
-    return None if figures is None or figures == {} else json.dumps(figures)
 
 
 def _figure(part: Any) -> Any:
