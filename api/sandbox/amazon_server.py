@@ -47,14 +47,12 @@ def _distribution(post: Post) -> dict[str, int]:
     return {str(5 - at): share for at, share in enumerate(markup.shares(post.stars))}
 
 
-def ninja(parameters: dict[str, str], data: dict[str, Any]) -> dict[str, Any]:
-    """OpenWeb Ninja's envelope."""
+def _ninja(parameters: dict[str, str], data: dict[str, Any]) -> dict[str, Any]:
     request = spelled(HEX, 32, *sorted(parameters.items()))
     return {"status": "OK", "request_id": request, "parameters": parameters, "data": data}
 
 
-def ninja_product(post: Post) -> dict[str, Any]:
-    """One search result there: ratings and prices are texts."""
+def _ninja_product(post: Post) -> dict[str, Any]:
     sold = f"{markup.short_count(post.ratings or 0)}+ bought in past month"
     return fields("ninja_product") | {
         "asin": post.id, "product_title": post.title, "product_price": post.price,
@@ -66,17 +64,15 @@ def ninja_product(post: Post) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def ninja_details(post: Post) -> dict[str, Any]:
-    """One product there."""
-    return ninja_product(post) | {
+def _ninja_details(post: Post) -> dict[str, Any]:
+    return _ninja_product(post) | {
         "about_product": _features(post), "product_description": None,
         "product_byline": f"Visit the {post.place} Store",
         "product_availability": _availability(post), "rating_distribution": _distribution(post),
     }  # fmt: skip
 
 
-def ninja_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
-    """One review there."""
+def _ninja_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     helpful = f"{remark.votes} people found this helpful"
     return fields("ninja_review") | {
         "review_id": remark.id, "review_title": remark.title, "review_comment": remark.body,
@@ -87,8 +83,7 @@ def ninja_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def omkar_product(post: Post) -> dict[str, Any]:
-    """One search result at omkar.cloud."""
+def _omkar_product(post: Post) -> dict[str, Any]:
     amount = _amount(post)
     return fields("omkar_product") | {
         "title": post.title, "price": amount, "lowest_offer_price": amount, "rating": post.stars,
@@ -97,8 +92,7 @@ def omkar_product(post: Post) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def omkar_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
-    """One review at omkar.cloud."""
+def _omkar_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     return fields("omkar_review") | {
         "review_id": remark.id, "product_asin": post.id, "review_title": remark.title,
         "review_text": remark.body, "review_link": _review_link(remark), "rating": remark.stars,
@@ -108,15 +102,14 @@ def omkar_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def omkar_details(world: World, post: Post, top: Sequence[Remark]) -> dict[str, Any]:
-    """One product at omkar.cloud."""
+def _omkar_details(world: World, post: Post, top: Sequence[Remark]) -> dict[str, Any]:
     return fields("omkar_details") | {
         "asin": post.id, "parent_asin": post.id, "landing_asin": post.id,
         "product_name": post.title, "link": _link(post), "main_image_url": _image(post),
         "brand_info": f"Visit the {post.place} Store", "current_price": _amount(post),
         "availability": _availability(post), "rating": post.stars, "reviews": post.ratings,
         "detailed_rating": _distribution(post), "key_features": _features(post),
-        "top_reviews": [omkar_review(world, post, remark) for remark in top],
+        "top_reviews": [_omkar_review(world, post, remark) for remark in top],
         "technical_details": {"Manufacturer": post.place},
         "product_details": {"Brand": post.place},
     }  # fmt: skip
@@ -218,28 +211,28 @@ class Amazon(EmulatedServer):
             error = {"message": "The query parameter is required.", "code": 400}
             raise Refusal(_ninja_error(error))
         page, total = self._page(call)
-        products = [ninja_product(post) for post in page]
+        products = [_ninja_product(post) for post in page]
         site = {"country": "US", "domain": "www.amazon.com"}
-        return ninja(call.query, {"total_products": total, "products": products, **site})
+        return _ninja(call.query, {"total_products": total, "products": products, **site})
 
     @serves("product", "/product-details")
     def _ninja_details(self, call: SandboxCall) -> dict[str, Any]:
         post = self._post(call)
-        return ninja(call.query, {} if post is None else ninja_details(post))
+        return _ninja(call.query, {} if post is None else _ninja_details(post))
 
     @serves("reviews", "/top-product-reviews")
     def _ninja_reviews(self, call: SandboxCall) -> dict[str, Any]:
         post = self._post(call)
         top = post.comments[:_TOP] if post else ()
-        reviews = [ninja_review(self.world, post, remark) for remark in top if post]
+        reviews = [_ninja_review(self.world, post, remark) for remark in top if post]
         site = {"country": "US", "domain": "www.amazon.com"}
-        return ninja(call.query, {"asin": call.query.get("asin"), "reviews": reviews, **site})
+        return _ninja(call.query, {"asin": call.query.get("asin"), "reviews": reviews, **site})
 
     @serves("search", "/amazon/search")
     def _omkar_search(self, call: SandboxCall) -> dict[str, Any]:
         if not call.query.get("query"):
             raise Refusal({"message": "query is required"})
-        return {"results": [omkar_product(post) for post in self._page(call)[0]]}
+        return {"results": [_omkar_product(post) for post in self._page(call)[0]]}
 
     def _omkar_post(self, call: SandboxCall) -> Post:
         if (post := self._post(call)) is None:
@@ -249,12 +242,12 @@ class Amazon(EmulatedServer):
     @serves("product", "/amazon/product-details")
     def _omkar_details(self, call: SandboxCall) -> dict[str, Any]:
         post = self._omkar_post(call)
-        return omkar_details(self.world, post, post.comments[:_TOP])
+        return _omkar_details(self.world, post, post.comments[:_TOP])
 
     @serves("reviews", "/amazon/product-reviews/top")
     def _omkar_reviews(self, call: SandboxCall) -> dict[str, Any]:
         post = self._omkar_post(call)
-        return {"results": [omkar_review(self.world, post, r) for r in post.comments[:_TOP]]}
+        return {"results": [_omkar_review(self.world, post, r) for r in post.comments[:_TOP]]}
 
 
 def _to_sign_in(path: str) -> Response:

@@ -55,7 +55,6 @@ class Discourse(EmulatedServer):
         self._index = Index([post for post in world.of("discourse") if not post.deleted])
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
-        """See `EmulatedServer.fault`."""
         if kind == "429" and call.path.endswith("/search.json"):
             return reply({"failed": "FAILED", "message": _SLOW}, 429)
         return super().fault(kind, call)
@@ -74,8 +73,17 @@ class Discourse(EmulatedServer):
             if start is None or self.world.moment(post.age_days) >= start
         ]
         shown = hits[call.page(_PAGE)]
+        posts = [
+            fields("discourse_hit") | {
+                "id": int(topic.id) * 10, "username": handle("discourse", topic.id),
+                "created_at": self.world.stamp(topic.age_days, ".000"), "like_count": topic.votes,
+                "blurb": html.escape(" ".join(topic.body.split())[:_BLURB]),
+                "topic_id": int(topic.id),
+            }
+            for topic in shown
+        ]  # fmt: skip
         more = True if len(hits) > number * _PAGE else None
-        return _results(list(map(self._hit, shown)), list(map(self._topic, shown)), more=more)
+        return _results(posts, list(map(self._topic, shown)), more=more)
 
     @serves("topic", f"{FORUM}/t/{{id}}.json")
     def _read_topic(self, call: SandboxCall) -> dict[str, Any]:
@@ -91,13 +99,6 @@ class Discourse(EmulatedServer):
         ]
         stream = {"posts": posts[:20], "stream": [post["id"] for post in posts]}
         return {"post_stream": stream, "views": topic.views} | self._topic(topic)
-
-    def _hit(self, topic: Post) -> dict[str, Any]:
-        return fields("discourse_hit") | {
-            "id": int(topic.id) * 10, "username": handle("discourse", topic.id),
-            "created_at": self.world.stamp(topic.age_days, ".000"), "like_count": topic.votes,
-            "blurb": html.escape(" ".join(topic.body.split())[:_BLURB]), "topic_id": int(topic.id),
-        }  # fmt: skip
 
     def _topic(self, topic: Post) -> dict[str, Any]:
         slug = re.sub(r"[^a-z0-9]+", "-", topic.title.lower()).strip("-") or "topic"

@@ -64,7 +64,6 @@ class GitHub(EmulatedServer):
         self._quotas = {"search": Quota(world.clock, 60), "core": Quota(world.clock, 3_600)}
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
-        """See `EmulatedServer.fault`."""
         if kind in {"403", "429"}:
             return reply(*self._exceeded(call, int(kind)))
         return super().fault(kind, call)

@@ -337,7 +337,6 @@ class Langfuse(EmulatedServer):
         ]  # fmt: skip
 
     def guard(self, call: SandboxCall) -> None:
-        """Check both keys."""
         keys = call.basic
         if not all(keys) or self.world.options.langfuse_keys not in (None, keys):
             raise Refusal(*self.fault_replies["401"])

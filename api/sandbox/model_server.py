@@ -171,7 +171,6 @@ class OpenAI(EmulatedServer):
     }  # fmt: skip
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
-        """See `EmulatedServer.fault`."""
         wants_schema = isinstance(call.data, Mapping) and "response_format" in call.data
         if kind == "no_schema" and wants_schema:
             message = "'response_format' of type 'json_schema' is not supported."
@@ -179,7 +178,6 @@ class OpenAI(EmulatedServer):
         return super().fault(kind, call)
 
     def guard(self, call: SandboxCall) -> None:
-        """Check the key."""
         kind, _, key = call.request.headers.get("authorization", "").partition(" ")
         known = self.world.options.openai_key
         if kind.casefold() != "bearer" or not key or known not in (None, key):
@@ -206,7 +204,7 @@ class OpenAI(EmulatedServer):
             raise Refusal(*_error(400, "We could not parse the JSON body of your request."))
         _check_request(body)
         prompt = QuotedPrompt.of(body["messages"])
-        generation = cut(spoilt(self._generate(body, prompt), call.fault), body)
+        generation = _cut(_spoilt(self._generate(body, prompt), call.fault), body)
         prompted = "".join(text for _, text in prompt.messages)
         shapes = json.dumps([body.get("tools"), body.get("response_format")])
         given = tokens(prompted) + tokens(shapes)
@@ -225,9 +223,9 @@ class OpenAI(EmulatedServer):
         }  # fmt: skip
         empty = call.fault == "no_choices"
         if body.get("stream") and not empty:
-            stream = events(head, generation, body)
+            stream = _events(head, generation, body)
             return StreamingResponse(stream, media_type="text/event-stream")
-        choices = [] if empty else [choice(generation)]
+        choices = [] if empty else [_choice(generation)]
         return {**head, "object": "chat.completion", "choices": choices}
 
     def _generate(self, body: Mapping[str, Any], prompt: QuotedPrompt) -> Generation:
@@ -293,8 +291,7 @@ def _check_request(body: Mapping[str, Any]) -> None:
         demand(wrong is None, message, "tools", "invalid_function_parameters")
 
 
-def spoilt(generation: Generation, fault: str | None) -> Generation:
-    """The answer as changed by a fault."""
+def _spoilt(generation: Generation, fault: str | None) -> Generation:
     if fault == "refusal":
         return Generation(refusal="I'm sorry, I can't help with that.")
     if fault == "filtered":
@@ -312,8 +309,7 @@ def spoilt(generation: Generation, fault: str | None) -> Generation:
     return generation
 
 
-def cut(generation: Generation, body: Mapping[str, Any]) -> Generation:
-    """The answer up to the caller's token limit."""
+def _cut(generation: Generation, body: Mapping[str, Any]) -> Generation:
     most = body.get("max_completion_tokens") or body.get("max_tokens")
     if not isinstance(most, int) or generation.size <= most:
         return generation
@@ -332,8 +328,7 @@ def _tool_calls(generation: Generation) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def choice(generation: Generation) -> dict[str, Any]:
-    """The only entry of `choices`."""
+def _choice(generation: Generation) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant", "content": generation.content, "refusal": generation.refusal,
         "annotations": [],
@@ -344,7 +339,7 @@ def choice(generation: Generation) -> dict[str, Any]:
     return {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
 
 
-def events(
+def _events(
     head: Mapping[str, Any], generation: Generation, body: Mapping[str, Any]
 ) -> Iterator[str]:
     """The answer as server-sent events, with the usage last if it was asked for."""

@@ -73,7 +73,6 @@ class Reddit(EmulatedServer):
         self._quota = Quota(world.clock, _WINDOW, _WINDOW / 2 - world.started)
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
-        """See `EmulatedServer.fault`."""
         if kind != "429":
             return super().fault(kind, call)
         headers = self._limits(self.world.options.reddit_limit)
@@ -137,7 +136,7 @@ class Reddit(EmulatedServer):
         after = query.get("after") or ""
         start = names.index(after) + 1 if after in names else 0
         end = start + min(max(call.number("limit", 25), 1), _PAGE)
-        things = [submission(self.world, post) for post in hits[:_DEEPEST][start:end]]
+        things = [_submission(self.world, post) for post in hits[:_DEEPEST][start:end]]
         return self._answer(call, listing(things, names[end - 1] if end < len(names) else None))
 
     @serves("comments", "/comments/{id}", "/comments/{id}/")
@@ -156,16 +155,16 @@ class Reddit(EmulatedServer):
         for number, remark in enumerate(remarks[:limit]):
             if number % 3 == 2:
                 above = top[-1]["data"]
-                above["replies"] = listing([comment(self.world, post, remark, above["name"])])
+                above["replies"] = listing([_comment(self.world, post, remark, above["name"])])
             else:
-                top.append(comment(self.world, post, remark))
+                top.append(_comment(self.world, post, remark))
         if ids := [remark.id for remark in remarks[limit:]]:
             data = {
                 "count": len(ids), "name": f"t1_{ids[0]}", "id": ids[0],
                 "parent_id": f"t3_{post.id}", "depth": 0, "children": ids,
             }  # fmt: skip
             top.append({"kind": "more", "data": data})
-        return self._answer(call, [listing([submission(self.world, post)]), listing(top)])
+        return self._answer(call, [listing([_submission(self.world, post)]), listing(top)])
 
     @serves("more", "/api/morechildren", "/api/morechildren/", methods=("GET", "POST"))
     def _more(self, call: SandboxCall) -> Response:
@@ -173,14 +172,14 @@ class Reddit(EmulatedServer):
         post = self.world.post("reddit", form.get("link_id", "").removeprefix("t3_"))
         wanted = form.get("children", "").split(",")[:_PAGE]
         remarks = post.comments if post else ()
-        things = [comment(self.world, post, r) for r in remarks if post and r.id in wanted]
+        things = [_comment(self.world, post, r) for r in remarks if post and r.id in wanted]
         return self._answer(call, {"json": {"errors": [], "data": {"things": things}}})
 
     @serves("info", "/api/info", "/api/info/")
     def _info(self, call: SandboxCall) -> Response:
         ids = [name.removeprefix("t3_") for name in call.query.get("id", "").split(",")]
         posts = [post for id_ in ids if (post := self.world.post("reddit", id_)) is not None]
-        return self._answer(call, listing([submission(self.world, post) for post in posts]))
+        return self._answer(call, listing([_submission(self.world, post) for post in posts]))
 
 
 def _form(call: SandboxCall) -> dict[str, str]:
@@ -218,7 +217,7 @@ def _origin(post: Post, deleted: bool, *parts: object) -> dict[str, Any]:
     return {**subreddit, "author": name, "author_fullname": f"t2_{spelled(BASE36, 8, name)}"}
 
 
-def submission(world: World, post: Post) -> dict[str, Any]:
+def _submission(world: World, post: Post) -> dict[str, Any]:
     """One t3, its crosspost parent inside when it has one."""
     parent = world.post("reddit", post.crosspost_parent)
     if parent is not None:
@@ -249,11 +248,11 @@ def submission(world: World, post: Post) -> dict[str, Any]:
         data |= {"removed_by_category": "deleted", "is_robot_indexable": False}
     if parent is not None:
         data["crosspost_parent"] = f"t3_{parent.id}"
-        data["crosspost_parent_list"] = [submission(world, parent)["data"]]
+        data["crosspost_parent_list"] = [_submission(world, parent)["data"]]
     return {"kind": "t3", "data": data}
 
 
-def comment(world: World, post: Post, remark: Remark, above: str = "") -> dict[str, Any]:
+def _comment(world: World, post: Post, remark: Remark, above: str = "") -> dict[str, Any]:
     """One t1 without replies; `above` is the name of the comment it answers, if it does."""
     gone = remark.deleted or remark.body in _GONE
     data = {

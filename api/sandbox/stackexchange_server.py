@@ -46,7 +46,6 @@ class StackExchange(EmulatedServer):
         self._quota = Quota(world.clock, 86_400)
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
-        """See `EmulatedServer.fault`."""
         if kind in {"throttle", "bad_site"}:
             return reply(*(self._throttled() if kind == "throttle" else _no_site(call)))
         return super().fault(kind, call)
@@ -93,7 +92,11 @@ class StackExchange(EmulatedServer):
             if not remark.deleted
         ]
         listed.sort(key=lambda entry: -entry[0].votes)
-        return self._page(call, [self._answer(remark, post, call) for remark, post in listed])
+        rows = [
+            self._written(post, remark, call) | {"is_accepted": False, "answer_id": int(remark.id)}
+            for remark, post in listed
+        ]
+        return self._page(call, rows)
 
     @serves("info", "/2.3/info")
     def _info(self, call: SandboxCall) -> dict[str, Any]:
@@ -132,11 +135,6 @@ class StackExchange(EmulatedServer):
             "link": f"https://{_host(post.place)}/questions/{post.id}/{slug}",
             "title": html.escape(post.title).replace("&#x27;", "&#39;"),
             **({"accepted_answer_id": int(post.comments[0].id)} if accepted else {}),
-        }  # fmt: skip
-
-    def _answer(self, remark: Remark, post: Post, call: SandboxCall) -> dict[str, Any]:
-        return self._written(post, remark, call) | {
-            "is_accepted": False, "answer_id": int(remark.id)
         }  # fmt: skip
 
 

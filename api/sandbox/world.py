@@ -401,7 +401,11 @@ class EmulatedServer:
                 self.upstream, name, request.method, request.url.path, request.url.query,
                 (body if data is None else data) if keep else None,
             )  # fmt: skip
-            kind = await self._strike(entry)
+            kind = self.world.faults.strike(self.upstream, name)
+            seconds = self.world.faults.seconds(self.upstream, name)
+            if kind == "slow":
+                kind, seconds = None, max(seconds, 2.0)
+            await asyncio.sleep(seconds)
             if kind == "hang":
                 self.world.journal.end(entry, 0, kind)
                 while (await request.receive())["type"] != "http.disconnect":
@@ -429,15 +433,6 @@ class EmulatedServer:
         except Refusal as refusal:
             return refusal.response
         return result if isinstance(result, Response) else reply(result)
-
-    async def _strike(self, entry: LoggedRequest) -> str | None:
-        kind = self.world.faults.strike(entry.upstream, entry.endpoint)
-        seconds = self.world.faults.seconds(entry.upstream, entry.endpoint)
-        if kind == "slow":
-            kind, seconds = None, max(seconds, 2.0)
-        if seconds:
-            await asyncio.sleep(seconds)
-        return kind
 
     def _spoilt(self, kind: str, call: SandboxCall) -> Any:
         """The answer to a fault: one of all servers, or the upstream's own."""

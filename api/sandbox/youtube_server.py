@@ -48,7 +48,7 @@ def offset(text: str) -> int | None:
     return next((number for number in range(1001) if token(number) == text), None)
 
 
-def resource(kind: str, mark: Sequence[object], id_: object = None, **more: Any) -> dict[str, Any]:
+def _resource(kind: str, mark: Sequence[object], id_: object = None, **more: Any) -> dict[str, Any]:
     """The head of every answer and every object in one; the version (`etag`) comes from `mark`."""
     head = {"kind": f"youtube#{kind}", "etag": spelled(WEB, 27, "etag", *mark)}
     return head | ({} if id_ is None else {"id": id_}) | more
@@ -76,7 +76,7 @@ def _described(post: Post, title: str, description: str, published: str) -> dict
     }
 
 
-def result(world: World, post: Post) -> dict[str, Any]:
+def _result(world: World, post: Post) -> dict[str, Any]:
     """One search result that is a video; its description is one line, cut on a word."""
     published, line = world.stamp(post.age_days), " ".join(post.body.split())
     if len(line) > _SNIPPET:
@@ -84,20 +84,19 @@ def result(world: World, post: Post) -> dict[str, Any]:
     snippet = _described(post, _encoded(post.title), _encoded(line), published)
     snippet |= {"channelTitle": _encoded(post.place), "publishTime": published}
     id_ = {"kind": "youtube#video", "videoId": post.id}
-    return resource("searchResult", ("found", post.id), id_, snippet=snippet)
+    return _resource("searchResult", ("found", post.id), id_, snippet=snippet)
 
 
-def channel_result(world: World, post: Post) -> dict[str, Any]:
+def _channel_result(world: World, post: Post) -> dict[str, Any]:
     """One search result that is a channel, as they come when `type` is not given."""
     published = world.stamp((post.age_days or 0) + 700)
     dates = {"publishedAt": published, "publishTime": published}
-    snippet = result(world, post)["snippet"] | {"title": _encoded(post.place)} | dates
+    snippet = _result(world, post)["snippet"] | {"title": _encoded(post.place)} | dates
     id_ = {"kind": "youtube#channel", "channelId": _channel_id(post.place)}
-    return resource("searchResult", ("channel", post.place), id_, snippet=snippet)
+    return _resource("searchResult", ("channel", post.place), id_, snippet=snippet)
 
 
-def video(world: World, post: Post, parts: Sequence[str]) -> dict[str, Any]:
-    """One video with the parts asked for; nothing in it is entity-encoded."""
+def _video(world: World, post: Post, parts: Sequence[str]) -> dict[str, Any]:
     seconds = 61 + int(spelled(DIGITS, 4, "length", post.id)) % 1400
     snippet = _described(post, post.title, post.body, world.stamp(post.age_days))
     snippet |= {"channelTitle": post.place, **fields("youtube_video")}
@@ -116,10 +115,10 @@ def video(world: World, post: Post, parts: Sequence[str]) -> dict[str, Any]:
         "contentDetails": duration | fields("youtube_details"),
     }
     wanted = {part: known[part] for part in parts if part in known}
-    return resource("video", ("video", post.id), post.id, **wanted)
+    return _resource("video", ("video", post.id), post.id, **wanted)
 
 
-def comment(
+def _comment(
     world: World, post: Post, remark: Remark, plain: bool, parent: str | None = None
 ) -> dict[str, Any]:
     """One comment; `textDisplay` is HTML unless plain text was asked for."""
@@ -138,13 +137,13 @@ def comment(
     }  # fmt: skip
     if parent is not None:
         snippet["parentId"] = parent
-    return resource("comment", (remark.id,), remark.id, snippet=snippet)
+    return _resource("comment", (remark.id,), remark.id, snippet=snippet)
 
 
 Thread = tuple[Remark, list[Remark]]  # a top-level comment and its replies
 
 
-def threads(post: Post, order: str) -> list[Thread]:
+def _threads(post: Post, order: str) -> list[Thread]:
     """Top-level comments with their replies: every fourth comment answers the one before it."""
     made: list[Thread] = []
     for number, remark in enumerate(post.comments):
@@ -156,20 +155,20 @@ def threads(post: Post, order: str) -> list[Thread]:
     return sorted(made, key=key)
 
 
-def thread(
+def _thread(
     world: World, post: Post, comments: Thread, parts: Sequence[str], plain: bool
 ) -> dict[str, Any]:
     """One comment thread; replies inside when their part was asked for, at most five."""
     top, replies = comments
-    made = resource("commentThread", ("thread", top.id), top.id)
+    made = _resource("commentThread", ("thread", top.id), top.id)
     if "snippet" in parts:
         made["snippet"] = {
             "channelId": _channel_id(post.place), "videoId": post.id,
-            "topLevelComment": comment(world, post, top, plain),
+            "topLevelComment": _comment(world, post, top, plain),
             "totalReplyCount": len(replies), **fields("youtube_thread"),
         }  # fmt: skip
     if "replies" in parts and replies:
-        shown = [comment(world, post, reply, plain, top.id) for reply in replies[:5]]
+        shown = [_comment(world, post, reply, plain, top.id) for reply in replies[:5]]
         made["replies"] = {"comments": shown}
     return made
 
@@ -242,7 +241,6 @@ class YouTube(EmulatedServer):
         self._quota = Quota(world.clock, 86_400, _PACIFIC)
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
-        """See `EmulatedServer.fault`."""
         if kind == "search_quota" and call.path.endswith("/search"):
             return reply(*_NO_SEARCHES)
         return super().fault(kind, call)
@@ -281,11 +279,11 @@ class YouTube(EmulatedServer):
         if query.get("order") in _ORDERS:
             hits.sort(key=_ORDERS[query["order"]])
         hits = hits[:500]
-        items = [result(self.world, post) for post in hits[start : start + size]]
+        items = [_result(self.world, post) for post in hits[start : start + size]]
         if query.get("type", "video,channel") != "video" and items and not start:
-            items.insert(1, channel_result(self.world, hits[0]))
+            items.insert(1, _channel_result(self.world, hits[0]))
         return {
-            **resource("searchListResponse", ("search", str(query.get("q")), start)),
+            **_resource("searchListResponse", ("search", str(query.get("q")), start)),
             **_next_page(start, size, hits),
             **({"prevPageToken": token(max(start - size, 0))} if start else {}),
             "regionCode": query.get("regionCode", "US"),
@@ -304,9 +302,9 @@ class YouTube(EmulatedServer):
             raise Refusal(*_error(400, "invalidFilters", message))
         parts = call.query["part"].split(",")
         posts = [post for id_ in ids if (post := self.world.post("youtube", id_)) is not None]
-        items = [video(self.world, post, parts) for post in posts]
+        items = [_video(self.world, post, parts) for post in posts]
         counts = {"totalResults": len(posts), "resultsPerPage": len(posts)}
-        return resource("videoListResponse", ("videos", *ids), items=items, pageInfo=counts)
+        return _resource("videoListResponse", ("videos", *ids), items=items, pageInfo=counts)
 
     @serves("comments", "/youtube/v3/commentThreads")
     def _threads(self, call: SandboxCall) -> dict[str, Any]:
@@ -320,24 +318,24 @@ class YouTube(EmulatedServer):
             raise Refusal(*_error(403, "commentsDisabled", message, domain, "videoId"))
         start, size = _page(call, 20, 1, 100)
         plain, parts = query.get("textFormat") == "plainText", query["part"].split(",")
-        rows = threads(post, query.get("order", "time"))
+        rows = _threads(post, query.get("order", "time"))
         shown = rows[start : start + size]
         return {
-            **resource("commentThreadListResponse", ("threads", post.id, start)),
+            **_resource("commentThreadListResponse", ("threads", post.id, start)),
             **_next_page(start, size, rows),
             "pageInfo": {"totalResults": len(shown), "resultsPerPage": size},
-            "items": [thread(self.world, post, each, parts, plain) for each in shown],
+            "items": [_thread(self.world, post, each, parts, plain) for each in shown],
         }
 
     @serves("comments", "/youtube/v3/comments")
     def _replies(self, call: SandboxCall) -> dict[str, Any]:
         parent, plain = call.query.get("parentId", ""), call.query.get("textFormat") == "plainText"
         for post in self._index.posts:
-            for top, replies in threads(post, "time"):
+            for top, replies in _threads(post, "time"):
                 if top.id == parent:
-                    items = [comment(self.world, post, r, plain, parent) for r in replies]
+                    items = [_comment(self.world, post, r, plain, parent) for r in replies]
                     page = {"resultsPerPage": 20}
-                    return resource("commentListResponse", (parent,), pageInfo=page, items=items)
+                    return _resource("commentListResponse", (parent,), pageInfo=page, items=items)
         message = "The comment could not be found."
         raise Refusal(*_error(404, "commentNotFound", message, "youtube.comment"))
 

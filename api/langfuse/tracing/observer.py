@@ -141,12 +141,10 @@ class LangfuseObserver:
 
     @property
     def trace_id(self) -> str | None:
-        """See `Observer.trace_id`."""
         return self.client.trace_id
 
     @property
     def observations(self) -> Mapping[str, tuple[str, ...]]:
-        """See `Observer.observations`."""
         run = _run.get()
         if run is None or self.client.trace_id is None:
             return {}

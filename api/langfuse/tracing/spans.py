@@ -249,7 +249,6 @@ class LabelledSpans(SynchronousMultiSpanProcessor):
         )
 
     def on_start(self, span: Span, parent_context: otel_context.Context | None = None) -> None:
-        """See `SpanProcessor.on_start`."""
         span.set_attributes(self._owner)
         super().on_start(span, parent_context)
         span.set_attributes({**self._ours, **_below.get()})
@@ -260,7 +259,6 @@ class LabelledSpans(SynchronousMultiSpanProcessor):
             agents.append(format_span_id(span.context.span_id))
 
     def on_end(self, span: ReadableSpan) -> None:
-        """See `SpanProcessor.on_end`."""
         with quiet():
             super().on_end(span)
 
@@ -286,7 +284,6 @@ class MaskedExporter(SpanExporter):
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """See `SpanExporter.export`."""
         masked = [
             ReadableSpan(
                 name=mask(span.name), context=span.context, parent=span.parent,
@@ -310,7 +307,6 @@ class MaskedExporter(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """See `SpanExporter.shutdown`."""
         self._inner.shutdown()  # type: ignore[no-untyped-call]
 
     def _attributes(self, attributes: Mapping[str, Any] | None) -> dict[str, Any]:

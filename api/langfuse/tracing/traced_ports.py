@@ -76,7 +76,6 @@ class TracedSource(ports.WrappedSource):
     client: Client
 
     async def fetch(self, plan: FetchPlan) -> Batch:
-        """See `Source.fetch`."""
         given = {"query": plan.query, "limit": plan.limit, "window": plan.window}
         with self.client.observation(f"fetch.{self.name}", "retriever", input=given) as span:
             batch = await self.inner.fetch(plan)
@@ -85,7 +84,6 @@ class TracedSource(ports.WrappedSource):
             return batch
 
     async def comments(self, items: Sequence[Item]) -> Commented:
-        """See `Source.comments`."""
         given = {"items": [item.key for item in items]}
         with self.client.observation(f"comments.{self.name}", "retriever", input=given) as span:
             commented = await self.inner.comments(items)
@@ -94,7 +92,6 @@ class TracedSource(ports.WrappedSource):
             return commented
 
     async def with_best_comments(self, item: Item) -> Item | None:
-        """See `Source.with_best_comments`."""
         given = {"items": [item.key]}
         with self.client.observation(f"second_look.{self.name}", "retriever", input=given) as span:
             commented = await self.inner.with_best_comments(item)
@@ -118,8 +115,6 @@ class TracedModelStep:
     async def judge(
         self, question: Question, items: Sequence[Item], source: str
     ) -> ports.Judgement:
-        """See `Judge.judge`."""
-
         def record(judged: ports.Judgement, span: Observation) -> None:
             flags = [verdict.relevant for verdict in judged.verdicts]
             span.update(output=flags)
@@ -134,8 +129,6 @@ class TracedModelStep:
         return await self._traced("relevance_filter", given, call, record)
 
     async def grade(self, question: Question, items: Sequence[Item]) -> ports.Grades:
-        """See `Grader.grade`."""
-
         def record(graded: ports.Grades, span: Observation) -> None:
             scores = [None if grade.defaulted else grade.score for grade in graded.grades]
             span.update(output=scores)
@@ -148,8 +141,6 @@ class TracedModelStep:
     async def rewrite(
         self, question: Question, variants: int, gaps: Sequence[str] = ()
     ) -> ports.Rewrites:
-        """See `Rewriter.rewrite`."""
-
         def record(rewrites: ports.Rewrites, span: Observation) -> None:
             span.update(output=list(rewrites.queries))
 
@@ -158,8 +149,6 @@ class TracedModelStep:
         return await self._traced("rewrite", given, call, record)
 
     async def check(self, question: Question, claims: Sequence[ports.Claim]) -> ports.Support:
-        """See `SupportChecker.check`."""
-
         def record(support: ports.Support, span: Observation) -> None:
             span.update(output=list(support.supported))
 
@@ -169,8 +158,6 @@ class TracedModelStep:
         return await self._traced("support_check", given, call, record)
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
-        """See `Explainer.explain`."""
-
         def record(explanation: Explanation, span: Observation) -> None:
             suggestions = list(explanation.suggestions)
             span.update(output={"text": explanation.text, "suggestions": suggestions})
