@@ -15,9 +15,9 @@ from api.errors import Conflict
 from api.features.archive.import_file import Merged, comment_ids, merged, without_comments
 from api.features.archive.imports import (
     MOST_REFUSALS,
+    FileIdentity,
     Import,
     ImportBatch,
-    ImportCard,
     ImportPosition,
     ImportProgress,
     Refusal,
@@ -52,19 +52,23 @@ class ImportRepository(AnalysisRepository):
     """Implements `Imports`."""
 
     @unbroken
-    async def begin_import(self, tenant: str, card: ImportCard) -> Import:
+    async def begin_import(self, tenant: str, identity: FileIdentity) -> Import:
         now = datetime.now(UTC)
         new = Import(
-            f"imp_{secrets.token_hex(6)}", card, ImportPosition(), ImportProgress(), now, None
+            f"imp_{secrets.token_hex(6)}", identity, ImportPosition(), ImportProgress(), now, None
         )
         row = {
-            "tenant": tenant, "id": new.id, "name": card.name, "form": card.form,
-            "digest": card.digest, "offset": 0, "line": 0, "intake": asdict(ImportProgress()),
+            "tenant": tenant, "id": new.id, "name": identity.name, "form": identity.form,
+            "digest": identity.digest, "offset": 0, "line": 0, "intake": asdict(ImportProgress()),
             "created_at": now,
         }  # fmt: skip
-        same = select(imports).where(imports.c.tenant == tenant, imports.c.digest == card.digest)
+        same = select(imports).where(
+            imports.c.tenant == tenant, imports.c.digest == identity.digest
+        )
         async with self._database.writing(alone=True) as connection:
-            known = (await connection.execute(same.limit(1))).one_or_none() if card.digest else None
+            known = (
+                (await connection.execute(same.limit(1))).one_or_none() if identity.digest else None
+            )
             if known is not None:
                 return _import(known)
             await connection.execute(insert(imports), row)
@@ -73,8 +77,8 @@ class ImportRepository(AnalysisRepository):
     @unbroken
     async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
         async with self._database.writing(alone=True) as connection:
-            intake = await self._keep(connection, tenant, begun.id, batch.items)
-            before = begun.intake.refused
+            progress = await self._keep(connection, tenant, begun.id, batch.items)
+            before = begun.progress.refused
             kept = batch.refusals[: max(MOST_REFUSALS - before, 0)]
             aside = [
                 {"tenant": tenant, "import_id": begun.id, "number": number, "line": refusal.line,
@@ -83,19 +87,19 @@ class ImportRepository(AnalysisRepository):
             ]  # fmt: skip
             if aside:
                 await connection.execute(insert(refusals), aside)
-            intake += begun.intake
-            intake += ImportProgress(refused=len(batch.refusals), left_out=batch.left_out)
+            progress += begun.progress
+            progress += ImportProgress(refused=len(batch.refusals), left_out=batch.left_out)
             moved = update(imports).where(*_is(tenant, begun.id), imports.c.digest != _REMOVING)
-            moved = moved.where(imports.c.offset == begun.mark.offset)
-            moved = moved.where(imports.c.line == begun.mark.line)
+            moved = moved.where(imports.c.offset == begun.position.offset)
+            moved = moved.where(imports.c.line == begun.position.line)
             moved = moved.values(
-                offset=batch.mark.offset, line=batch.mark.line, intake=asdict(intake)
+                offset=batch.position.offset, line=batch.position.line, intake=asdict(progress)
             )
             if not (await connection.execute(moved)).rowcount:
                 raise Conflict(_UNDER_WAY)
         if self._vectors is not None:
             self._vectors.follow(tenant)
-        return replace(begun, mark=batch.mark, intake=intake, finished_at=None)
+        return replace(begun, position=batch.position, progress=progress, finished_at=None)
 
     async def finish_import(self, tenant: str, begun: Import) -> Import:
         now = datetime.now(UTC)
@@ -123,8 +127,8 @@ class ImportRepository(AnalysisRepository):
         return gone
 
     async def _mark_removing(self, tenant: str, import_id: str) -> int:
-        mark = update(imports).where(*_is(tenant, import_id)).values(digest=_REMOVING)
-        return await self._write(mark)
+        removing = update(imports).where(*_is(tenant, import_id)).values(digest=_REMOVING)
+        return await self._write(removing)
 
     @unbroken
     async def _remove_some(self, tenant: str, import_id: str) -> tuple[int, bool]:
@@ -207,7 +211,7 @@ class ImportRepository(AnalysisRepository):
     ) -> ImportProgress:
         """Each item once, merged with what is stored of it, a few at a time."""
         joined: dict[str, dict[str, Any]] = {}
-        intake = ImportProgress()
+        progress = ImportProgress()
         for item in batch:
             fresh = item.model_dump(mode="json")
             earlier = joined.get(item.key)
@@ -216,7 +220,7 @@ class ImportRepository(AnalysisRepository):
             else:
                 both = merged(earlier, fresh)
                 joined[item.key] = both.facts
-                intake += ImportProgress(merged=both.again, over=both.over)
+                progress += ImportProgress(merged=both.again, over=both.over)
         keys = list(joined)
         for start in range(0, len(keys), _STEP):
             some = keys[start : start + _STEP]
@@ -234,8 +238,8 @@ class ImportRepository(AnalysisRepository):
             await self._writer.put(connection, tenant, changed, before=before)
             await self._hold(connection, tenant, import_id, results)
             for result in results.values():
-                intake += ImportProgress(int(result.new), result.gain, result.again, result.over)
-        return intake
+                progress += ImportProgress(int(result.new), result.gain, result.again, result.over)
+        return progress
 
     async def _hold(
         self,
@@ -300,8 +304,11 @@ def _same(row: Row[*tuple[Any, ...]]) -> Update:
 
 def _import(row: Row[*tuple[Any, ...]]) -> Import:
     known = row.intake if isinstance(row.intake, dict) else {}
-    intake = ImportProgress(
+    progress = ImportProgress(
         **{name: known[name] for name in asdict(ImportProgress()) if name in known}
     )
-    card, mark = ImportCard(row.name, row.form, row.digest), ImportPosition(row.offset, row.line)
-    return Import(row.id, card, mark, intake, row.created_at, row.finished_at)
+    identity, position = (
+        FileIdentity(row.name, row.form, row.digest),
+        ImportPosition(row.offset, row.line),
+    )
+    return Import(row.id, identity, position, progress, row.created_at, row.finished_at)

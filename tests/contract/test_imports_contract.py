@@ -10,9 +10,9 @@ import pytest
 from api.errors import Conflict
 from api.features.archive.import_file import MOST_COMMENTS, STUB
 from api.features.archive.imports import (
+    FileIdentity,
     Import,
     ImportBatch,
-    ImportCard,
     ImportPosition,
     ImportProgress,
     Refusal,
@@ -22,7 +22,7 @@ from api.store import SqlStore, open_store
 from tests.services.kit import plain
 from tests.store.made import ODD, counted, item, report, typed
 
-CARD = ImportCard("dump.jsonl", "reddit", "d1")
+CARD = FileIdentity("dump.jsonl", "reddit", "d1")
 
 
 @pytest.fixture
@@ -53,12 +53,12 @@ def stub(key: str, *comments: str) -> ItemFacts:
 
 
 async def keep(
-    store: SqlStore, begun: Import, *items: ItemFacts, mark: int = 10, **more: Any
+    store: SqlStore, begun: Import, *items: ItemFacts, position: int = 10, **more: Any
 ) -> Import:
     """Store one batch."""
     fields = {"refusals": (), "left_out": {}} | more
     return await store.keep_batch(
-        "a", begun, ImportBatch(items, mark=ImportPosition(mark, mark), **fields)
+        "a", begun, ImportBatch(items, position=ImportPosition(position, position), **fields)
     )
 
 
@@ -69,12 +69,12 @@ async def test_a_batch_is_kept_with_its_mark(store: SqlStore, database_url: str)
 
     await keep(
         store, begun, facts("reddit:t3_1", "c1"), facts("reddit:t3_2"),
-        mark=20, refusals=(refusal,), left_out={"written by a bot": 2},
+        position=20, refusals=(refusal,), left_out={"written by a bot": 2},
     )  # fmt: skip
 
     again = await store.begin_import("a", CARD)
-    assert (again.id, again.mark, again.finished_at) == (begun.id, ImportPosition(20, 20), None)
-    assert again.intake == ImportProgress(2, 1, 0, 0, 1, {"written by a bot": 2})
+    assert (again.id, again.position, again.finished_at) == (begun.id, ImportPosition(20, 20), None)
+    assert again.progress == ImportProgress(2, 1, 0, 0, 1, {"written by a bot": 2})
     (aside,) = await store.refusals("a", begun.id)
     assert (aside.line, aside.reason) == (3, "it is no JSON object")
     assert await counted(database_url, "items", "imports") == [2, 1]
@@ -94,7 +94,7 @@ async def test_of_two_that_go_on_with_one_import_one_stops(store: SqlStore) -> N
 
 async def test_pipes_are_never_gone_on_with(store: SqlStore) -> None:
     """Nobody knows whether it is the same again; a finished file is known."""
-    pipe = ImportCard("-", "jsonl", "")
+    pipe = FileIdentity("-", "jsonl", "")
     first, second = await store.begin_import("a", pipe), await store.begin_import("a", pipe)
     done = await store.finish_import("a", await store.begin_import("a", CARD))
 
@@ -109,16 +109,16 @@ async def test_a_post_joins_its_comments_whenever_it_comes(store: SqlStore) -> N
     """Before, after, and in the same batch; what is there already is counted as merged."""
     begun = await store.begin_import("a", CARD)
     begun = await keep(store, begun, stub("reddit:t3_1", "c1"), stub("reddit:t3_1", "c2"))
-    begun = await keep(store, begun, facts("reddit:t3_1"), facts("reddit:t3_2"), mark=20)
-    begun = await keep(store, begun, stub("reddit:t3_2", "c3", "c3"), mark=30)
-    begun = await keep(store, begun, facts("reddit:t3_1"), stub("reddit:t3_1", "c1"), mark=40)
+    begun = await keep(store, begun, facts("reddit:t3_1"), facts("reddit:t3_2"), position=20)
+    begun = await keep(store, begun, stub("reddit:t3_2", "c3", "c3"), position=30)
+    begun = await keep(store, begun, facts("reddit:t3_1"), stub("reddit:t3_1", "c1"), position=40)
 
     (first, second) = [facts for _, facts in await store._page("a", "")]
 
     assert (first["title"], first["notes"]) == ("Title t3_1", [])
     assert [comment["id"] for comment in first["comments"]] == ["c1", "c2"]
     assert [comment["id"] for comment in second["comments"]] == ["c3"]
-    assert (begun.intake.items, begun.intake.comments, begun.intake.merged) == (2, 3, 3)
+    assert (begun.progress.items, begun.progress.comments, begun.progress.merged) == (2, 3, 3)
 
 
 async def test_an_item_keeps_its_best_comments(store: SqlStore) -> None:
@@ -126,12 +126,12 @@ async def test_an_item_keeps_its_best_comments(store: SqlStore) -> None:
     begun = await store.begin_import("a", CARD)
     for batch in range(3):
         names = [f"c{batch}-{number}" for number in range(250)]
-        begun = await keep(store, begun, stub("reddit:t3_1", *names), mark=batch + 1)
+        begun = await keep(store, begun, stub("reddit:t3_1", *names), position=batch + 1)
 
     ((_, kept),) = await store._page("a", "")
 
     assert len(kept["comments"]) == MOST_COMMENTS
-    assert (begun.intake.comments, begun.intake.over) == (MOST_COMMENTS, 250)
+    assert (begun.progress.comments, begun.progress.over) == (MOST_COMMENTS, 250)
 
 
 async def test_imports_change_no_older_report(store: SqlStore) -> None:
@@ -158,7 +158,7 @@ async def test_removing_takes_back_what_nobody_else_holds(
     await store.finish("a", typed(report("r1", item("reddit:t3_1"))))
     first = await store.begin_import("a", CARD)
     await keep(store, first, facts("reddit:t3_2", "c1"), facts("reddit:t3_3"))
-    second = await store.begin_import("a", ImportCard("more.csv", "csv", "d2"))
+    second = await store.begin_import("a", FileIdentity("more.csv", "csv", "d2"))
     await keep(
         store, second, stub("reddit:t3_1", "c2"), stub("reddit:t3_2", "c1", "c3"),
         facts("reddit:t3_4"), refusals=(Refusal(1, "why"),),
@@ -194,7 +194,7 @@ async def test_an_import_that_is_being_removed_is_not_gone_on_with(store: SqlSto
     await store._mark_removing("a", begun.id)
 
     with pytest.raises(Conflict):
-        await keep(store, begun, facts("reddit:t3_2"), mark=20)
+        await keep(store, begun, facts("reddit:t3_2"), position=20)
 
     assert (await store.begin_import("a", CARD)).id != begun.id
 
@@ -220,7 +220,7 @@ async def test_keys_that_a_database_refuses_are_imported(store: SqlStore) -> Non
     odd = facts(f"items:{ODD}{'x' * 3000}", "c1", title=ODD)
     begun = await store.begin_import("a", CARD)
     begun = await keep(store, begun, odd)
-    begun = await keep(store, begun, odd, stub(odd.key, "c2"), mark=20)
+    begun = await keep(store, begun, odd, stub(odd.key, "c2"), position=20)
 
     ((_, kept),) = await store._page("a", "")
 

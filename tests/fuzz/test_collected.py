@@ -132,11 +132,11 @@ def test_any_file_is_items_or_words(data: bytes, form: str, at: int) -> None:
         return
 
     assert all(map(_is_whole, portions))
-    marks = [portion.mark.offset for portion in portions]
+    marks = [portion.position.offset for portion in portions]
     assert marks == sorted(marks)
     if portions:
         chosen = min(at, len(portions) - 1)
-        rest = list(_file(data, form).portions(portions[chosen].mark))
+        rest = list(_file(data, form).portions(portions[chosen].position))
         assert rest == portions[chosen + 1 :]
 
 

@@ -12,7 +12,7 @@ import pytest
 from api.core.domain import FetchPlan
 from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.entries import Archive
-from api.features.archive.imports import ImportBatch, ImportCard, ImportPosition
+from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
 from api.models.local.word_vectors import embed
 from api.reports.report import ItemFacts
 from api.sources.archive_source import ArchiveSource
@@ -46,7 +46,7 @@ def facts(id_: str, title: str, *comments: str, days: int = 400) -> ItemFacts:
 
 async def keep(store: SqlStore, *items: ItemFacts) -> None:
     """Store them as an import."""
-    begun = await store.begin_import(TENANT, ImportCard("x", "jsonl", ""))
+    begun = await store.begin_import(TENANT, FileIdentity("x", "jsonl", ""))
     await store.keep_batch(TENANT, begun, ImportBatch(items, (), {}, ImportPosition(1, 1)))
 
 

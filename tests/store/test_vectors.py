@@ -19,7 +19,7 @@ from sqlalchemy import Engine, event
 
 from api.core.words import index_tokens
 from api.features.archive.entries import ArchiveFilters
-from api.features.archive.imports import ImportBatch, ImportCard, ImportPosition
+from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
 from api.reports.report import ItemFacts
 from api.store import SqlStore
 from api.store.database import Database, engine_url
@@ -181,7 +181,7 @@ async def test_import_files_what_it_stores(database: Path, folder: Path) -> None
         for n, body in enumerate(words())
     ]
     async with opened(database, most_read=1, page=1) as store:
-        begun = await store.begin_import("a", ImportCard("dump.jsonl", "jsonl", "d1"))
+        begun = await store.begin_import("a", FileIdentity("dump.jsonl", "jsonl", "d1"))
         await store.keep_batch(
             "a", begun, ImportBatch(tuple(facts), (), {}, ImportPosition(10, 10))
         )

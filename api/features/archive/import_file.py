@@ -1,9 +1,8 @@
-"""Bringing a file in: read, collect, store batch by batch, and go on where a kill has ended it.
+"""Importing a file: its entries are merged with what is stored, batch by batch.
 
-One item of what several files, or a file and a place, say of it: pure, over stored facts.
-
-Facts are the JSON of `ItemFacts`. What was there first stays; what was empty is filled; comments
-are joined by their ids. An item of which only comments came is a stub until its own text comes.
+An import that is killed is continued from its last batch. Merging is pure, over the stored JSON of
+`ItemFacts`: what was there first stays, empty fields are filled, comments are joined by their ids.
+An item of which only comments were found is a stub until its own text is imported.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, 
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from api.core.domain import Comment, Item
+from api.core.domain import Item
 from api.core.text import cut
 from api.features.archive.imports import (
+    FileIdentity,
     Import,
     ImportBatch,
-    ImportCard,
     ImportPortion,
     ImportPosition,
     ImportProgress,
@@ -31,36 +30,43 @@ from api.reports.composition import facts_of
 from api.reports.report import ItemFacts
 
 STUB = "only comments on it were imported; its own text was in none of the files"
-"""The note of an item that nobody has seen itself; its title, if any, comes from its address."""
+"""The note of a stub; its title, if any, comes from its address."""
 MOST_COMMENTS = 500
-"""Of one item: the best voted, the newest of those with equal votes."""
+"""Comments stored of one item: those with most votes, of equal votes the newest."""
+ENTRIES, LETTERS = 2_000, 4_000_000
+"""Entries and characters of a batch; it ends with whichever comes first."""
+LONGEST, LONGEST_COMMENT = 100_000, 20_000
+"""Characters stored of an item's text and of a comment's."""
+CUT = f"its text was longer than {LONGEST:,} characters and was cut"
+EXAMPLES = 10
+"""Items and refusals that a preview shows."""
 Facts = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What became of an item."""
+    """An item after a merge."""
 
     facts: dict[str, Any]
     comments: tuple[str, ...] = ()
-    """Ids of those that were not there before and stayed."""
+    """Ids of the comments that are new and were kept."""
     again: int = 0
-    """Of the item and its comments, how many were there already."""
+    """How many of the item and its comments were stored already."""
     gain: int = 0
     """How many comments there are more."""
     over: int = 0
-    """Comments beyond `MOST_COMMENTS`, also of those that were there."""
+    """Comments beyond `MOST_COMMENTS`, stored ones included."""
     new: bool = False
-    """The item's own text was not there before."""
+    """The item's own text is new."""
 
     def brought(self, before: Collection[str]) -> list[str]:
-        """Of the comments that are left, those that came now or are among `before`."""
+        """Ids of the kept comments that are new or among `before`."""
         ours = {*before, *self.comments}
         return [id_ for id_ in comment_ids(self.facts) if id_ in ours]
 
 
 def merged(stored: Facts | None, fresh: Facts) -> Merged:
-    """What is stored of an item together with what came now."""
+    """The stored facts of an item joined with those of a file."""
     known = _comments(stored) if stored else []
     ids = {comment["id"] for comment in known}
     added, again = [], 0
@@ -77,7 +83,15 @@ def merged(stored: Facts | None, fresh: Facts) -> Merged:
         left = {comment["id"] for comment in comments}
         added = [comment for comment in added if comment["id"] in left]
     named, had = not is_stub(fresh), stored is not None and not is_stub(stored)
-    facts = _filled(stored, fresh) if stored else dict(fresh)
+    facts = dict(fresh)
+    if stored:
+        # the facts of a stub give way to those of the item itself
+        first, other = (fresh, stored) if named and not had else (stored, fresh)
+        facts = dict(first)
+        for name, value in other.items():
+            empty = facts.get(name) in (None, "", [], {}) and name not in {"notes", "thread"}
+            if name not in facts or empty:
+                facts[name] = value
     if comments or "comments" in facts:
         facts["comments"] = comments
     return Merged(
@@ -97,7 +111,7 @@ def is_stub(facts: Facts) -> bool:
 
 
 def comment_ids(facts: Facts) -> list[str]:
-    """Of all its comments."""
+    """The ids of its comments."""
     return [comment["id"] for comment in _comments(facts)]
 
 
@@ -107,83 +121,58 @@ def without_comments(facts: Facts, ids: frozenset[str]) -> dict[str, Any]:
     return {**facts, "comments": left}
 
 
-def _filled(stored: Facts, fresh: Facts) -> dict[str, Any]:
-    """The first's facts, and the other's where it has none; a stub's give way."""
-    if is_stub(stored) and not is_stub(fresh):
-        stored, fresh = fresh, stored
-    facts = dict(stored)
-    for name, value in fresh.items():
-        empty = facts.get(name) in (None, "", [], {})
-        if name not in facts or (empty and name not in {"notes", "thread"}):
-            facts[name] = value
-    return facts
-
-
 def _comments(facts: Facts) -> list[dict[str, Any]]:
     listed = facts.get("comments")
     return [c for c in listed if isinstance(c, dict) and "id" in c] if listed else []
 
 
 def _rank(comment: Mapping[str, Any]) -> tuple[float, str]:
-    """Votes, by the first measure, which is the main one; then the time, as text in ISO order."""
-    measures = comment.get("engagement") or {}
-    votes = next(iter(measures.values()), None)
+    """Votes, which are the first measure; then the time, as text in ISO order."""
+    votes = next(iter((comment.get("engagement") or {}).values()), None)
     worth = votes if isinstance(votes, int | float) else float("-inf")
     return worth, comment.get("created_at") or ""
 
 
-ENTRIES = 2_000
-"""Of one batch, about."""
-LETTERS = 4_000_000
-"""Characters of one batch, about; a batch ends with whichever comes first."""
-LONGEST, LONGEST_COMMENT = 100_000, 20_000
-"""Characters that are kept of an item's text and of a comment's."""
-CUT = f"its text was longer than {LONGEST:,} characters and was cut"
-EXAMPLES = 10
-
-
-class Collected(Protocol):
-    """An opened file, understood."""
+class OpenedImport(Protocol):
+    """An opened file whose format is known."""
 
     @property
-    def card(self) -> ImportCard:
-        """What it is."""
-        ...
+    def identity(self) -> FileIdentity:
+        """Recognises the file."""
 
     def portions(self, since: ImportPosition) -> Iterator[ImportPortion]:
-        """Its records from there on."""
-        ...
+        """Its records from this position on."""
 
 
-Listener = Callable[[ImportProgress, ImportPosition], None]
-"""Hears what has become of a file so far, after every batch."""
+ImportListener = Callable[[ImportProgress, ImportPosition], None]
+"""Called after every batch with the counts so far and the position."""
 
 
 async def import_file(
-    collected: Collected, store: Imports, tenant: str, heard: Listener
+    source: OpenedImport, store: Imports, tenant: str, listener: ImportListener
 ) -> tuple[Import, bool]:
-    """Store what a file holds; whether there was anything to do: not of one that is all stored.
+    """Store a file; False when all of it was stored before.
 
     Raises:
-        Conflict: another process does the same.
-        StoreUnavailable: the database cannot be used; what is stored stays and is gone on with.
+        Conflict: another process imports the same file.
+        StoreUnavailable: the database cannot be used; what is stored stays and is continued.
     """
-    begun = await store.begin_import(tenant, collected.card)
+    begun = await store.begin_import(tenant, source.identity)
     if begun.finished_at is not None:
         return begun, False
-    batches = _batches(collected.portions(begun.mark))
+    batches = _batches(source.portions(begun.position))
 
     # a pipe may give nothing for hours: a thread waits for it, and Ctrl-C does not
     def read() -> Coroutine[Any, Any, ImportBatch | None]:
         return asyncio.to_thread(next, batches, None)
 
-    ahead = collected.card.digest != ""  # not of a pipe, for which an error would have to wait
+    ahead = source.identity.digest != ""  # not of a pipe, for which an error would have to wait
     batch = await read()
     while batch is not None:
         following = asyncio.create_task(read()) if ahead else None  # while this one is stored
         try:
             begun = await store.keep_batch(tenant, begun, batch)
-            heard(begun.intake, begun.mark)
+            listener(begun.progress, begun.position)
             batch = await (following or read())
         finally:
             if following is not None:
@@ -192,45 +181,46 @@ async def import_file(
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """What a file holds, when nothing is written."""
+class ImportPreview:
+    """What a file holds, with nothing written."""
 
-    intake: ImportProgress
-    """Of every entry; what is in the store already, or twice in the file, is not known."""
+    progress: ImportProgress
+    """Counts of all entries; whether one is stored already, or repeated, is not known."""
     examples: tuple[Item, ...]
-    """The first."""
     refusals: tuple[Refusal, ...]
-    """The first."""
 
 
-def rehearse(collected: Collected, heard: Listener) -> Rehearsal:
-    """Read all of a file and write nothing."""
-    intake = ImportProgress()
+def preview_import(source: OpenedImport, listener: ImportListener) -> ImportPreview:
+    """Read all of a file and write nothing; the first `EXAMPLES` items and refusals."""
+    progress = ImportProgress()
     examples: list[Item] = []
     refusals: list[Refusal] = []
-    for portion in collected.portions(ImportPosition()):
+    for portion in source.portions(ImportPosition()):
         for entry in portion.entries:
             if isinstance(entry, Item):
-                intake += ImportProgress(int(STUB not in entry.notes), len(entry.comments))
+                progress += ImportProgress(int(STUB not in entry.notes), len(entry.comments))
                 examples += [entry][: EXAMPLES - len(examples)]
             elif isinstance(entry, Refusal):
-                intake += ImportProgress(refused=1)
+                progress += ImportProgress(refused=1)
                 refusals += [entry][: EXAMPLES - len(refusals)]
             else:
-                intake += ImportProgress(left_out={entry.reason: 1})
-        if portion.mark.line % ENTRIES == 0:
-            heard(intake, portion.mark)
-    return Rehearsal(intake, tuple(examples), tuple(refusals))
+                progress += ImportProgress(left_out={entry.reason: 1})
+        if portion.position.line % ENTRIES == 0:
+            listener(progress, portion.position)
+    return ImportPreview(progress, tuple(examples), tuple(refusals))
 
 
 def _batches(portions: Iterator[ImportPortion]) -> Iterator[ImportBatch]:
-    """Portions as batches; the last may hold nothing but how far the file is read."""
+    """Portions as batches; the last may hold nothing but the position."""
     taken: list[ImportPortion] = []
     entries = letters = 0
     for portion in portions:
         taken.append(portion)
         entries += 1 + len(portion.entries)
-        letters += sum(_letters(entry) for entry in portion.entries if isinstance(entry, Item))
+        for entry in portion.entries:
+            if isinstance(entry, Item):
+                bodies = (comment.body for comment in entry.comments)
+                letters += sum(map(len, (entry.title, entry.body, *bodies)))
         if entries >= ENTRIES or letters >= LETTERS:
             yield _batch(taken)
             taken, entries, letters = [], 0, 0
@@ -244,24 +234,15 @@ def _batch(portions: Sequence[ImportPortion]) -> ImportBatch:
         tuple(ItemFacts(**facts_of(bounded(e))) for e in entries if isinstance(e, Item)),
         tuple(entry for entry in entries if isinstance(entry, Refusal)),
         dict(Counter(entry.reason for entry in entries if isinstance(entry, LeftOut))),
-        portions[-1].mark,
+        portions[-1].position,
     )
 
 
 def bounded(item: Item) -> Item:
-    """The item with texts and comments that a store can bear, whatever a file holds."""
-    comments: tuple[Comment, ...] = item.comments
+    """The item with texts and comments of a length that a store can bear."""
+    comments = item.comments
     if any(len(comment.body) > LONGEST_COMMENT for comment in comments):
         comments = tuple(replace(c, body=cut(c.body, LONGEST_COMMENT)) for c in comments)
     notes = (*item.notes, CUT) if len(item.body) > LONGEST else item.notes
-    return replace(
-        item,
-        title=cut(item.title, LONGEST // 100),
-        body=cut(item.body, LONGEST),
-        comments=comments,
-        notes=notes,
-    )
-
-
-def _letters(item: Item) -> int:
-    return len(item.title) + len(item.body) + sum(len(c.body) for c in item.comments)
+    title, body = cut(item.title, LONGEST // 100), cut(item.body, LONGEST)
+    return replace(item, title=title, body=body, comments=comments, notes=notes)

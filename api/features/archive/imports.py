@@ -1,4 +1,4 @@
-"""What a file brought in, and what the store keeps of it: values and the protocol."""
+"""Imports of files: their values, and the protocol of the store for them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from api.core.domain import Item
 from api.reports.report import ItemFacts
 
 MOST_REFUSALS = 10_000
-"""Lines kept aside of one import; what is beyond is counted."""
+"""Unreadable lines that are stored of one import; more are only counted."""
 SHOWN = 200
-"""Characters of a line that are kept with its refusal."""
+"""Characters of a line that are stored with its refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +21,21 @@ class Refusal:
     """A line that could not be read."""
 
     line: int
-    """From 1; of an entry of several lines the first."""
+    """From 1; the first of an entry of several lines."""
     reason: str
     start: str = ""
-    """How the line begins."""
+    """The first `SHOWN` characters of the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An entry that is nobody's words: removed, written by a bot, an advertisement."""
+    """An entry that is no opinion of a person: removed, written by a bot, an advertisement."""
 
     reason: str
 
 
 Entry = Item | Refusal | LeftOut
-"""A comment is an item without texts, a stub, with that comment; see `merging`."""
+"""A comment is an item without texts, a stub, with that comment; see `import_file`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,37 +43,37 @@ class ImportPosition:
     """How far a file is read."""
 
     offset: int = 0
-    """In bytes of its unpacked text as UTF-8."""
+    """Bytes of the unpacked text as UTF-8."""
     line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ImportPortion:
-    """What one record of a file gave, and where the next begins."""
+    """The entries of one record of a file, and where the next begins."""
 
     entries: tuple[Entry, ...]
-    mark: ImportPosition
+    position: ImportPosition
 
 
 @dataclass(frozen=True, slots=True)
 class ImportProgress:
-    """What became of a file's entries."""
+    """Counts of a file's entries by what became of them."""
 
     items: int = 0
-    """Whose own text is new."""
+    """Items whose own text is new."""
     comments: int = 0
-    """That came to be there, reviews included."""
+    """New comments, reviews included."""
     merged: int = 0
-    """Items and comments that were there already."""
+    """Items and comments that were stored already."""
     over: int = 0
-    """Comments beyond `merging.MOST_COMMENTS` of one item."""
+    """Comments beyond `import_file.MOST_COMMENTS` of one item."""
     refused: int = 0
     """Lines that could not be read."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """By reason."""
+    """Entries left out, by reason."""
 
     def __add__(self, other: ImportProgress) -> ImportProgress:
-        """Both together."""
+        """The sum of both."""
         reasons = dict(self.left_out)
         for reason, count in other.left_out.items():
             reasons[reason] = reasons.get(reason, 0) + count
@@ -85,34 +85,34 @@ class ImportProgress:
 
 @dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """What is stored in one transaction, and how far the file is read then."""
+    """What is stored in one transaction, and the position of the file after it."""
 
     items: tuple[ItemFacts, ...]
     refusals: tuple[Refusal, ...]
     left_out: Mapping[str, int]
-    mark: ImportPosition
+    position: ImportPosition
 
 
 @dataclass(frozen=True, slots=True)
-class ImportCard:
-    """What tells a file, read in one way, from every other."""
+class FileIdentity:
+    """Recognises a file that is imported again in the same way."""
 
     name: str
-    """Without its folder; `-` for what is piped in."""
+    """Without its folder; `-` of standard input."""
     form: str
     """The format it is read as."""
     digest: str
-    """Of its size, its first and last bytes and how it is read; empty where nobody can know."""
+    """Of its size, its first and last bytes and how it is read; empty where unknown (a pipe)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A file that was brought in, or is being."""
+    """An import that is done or under way."""
 
     id: str
-    card: ImportCard
-    mark: ImportPosition
-    intake: ImportProgress
+    identity: FileIdentity
+    position: ImportPosition
+    progress: ImportProgress
     created_at: datetime | None
     """None of a damaged row."""
     finished_at: datetime | None
@@ -120,16 +120,16 @@ class Import:
 
 
 class Imports(Protocol):
-    """Files that were brought in; all methods raise `StoreUnavailable`."""
+    """Stored imports; all methods raise `StoreUnavailable`."""
 
-    async def begin_import(self, tenant: str, card: ImportCard) -> Import:
-        """The import of this card: the finished one, the one to go on with, or a new one."""
+    async def begin_import(self, tenant: str, identity: FileIdentity) -> Import:
+        """The import of this file: the finished one, the one to continue, or a new one."""
 
     async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
-        """Store a batch and how far the file is read, in one transaction.
+        """Store a batch and the position after it, in one transaction.
 
         Raises:
-            Conflict: another process goes on with this import, or has removed it.
+            Conflict: another process continues this import, or has removed it.
         """
 
     async def finish_import(self, tenant: str, begun: Import) -> Import:
@@ -139,16 +139,16 @@ class Imports(Protocol):
         """The newest first."""
 
     async def refusals(self, tenant: str, import_id: str) -> Sequence[Refusal]:
-        """The lines kept aside, at most `MOST_REFUSALS`, in their order."""
+        """The unreadable lines in order, at most `MOST_REFUSALS`."""
 
     async def remove_import(self, tenant: str, import_id: str) -> int | None:
-        """Remove it with what no report and no other import holds; how many items that were.
+        """Remove an import and the items that nothing else holds; their number, None without one.
 
-        None when there is none. In small steps: one that is stopped is gone on with.
+        Works in small steps, so that one that is stopped can be continued.
         """
 
     async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
         """Remove comments with these ids from stored items, and from reports' lists of them."""
 
     async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
-        """Keys of the stored items that one of these stands for: a key, or a place's own id."""
+        """Keys of the stored items with these ids: keys, or ids of the source."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from api.features.analyses.api_keys import Keys
     from api.features.analyses.store_ports import Store
-    from api.features.archive.import_file import Rehearsal
+    from api.features.archive.import_file import ImportPreview
     from api.features.archive.imports import Import, ImportPosition, ImportProgress, Imports
     from api.sources.imported.detection import CollectedFile
 
@@ -92,11 +92,11 @@ def _bring(source: CollectedFile, file: str, *, dry_run: bool) -> None:
     for line in source.findings:
         tell(_shown(line))
     if dry_run:
-        from api.features.archive.import_file import rehearse
+        from api.features.archive.import_file import preview_import
 
         with _Following(source) as following:
-            rehearsal = rehearse(source, following.hear)
-        _say_rehearsal(rehearsal)
+            preview = preview_import(source, following.hear)
+        _say_preview(preview)
         return
 
     async def work(store: Store, keys: Keys) -> None:
@@ -104,15 +104,15 @@ def _bring(source: CollectedFile, file: str, *, dry_run: bool) -> None:
         from api.features.archive.import_file import import_file
 
         with _Following(source) as following:
-            brought, fresh = await import_file(source, store, LOCAL.id, following.hear)
+            imported, fresh = await import_file(source, store, LOCAL.id, following.hear)
         if fresh:
-            say(_summary(brought))
-            if brought.intake.refused:
-                tell(f"what was kept aside, and why: `listenpost import show {brought.id}`")
+            say(_summary(imported))
+            if imported.progress.refused:
+                tell(f"what was kept aside, and why: `listenpost import show {imported.id}`")
         else:
             say(
-                f"`{_shown(file)}` was imported before, as {brought.id}; to import it again, first "
-                f"`listenpost import remove {brought.id}`"
+                f"`{_shown(file)}` was imported before, as {imported.id}; to import it again, first "
+                f"`listenpost import remove {imported.id}`"
             )
 
     with_store(work)
@@ -132,7 +132,7 @@ def list_imports(form: StatsFormat = OutputFormat.text) -> None:
         for row in listed:
             when = utc_minute(row.created_at) if row.created_at else "unknown"
             state = "" if row.finished_at else "  unfinished"
-            say(f"{row.id}  {when}  {_counts(row.intake)}  {_shown(row.card.name)}{state}")
+            say(f"{row.id}  {when}  {_counts(row.progress)}  {_shown(row.identity.name)}{state}")
         if not listed:
             tell("nothing was imported yet; `listenpost import FILE` does")
 
@@ -155,8 +155,8 @@ def show(import_id: Id, form: StatsFormat = OutputFormat.text) -> None:
         say(_summary(row))
         for refusal in aside:
             say(f"line {refusal.line}: {_shown(refusal.reason)}: {_shown(refusal.start)[:100]}")
-        if row.intake.refused > len(aside):
-            say(f"and {row.intake.refused - len(aside):,} more, which are only counted")
+        if row.progress.refused > len(aside):
+            say(f"and {row.progress.refused - len(aside):,} more, which are only counted")
 
     with_store(work)
 
@@ -232,12 +232,12 @@ class _Following(AbstractContextManager["_Following"]):
         if self._bar is not None:
             self._bar.stop()
 
-    def hear(self, intake: ImportProgress, mark: ImportPosition) -> None:
+    def hear(self, progress: ImportProgress, position: ImportPosition) -> None:
         """Show what has become of the file so far."""
         taken, size = self._opened.taken, self._opened.size
         if self._bar is not None:
-            rate = mark.line / max(time.monotonic() - self._began, 0.001)
-            words = f"{_counts(intake)}, {rate:,.0f} lines/s"
+            rate = position.line / max(time.monotonic() - self._began, 0.001)
+            words = f"{_counts(progress)}, {rate:,.0f} lines/s"
             self._bar.update(self._task, completed=taken, description=words)
             return
         now = time.monotonic()
@@ -245,7 +245,7 @@ class _Following(AbstractContextManager["_Following"]):
             return
         self._last = now
         rate = taken / max(now - self._began, 0.001)
-        parts = [f"{taken / 1e6:,.0f} MB", _counts(intake), f"{rate / 1e6:.1f} MB/s"]
+        parts = [f"{taken / 1e6:,.0f} MB", _counts(progress), f"{rate / 1e6:.1f} MB/s"]
         if size:
             parts[0] += f" of {size / 1e6:,.0f}"
             parts.append(f"{max(size - taken, 0) / max(rate, 1):,.0f} s left")
@@ -273,39 +273,41 @@ async def _import_of(store: Imports, name: str) -> Import:
 
 
 def _summary(row: Import) -> str:
-    intake = row.intake
+    progress = row.progress
     lines = [
-        f"{row.id}: {_shown(row.card.name)} as {row.card.form}: {_counts(intake)} new, "
-        f"{intake.merged:,} there already",
+        f"{row.id}: {_shown(row.identity.name)} as {row.identity.form}: {_counts(progress)} new, "
+        f"{progress.merged:,} there already",
     ]
-    if intake.over:
-        lines.append(f"{quantity(intake.over, 'comment')} not kept: one item keeps its best 500")
-    for reason, count in intake.left_out.items():
+    if progress.over:
+        lines.append(f"{quantity(progress.over, 'comment')} not kept: one item keeps its best 500")
+    for reason, count in progress.left_out.items():
         lines.append(f"{count:,} left out: {_shown(reason)}")
-    if intake.refused:
-        lines.append(f"{quantity(intake.refused, 'line')} kept aside: not readable")
+    if progress.refused:
+        lines.append(f"{quantity(progress.refused, 'line')} kept aside: not readable")
     if row.finished_at is None:
-        lines.append(f"unfinished: stored up to line {row.mark.line:,}; import it again to go on")
+        lines.append(
+            f"unfinished: stored up to line {row.position.line:,}; import it again to go on"
+        )
     return "\n".join(lines)
 
 
-def _say_rehearsal(rehearsal: Rehearsal) -> None:
-    intake = rehearsal.intake
+def _say_preview(preview: ImportPreview) -> None:
+    progress = preview.progress
     say(
-        f"{_counts(intake)}, {quantity(intake.refused, 'line')} that nobody can read, "
-        f"{sum(intake.left_out.values()):,} left out; nothing was written"
+        f"{_counts(progress)}, {quantity(progress.refused, 'line')} that nobody can read, "
+        f"{sum(progress.left_out.values()):,} left out; nothing was written"
     )
-    for item in rehearsal.examples:
+    for item in preview.examples:
         text = item.body or (item.comments[0].body if item.comments else "")
         day = f"{item.created_at:%Y-%m-%d}" if item.created_at else "undated"
         width = shutil.get_terminal_size((100, 24)).columns
         say(f"  {item.key}  {day}  {_shown(item.title)}: {_shown(text)}"[: max(width, 60)])
-    for refusal in rehearsal.refusals:
+    for refusal in preview.refusals:
         say(f"  line {refusal.line}: {_shown(refusal.reason)}")
 
 
-def _counts(intake: ImportProgress) -> str:
-    return f"{quantity(intake.items, 'item')}, {quantity(intake.comments, 'comment')}"
+def _counts(progress: ImportProgress) -> str:
+    return f"{quantity(progress.items, 'item')}, {quantity(progress.comments, 'comment')}"
 
 
 def _plain(row: Import) -> dict[str, Any]:
@@ -313,8 +315,9 @@ def _plain(row: Import) -> dict[str, Any]:
 
     created, finished = row.created_at, row.finished_at
     return {
-        "id": row.id, "file": row.card.name, "format": row.card.form, "line": row.mark.line,
-        **asdict(row.intake), "created_at": created and created.isoformat(),
+        "id": row.id, "file": row.identity.name, "format": row.identity.form,
+        "line": row.position.line,
+        **asdict(row.progress), "created_at": created and created.isoformat(),
         "finished_at": finished and finished.isoformat(),
     }  # fmt: skip
 

@@ -18,7 +18,7 @@ from api.errors import UsageError
 from api.features.archive.import_file import MOST_COMMENTS, STUB
 from api.features.archive.imports import (
     Entry,
-    ImportCard,
+    FileIdentity,
     ImportPortion,
     ImportPosition,
     LeftOut,
@@ -66,7 +66,7 @@ class CollectedFile:
     """An opened file with its format."""
 
     opened: OpenedFile
-    card: ImportCard
+    identity: FileIdentity
     format: FileFormat | None
     """None for a table that is read by its columns."""
     head: Head | None
@@ -81,7 +81,7 @@ class CollectedFile:
         """What is known about the file, a line each, to be shown before anything is written."""
         packed = f", unpacked with {self.opened.packing}" if self.opened.packing else ""
         lines = [
-            f"format: {self.card.form} ({self.why})",
+            f"format: {self.identity.form} ({self.why})",
             f"encoding: {self.opened.encoding}{packed}",
         ]
         if self.head is not None:
@@ -99,7 +99,7 @@ class CollectedFile:
         lines = self.opened.lines(since.offset)
         for record in objects(lines) if self.head is None else rows(lines, self.head):
             if isinstance(record, Unread):
-                yield ImportPortion((record.refusal,), record.mark)
+                yield ImportPortion((record.refusal,), record.position)
                 continue
             entries: list[Entry] = []
             for fields in record.objects:
@@ -108,7 +108,7 @@ class CollectedFile:
                 except UsageError as error:
                     reason = str(error).removeprefix("`the object`: ").removeprefix("`the row`: ")
                     entries.append(Refusal(record.line, reason, one_line(clean(record.start))))
-            yield ImportPortion(tuple(entries), record.mark)
+            yield ImportPortion(tuple(entries), record.position)
 
     def close(self) -> None:
         """Close the file."""
@@ -179,9 +179,9 @@ def detect_format(file: OpenedFile, options: ReadOptions) -> CollectedFile:
     mapping = sorted((options.columns or {}).items())
     reading = f"{file.digest} {options.form} {mapping} {options.product}"
     digest = hashlib.sha256(reading.encode("utf-8", "replace")).hexdigest()
-    card = ImportCard(file.name, form, digest if file.digest else "")
+    identity = FileIdentity(file.name, form, digest if file.digest else "")
     context = FileContext(one_line(clean(stem)) or "input", options.product)
-    return CollectedFile(file, card, detected, head, columns, why, context)
+    return CollectedFile(file, identity, detected, head, columns, why, context)
 
 
 def _detected(sample: Sequence[Fields], form: str) -> tuple[FileFormat | None, str]:
@@ -217,13 +217,13 @@ def read_collected(data: bytes) -> OwnItems:
         file = detect_format(opened_bytes("items", data), ReadOptions())
     except UsageError:
         return read_items(data)  # its error names the kind of file
-    if file.card.form == "jsonl" and not file.opened.packing and file.opened.encoding == "utf-8":
+    if file.identity.form == "jsonl" and not file.opened.packing and file.opened.encoding == "utf-8":
         return read_items(data)
     items: list[Item] = []
     aside: list[str] = []
     gone: Counter[str] = Counter()
     for portion in file.portions(ImportPosition()):
-        if portion.mark.offset > MOST_BYTES:
+        if portion.position.offset > MOST_BYTES:
             most = f"{MOST_BYTES // 1_000_000} MB"
             raise UsageError(f"holds more than {most}; bring it in with `listenpost import`")
         for entry in portion.entries:

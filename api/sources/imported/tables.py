@@ -163,7 +163,7 @@ class Record:
     """One object; all objects of an array on one line."""
     line: int
     """Its first line."""
-    mark: ImportPosition
+    position: ImportPosition
     """Position of the next record."""
     start: str = ""
     """Its beginning, for a refusal."""
@@ -174,7 +174,7 @@ class Unread:
     """A line that is no record."""
 
     refusal: Refusal
-    mark: ImportPosition
+    position: ImportPosition
 
 
 def refused(line: Line, reason: str) -> Unread:
@@ -198,8 +198,8 @@ def objects(lines: Iterable[Line]) -> Iterator[Record | Unread]:
             listed = value if isinstance(value, list) else [value]
             found = tuple(each for each in listed if isinstance(each, dict))
             if found:
-                mark = ImportPosition(line.end, line.number)
-                yield Record(found, line.number, mark, text[:SHOWN])
+                position = ImportPosition(line.end, line.number)
+                yield Record(found, line.number, position, text[:SHOWN])
             else:
                 yield refused(line, "it is no JSON object")
 
@@ -288,13 +288,13 @@ def rows(lines: Iterable[Line], head: Head) -> Iterator[Record | Unread]:
             ahead.extendleft(reversed(taken[1:]))
             yield refused(line, "a quote in it is never closed")
             continue
-        mark = ImportPosition(taken[-1].end, taken[-1].number)
+        position = ImportPosition(taken[-1].end, taken[-1].number)
         if any(cell.strip() for cell in cells[len(head.columns) :]):
             why = f"it has {len(cells)} cells, and there are {len(head.columns)} columns"
-            yield Unread(refused(line, why).refusal, mark)
+            yield Unread(refused(line, why).refusal, position)
             continue
         fields = dict(zip(head.columns, cells, strict=False))
-        yield Record((fields,), line.number, mark, line.text[:SHOWN])
+        yield Record((fields,), line.number, position, line.text[:SHOWN])
 
 
 def _row_lines(taken: list[Line], ahead: deque[Line], source: Iterator[Line]) -> Iterator[str]:

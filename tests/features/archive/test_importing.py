@@ -1,4 +1,4 @@
-"""Files become batches, batches are stored, and nothing is stored in a rehearsal."""
+"""Files become batches, batches are stored, and nothing is stored in a preview."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from api.features.archive.import_file import (
     STUB,
     bounded,
     import_file,
-    rehearse,
+    preview_import,
 )
 from api.features.archive.imports import (
     Entry,
+    FileIdentity,
     Import,
     ImportBatch,
-    ImportCard,
     ImportPortion,
     ImportPosition,
     ImportProgress,
@@ -38,7 +38,7 @@ from api.features.archive.imports import (
     Refusal,
 )
 
-CARD = ImportCard("dump.jsonl", "reddit", "d")
+CARD = FileIdentity("dump.jsonl", "reddit", "d")
 NOON = datetime(2026, 11, 28, 12, tzinfo=UTC)
 BEGUN = Import("imp_1", CARD, ImportPosition(), ImportProgress(), NOON, None)
 
@@ -48,7 +48,7 @@ class File:
     """Entries, one on each line."""
 
     entries: list[Entry]
-    card: ImportCard = CARD
+    identity: FileIdentity = CARD
 
     def portions(self, since: ImportPosition) -> Iterator[ImportPortion]:
         for line, entry in enumerate(self.entries, 1):
@@ -75,15 +75,15 @@ class Store:
     batches: list[ImportBatch] = field(default_factory=list)
     begun: Import = BEGUN
 
-    async def begin_import(self, tenant: str, card: ImportCard) -> Import:
+    async def begin_import(self, tenant: str, identity: FileIdentity) -> Import:
         return self.begun
 
     async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
         if len(self.batches) == self.fails_at:
             raise Conflict("stopped")
         self.batches.append(batch)
-        intake = begun.intake + ImportProgress(items=len(batch.items), left_out=batch.left_out)
-        self.begun = replace(begun, mark=batch.mark, intake=intake)
+        progress = begun.progress + ImportProgress(items=len(batch.items), left_out=batch.left_out)
+        self.begun = replace(begun, position=batch.position, progress=progress)
         return self.begun
 
     async def finish_import(self, tenant: str, begun: Import) -> Import:
@@ -108,7 +108,10 @@ async def brought(
     """Import it; what was heard on the way."""
     heard: list[tuple[ImportProgress, ImportPosition]] = []
     ended, _ = await import_file(
-        file, cast(Imports, store), "a", lambda intake, mark: heard.append((intake, mark))
+        file,
+        cast(Imports, store),
+        "a",
+        lambda progress, position: heard.append((progress, position)),
     )
     return ended, heard
 
@@ -121,8 +124,8 @@ async def test_a_file_is_stored_batch_by_batch() -> None:
     ended, heard = await brought(file, store)
 
     assert [len(batch.items) for batch in store.batches] == [ENTRIES // 2, ENTRIES // 2]
-    assert [mark.line for _, mark in heard] == [ENTRIES // 2, ENTRIES]
-    assert (ended.intake.items, ended.finished_at) == (ENTRIES, NOON)
+    assert [position.line for _, position in heard] == [ENTRIES // 2, ENTRIES]
+    assert (ended.progress.items, ended.finished_at) == (ENTRIES, NOON)
 
 
 @pytest.mark.parametrize(("digest", "ahead"), [("d", True), ("", False)])
@@ -166,7 +169,7 @@ async def test_what_was_stopped_is_gone_on_with() -> None:
     assert [fact.id for batch in store.batches for fact in batch.items] == [
         str(number) for number in range(ENTRIES)
     ]
-    assert (len(heard), ended.intake.items) == (1, ENTRIES)
+    assert (len(heard), ended.progress.items) == (1, ENTRIES)
 
 
 async def test_a_finished_import_is_not_done_again() -> None:
@@ -174,7 +177,7 @@ async def test_a_finished_import_is_not_done_again() -> None:
     store = Store(begun=Import("imp_1", CARD, ImportPosition(), ImportProgress(), NOON, NOON))
 
     ended, fresh = await import_file(
-        File([item("a")]), cast(Imports, store), "a", lambda intake, mark: None
+        File([item("a")]), cast(Imports, store), "a", lambda progress, position: None
     )
 
     assert (ended, fresh, store.batches) == (store.begun, False, [])
@@ -214,13 +217,13 @@ def test_a_rehearsal_counts_and_shows() -> None:
     many += [item("z") for _ in range(ENTRIES)]
     heard: list[ImportPosition] = []
 
-    rehearsal = rehearse(File(many), lambda intake, mark: heard.append(mark))
+    preview = preview_import(File(many), lambda progress, position: heard.append(position))
 
-    assert rehearsal.intake == ImportProgress(
+    assert preview.progress == ImportProgress(
         items=EXAMPLES + 2 + ENTRIES, comments=1, refused=EXAMPLES + 3, left_out={"gone": 1}
     )
-    assert len(rehearsal.examples) == len(rehearsal.refusals) == EXAMPLES
-    assert [mark.line for mark in heard] == [ENTRIES]
+    assert len(preview.examples) == len(preview.refusals) == EXAMPLES
+    assert [position.line for position in heard] == [ENTRIES]
 
 
 def test_texts_are_bounded() -> None:

@@ -31,7 +31,7 @@ AT = datetime(2023, 11, 14, 22, 15, tzinfo=UTC)
 def test_a_dump_of_reddit_holds_posts_and_comments(tmp_path: Path) -> None:
     """By the rules of the live source; a comment stands under a stub with its address' words."""
     file = made(tmp_path, lines(POST, REMARK))
-    assert file.card.form == "reddit"
+    assert file.identity.form == "reddit"
     post, stub = items(entries(file))
 
     assert (post.key, post.title, post.place) == ("reddit:t3_1abc", "Plaud Note & me", "r/gadgets")
@@ -118,7 +118,7 @@ def test_a_persons_own_data_is_read(tmp_path: Path) -> None:
 def test_reviews_stand_under_their_product(tmp_path: Path, review: dict[str, Any]) -> None:
     """Of every set that is passed around, with stars, votes and time."""
     file = made(tmp_path, lines(review))
-    assert file.card.form == "amazon"
+    assert file.identity.form == "amazon"
     (product,) = items(entries(file))
 
     assert (product.key, product.notes) == ("amazon:B01ABCDEFG", (STUB,))
@@ -204,7 +204,7 @@ def test_comments_stand_under_their_video(
 ) -> None:
     """Of the API, downloaders and tables; the video's id may be the file's name."""
     file = made(tmp_path, lines(*rows), name)
-    assert file.card.form == "youtube"
+    assert file.identity.form == "youtube"
     read = items(entries(file))
 
     assert {(item.key, item.url) for item in read} == {
@@ -259,7 +259,7 @@ def test_own_json_lines_keep_their_rules(tmp_path: Path) -> None:
         {"other": 1},
     ]
     file = made(tmp_path, lines(*rows, "{broken", "[1]", "7"), "own.jsonl")
-    assert file.card.form == "jsonl"
+    assert file.identity.form == "jsonl"
     read = entries(file)
 
     keys = [item.key for item in items(read)]

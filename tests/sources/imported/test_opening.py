@@ -135,7 +135,7 @@ def test_reading_goes_on_at_a_mark(tmp_path: Path) -> None:
     data = TEXT.decode().encode("utf-16")
     whole = portions(made(tmp_path, gzip.compress(data)))
     for at in (0, 1, 499, 999):
-        rest = portions(made(tmp_path, gzip.compress(data)), whole[at].mark)
+        rest = portions(made(tmp_path, gzip.compress(data)), whole[at].position)
         assert rest == whole[at + 1 :]
 
 
@@ -146,7 +146,7 @@ def test_reading_of_what_breaks_off_goes_on_too(tmp_path: Path) -> None:
     assert len(whole) == 3
 
     for at in range(3):
-        assert portions(made(tmp_path, broken), whole[at].mark) == whole[at + 1 :]
+        assert portions(made(tmp_path, broken), whole[at].position) == whole[at + 1 :]
 
 
 @pytest.mark.parametrize(
@@ -190,11 +190,11 @@ def test_devices_are_refused() -> None:
 
 def test_a_file_is_known_again_and_a_pipe_is_not(tmp_path: Path) -> None:
     """By size, ends and how it is read; another way of reading makes another card."""
-    first = looked_at(tmp_path, TEXT).card
-    again = looked_at(tmp_path, TEXT).card
-    other = looked_at(tmp_path, TEXT, product="Mug").card
-    changed = looked_at(tmp_path, TEXT + b"\n").card
-    pipe = open_collected("-", ReadOptions(), io.BytesIO(TEXT)).card
+    first = looked_at(tmp_path, TEXT).identity
+    again = looked_at(tmp_path, TEXT).identity
+    other = looked_at(tmp_path, TEXT, product="Mug").identity
+    changed = looked_at(tmp_path, TEXT + b"\n").identity
+    pipe = open_collected("-", ReadOptions(), io.BytesIO(TEXT)).identity
 
     assert first == again
     assert len({first.digest, other.digest, changed.digest}) == 3
