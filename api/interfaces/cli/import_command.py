@@ -111,8 +111,8 @@ def _bring(source: CollectedFile, file: str, *, dry_run: bool) -> None:
                 tell(f"what was kept aside, and why: `listenpost import show {imported.id}`")
         else:
             say(
-                f"`{_shown(file)}` was imported before, as {imported.id}; to import it again, first "
-                f"`listenpost import remove {imported.id}`"
+                f"`{_shown(file)}` was imported before, as {imported.id}; to import it again, "
+                f"first `listenpost import remove {imported.id}`"
             )
 
     with_store(work)

@@ -217,7 +217,11 @@ def read_collected(data: bytes) -> OwnItems:
         file = detect_format(opened_bytes("items", data), ReadOptions())
     except UsageError:
         return read_items(data)  # its error names the kind of file
-    if file.identity.form == "jsonl" and not file.opened.packing and file.opened.encoding == "utf-8":
+    if (
+        file.identity.form == "jsonl"
+        and not file.opened.packing
+        and file.opened.encoding == "utf-8"
+    ):
         return read_items(data)
     items: list[Item] = []
     aside: list[str] = []
