@@ -26,8 +26,7 @@ from api.errors import StoreUnavailable
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.corrections import corrections_of
-from api.features.analyses.fair_queue import FairQueue
-from api.features.analyses.limits import Limits, fetch_within
+from api.features.analyses.limits import FairQueue, Limits, fetch_within
 from api.features.analyses.runner import KIND, Runner
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
@@ -211,8 +210,7 @@ class AppContext:
             StoreUnavailable: the database cannot be used.
         """
         product = await self._product_for(Ask(text, sandbox=sandbox))
-        with self.limits.turns.seat(tenant) as seat:
-            await seat.turn()
+        async with self.limits.queue.slot(tenant):
             return await self._archive(product).search(tenant.id, text, filters, k, terse=True)
 
     def _archive(self, product: Product) -> ArchiveSearch:
@@ -370,7 +368,7 @@ async def open_app_context(settings: Settings, *, durable: bool = False) -> AppC
             limits.requests_per_minute,
             limits.analyses_per_day,
             limits.usd_per_day,
-            turns=FairQueue(limits.at_once, limits.waiting),
+            queue=FairQueue(limits.at_once, limits.waiting),
         ),
         durable=durable,
     )

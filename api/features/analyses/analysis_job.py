@@ -26,8 +26,7 @@ from api.core.text import clean, one_line
 from api.core.work import ProcessStopping, SharedTask, StepRunner, WorkLease
 from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable, UsageError
 from api.features.analyses.api_keys import Tenant
-from api.features.analyses.fair_queue import Slot
-from api.features.analyses.limits import Limits, Spending
+from api.features.analyses.limits import Limits, Slot, Spending
 from api.features.analyses.store_ports import State, Store, StoredAnalysis
 from api.pipeline.gate.drop_reasons import REMOVED
 from api.reports.report import Report
@@ -176,7 +175,7 @@ class AnalysisJob:
             UsageError: it cannot be asked.
         """
         usd, tenant = await self.estimate(task.ask), task.tenant
-        with self.limits.turns.seat(tenant, always=task.resumed) as seat:
+        with self.limits.queue.joined(tenant, always=task.resumed) as slot:
             async with self.limits.spending(
                 tenant, usd=usd, analyses=1, work_id=lease.work_id
             ) as spent:
@@ -184,10 +183,10 @@ class AnalysisJob:
                     tenant.id, task.id, task.ask.query, lease.work_id, task.ask.digest
                 )
                 self.unstored.pop(task.id, None)
-                return await self._landed(task, seat, spent, lease)
+                return await self._landed(task, slot, spent, lease)
 
     async def _landed(
-        self, task: AnalysisTask, seat: Slot, spent: Spending, lease: WorkLease
+        self, task: AnalysisTask, slot: Slot, spent: Spending, lease: WorkLease
     ) -> Report:
         def hear(event: Event) -> None:
             if isinstance(event, SourceFetched):
@@ -195,7 +194,7 @@ class AnalysisJob:
 
         async def worked() -> Report:
             task.listen(hear)
-            await seat.turn()
+            await slot.wait()
             tell = lease.recorded(task.publish)
             report = await self.analyze(task.tenant, task.ask, tell, task.id, lease.run_step)
             if not await lease.run_step("store", bool, partial(self._stored, task, report)):
@@ -211,13 +210,13 @@ class AnalysisJob:
         await asyncio.wait([work])
         if work.cancelled():
             if task.abandoned and not task.cancelled and lease.work_id:
-                spent.goes_on = True
+                spent.continued = True
                 raise asyncio.CancelledError
             await self._failed(task, CANCELLED)
             raise Conflict(f"the analysis `{task.id}` was cancelled")
         if (error := _single(work.exception())) is not None:
             if isinstance(error, ProcessStopping):
-                spent.goes_on = True
+                spent.continued = True
                 raise asyncio.CancelledError
             if isinstance(error, ListenpostError):
                 await self._failed(task, str(error))

@@ -1,32 +1,36 @@
-"""What a key may use: requests per minute, analyses and USD per day, reserved before it is spent.
+"""What a key may use, and when its work runs: budgets are reserved first, tenants share by turns.
 
-The rule for what is given back: if nobody was asked, everything; else the analysis counts, and its
-estimate is corrected to the real cost as soon as that is known.
+Budgets are requests per minute, analyses and USD per day. When no model or source was asked, all
+that was reserved is given back; else the analysis counts, and its estimate is corrected to the real
+cost as soon as that is known.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from time import monotonic
 
 from api.core.context import request_counter
 from api.core.progress import Listener, ignore_event
 from api.errors import LimitReached, StoreUnavailable
 from api.features.analyses.api_keys import Tenant
-from api.features.analyses.fair_queue import FairQueue
 from api.features.analyses.store_ports import UNBOUNDED, Store
 from api.reports.exhibits import Dossier
 from api.services import product as product_service
 from api.services.product import Ask, Product, SourceAnswer
 
 _log = logging.getLogger(__name__)
+# Budgets in USD are counted in whole millionths.
 _MICRO = 1_000_000
 LOOKS = 10
-"""Looks at analyses that were begun, for each request of a minute."""
+"""Reads of analyses that were begun, for each request that a minute allows."""
 
 
 def utc_now() -> datetime:
@@ -34,35 +38,158 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place for one piece of work: first in its tenant's queue, then running."""
+
+    tenant: Tenant
+    _start: asyncio.Future[float] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+    @property
+    def running(self) -> bool:
+        """Whether the work may run."""
+        return self._start.done() and not self._start.cancelled()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it is still in the queue, and its work not cancelled."""
+        return not self._start.done()
+
+    @property
+    def started_at(self) -> float:
+        """When it left the queue, by the queue's clock."""
+        return self._start.result()
+
+    async def wait(self) -> None:
+        """Wait until the work may run."""
+        await self._start
+
+    def start(self, now: float) -> None:
+        """Let the work run."""
+        self._start.set_result(now)
+
+
+@dataclass(slots=True)
+class FairQueue:
+    """Runs so much at once, at most half of it of one tenant, and tenants alternate.
+
+    So sixty deep questions of one tenant leave room for the quick one of another. 0 is no limit.
+    `LOCAL` may use all.
+    """
+
+    at_once: int = 0
+    """Running at once, of all tenants together."""
+    waiting: int = 0
+    """Of one tenant in the queue."""
+    clock: Callable[[], float] = monotonic
+    _running: Counter[str] = field(default_factory=Counter)
+    _queues: OrderedDict[str, list[Slot]] = field(default_factory=OrderedDict)
+    """By tenant; the tenant that is next comes first."""
+    _seconds: float = 1.0
+    """How long a piece of work took of late."""
+
+    @asynccontextmanager
+    async def slot(self, tenant: Tenant) -> AsyncIterator[None]:
+        """Around work: waits first.
+
+        Raises:
+            LimitReached: too many of this tenant wait already.
+        """
+        with self.joined(tenant) as slot:
+            await slot.wait()
+            yield
+
+    @contextmanager
+    def joined(self, tenant: Tenant, *, always: bool = False) -> Iterator[Slot]:
+        """Around work that calls `wait` itself; with `always` however many wait.
+
+        Raises:
+            LimitReached: too many of this tenant wait already.
+        """
+        slot = Slot(tenant)
+        queue = self._queues.setdefault(tenant.id, [])
+        queue.append(slot)
+        self._start_next()
+        if self.waiting and len(queue) > self.waiting and not always:
+            queue.remove(slot)
+            wait = math.ceil(self._seconds * len(queue) / self._share(tenant))
+            raise LimitReached(f"{self.waiting} of your requests wait already", max(wait, 1))
+        try:
+            yield slot
+        finally:
+            if slot.running:
+                self._running[tenant.id] -= 1
+                # moving mean over the last eight or so
+                self._seconds += (self.clock() - slot.started_at - self._seconds) / 8
+            else:
+                queue.remove(slot)
+            self._running = +self._running  # without tenants that have none
+            self._start_next()
+
+    def is_full(self, tenant: Tenant) -> bool:
+        """Whether work of this tenant would have to wait now."""
+        mine = self._running[tenant.id] + len(self._queues.get(tenant.id, ()))
+        if not self.at_once:
+            return False
+        return self._running.total() >= self.at_once or mine >= self._share(tenant)
+
+    def _share(self, tenant: Tenant) -> int:
+        return self.at_once if tenant.origin == "local" else (self.at_once + 1) // 2
+
+    def _start_next(self) -> None:
+        """Start what there is room for, one tenant after the other."""
+        for name in [name for name, queue in self._queues.items() if not queue]:
+            del self._queues[name]
+        while (slot := self._next()) is not None:
+            self._running[slot.tenant.id] += 1
+            self._queues[slot.tenant.id].remove(slot)
+            self._queues.move_to_end(slot.tenant.id)
+            slot.start(self.clock())
+
+    def _next(self) -> Slot | None:
+        """The first slot of the first tenant whose share is not used up, if there is room."""
+        if self.at_once and self._running.total() >= self.at_once:
+            return None
+        for name, queue in self._queues.items():
+            for slot in queue:
+                if self.at_once and self._running[name] >= self._share(slot.tenant):
+                    break
+                if slot.waiting:
+                    return slot
+        return None
+
+
 @dataclass(slots=True)
 class Spending:
-    """What became of a reservation; whoever spends says so here."""
+    """The outcome of a reservation, filled in by the work."""
 
     counts: bool = False
-    """A model was asked; requests to sources are counted without a word here."""
+    """A model was asked; requests to sources are counted by themselves."""
     usd: float | None = None
-    """The real cost; None while it is unknown, then the estimate stands."""
-    goes_on: bool = False
-    """Another process goes on with the work, and will settle it."""
+    """The real cost; None while it is unknown: then the estimate stands."""
+    continued: bool = False
+    """Another process continues the work, and settles it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of every key, over one ledger; 0 is no limit. `LOCAL` has none."""
+    """The limits of every key; 0 is no limit. `LOCAL` has none."""
 
     store: Store
     requests_per_minute: int = 0
     analyses_per_day: int = 0
     usd_per_day: float = 0.0
     clock: Callable[[], datetime] = utc_now
-    turns: FairQueue = field(default_factory=FairQueue)
+    queue: FairQueue = field(default_factory=FairQueue)
 
     async def admit(self, tenant: Tenant, *, looks: bool = False) -> None:
-        """Count one request; apart from the others, and `LOOKS` times as many, one that only looks.
+        """Count one request; one that only reads (`looks`) by itself, `LOOKS` times as many.
 
         Raises:
             LimitReached: this minute's are used up.
-            StoreUnavailable: the ledger cannot be read, so nobody is let in.
+            StoreUnavailable: the database cannot be used, so nothing is admitted.
         """
         most, now = self.requests_per_minute * (LOOKS if looks else 1), self.clock()
         if tenant.origin == "local" or not most:
@@ -78,11 +205,11 @@ class Limits:
     ) -> AsyncIterator[Spending]:
         """Around work that costs: reserves `analyses` and an estimate in USD, settles afterwards.
 
-        With a `work_id` that happens once, whichever processes do the work.
+        With a `work_id` once, whichever processes do the work.
 
         Raises:
             LimitReached: the day's analyses or USD do not suffice.
-            StoreUnavailable: the ledger cannot be read, so nothing is begun.
+            StoreUnavailable: the database cannot be used, so nothing is begun.
         """
         spent, now = Spending(), self.clock()
         taken = await self._take(now, self._wanted(tenant, usd, analyses), work_id)
@@ -91,15 +218,15 @@ class Limits:
                 yield spent
             finally:
                 spent.counts = spent.counts or calls.made > 0
-                if not spent.goes_on:
+                if not spent.continued:
                     await self._settle(taken, now.date(), spent, work_id)
 
     async def reserve(self, tenant: Tenant, *, usd: float, analyses: int, work_id: str) -> None:
-        """For work that is left to another process, which settles it.
+        """Reserve for work that another process will do and settle.
 
         Raises:
             LimitReached: the day's analyses or USD do not suffice.
-            StoreUnavailable: the ledger cannot be read.
+            StoreUnavailable: the database cannot be used.
         """
         await self._take(self.clock(), self._wanted(tenant, usd, analyses), work_id)
 
@@ -116,28 +243,26 @@ class Limits:
 
     @asynccontextmanager
     async def working(self, tenant: Tenant, usd: float) -> AsyncIterator[Spending]:
-        """Around work that waits for its turn, then reserves its estimate and settles afterwards.
+        """Around work: waits in the queue, reserves an estimate in USD, and settles afterwards.
 
         Raises:
             LimitReached: the day's USD do not suffice, or too many of this tenant wait.
-            StoreUnavailable: the ledger cannot be read, so nothing is begun.
+            StoreUnavailable: the database cannot be used, so nothing is begun.
         """
-        with self.turns.seat(tenant) as seat:
-            await seat.turn()
-            async with self.spending(tenant, usd=usd) as spent:
-                yield spent
+        async with self.queue.slot(tenant), self.spending(tenant, usd=usd) as spent:
+            yield spent
 
     async def _take(
         self, now: datetime, wanted: Sequence[_Reservation], work_id: str
     ) -> list[_Reservation]:
-        """All of it or, with `LimitReached`, nothing."""
+        # all of it or, with `LimitReached`, nothing
         taken: list[_Reservation] = []
         for part in wanted:
-            day, units, ledger = now.date(), part.units, self.store
+            day, units = now.date(), part.units
             if work_id:
-                fits = await ledger.charge(work_id, part.scope, day, units, part.most)
+                fits = await self.store.charge(work_id, part.scope, day, units, part.most)
             else:
-                fits = not units or await ledger.take(part.scope, day, units, part.most)
+                fits = not units or await self.store.take(part.scope, day, units, part.most)
             if not fits:
                 await self._settle(taken, day, Spending(), work_id)
                 midnight = datetime.combine(day + timedelta(days=1), time(), UTC)
@@ -149,7 +274,7 @@ class Limits:
     async def _settle(
         self, taken: Sequence[_Reservation], day: date, spent: Spending, work_id: str
     ) -> None:
-        """A ledger that fails now keeps the reservation: an error waives no limit."""
+        # if the database fails now, the reservation stands: an error waives no limit
         try:
             for part in taken:
                 real = part.units
@@ -169,7 +294,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Reservation:
-    """Units of one scope; `words` name the limit for the one who reaches it."""
+    """Units of one scope; `words` name the limit in the message when it is reached."""
 
     scope: str
     units: int
@@ -193,8 +318,8 @@ async def fetch_within(
         StoreUnavailable: the limits cannot be read.
     """
     async with limits.working(tenant, usd) as spent:
-        heard = await product_service.fetch(
+        answer = await product_service.fetch(
             product, source, ask, listener=listener, dossier=dossier
         )
-        spent.counts, spent.usd = bool(heard.usage.input_tokens), heard.usage.usd
-    return heard
+        spent.counts, spent.usd = bool(answer.usage.input_tokens), answer.usage.usd
+    return answer

@@ -120,7 +120,7 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
         """
         begin: Begin = self._launch
-        if detached and self._engine is not None and self._limits.turns.full(tenant):
+        if detached and self._engine is not None and self._limits.queue.is_full(tenant):
             begin = partial(self._queue, self._engine)
         async with self._claiming:
             task = await self._claimed(tenant, ask, key, begin)

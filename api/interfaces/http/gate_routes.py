@@ -145,6 +145,5 @@ async def stats_for(app_context: AppContext, tenant: Tenant, query: StatsRequest
     """The figures of a tenant, once it is their turn."""
     now = datetime.now(UTC)
     since = since_of(query.since, now)
-    with app_context.limits.turns.seat(tenant) as seat:
-        await seat.turn()
+    async with app_context.limits.queue.slot(tenant):
         return await stats_of(app_context.store, tenant.id, since, now, with_samples=query.sample)

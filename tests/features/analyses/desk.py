@@ -12,8 +12,7 @@ from api.core.work import Engine, StepRunner
 from api.errors import UsageError
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import Tenant
-from api.features.analyses.fair_queue import FairQueue
-from api.features.analyses.limits import Limits
+from api.features.analyses.limits import FairQueue, Limits
 from api.features.analyses.runner import Runner
 from api.reports.composition import Origin, clarified
 from api.reports.report import Cost, Report

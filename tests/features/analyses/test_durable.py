@@ -9,7 +9,7 @@ import pytest
 from api.core.work import ProcessStopping
 from api.errors import Conflict, LimitReached, UsageError
 from api.features.analyses.analysis_job import CANCELLED, AnalysisTask, nobody
-from api.features.analyses.fair_queue import FairQueue
+from api.features.analyses.limits import FairQueue
 from api.features.analyses.store_ports import StoredAnalysis
 from tests.features.analyses.desk import ANN, ASK, BEN, DAY, Desk, joined
 from tests.services.notebook import Notebook

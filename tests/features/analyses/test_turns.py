@@ -11,8 +11,7 @@ from api.core.progress import Listener
 from api.core.work import StepRunner
 from api.errors import LimitReached
 from api.features.analyses.api_keys import LOCAL, Tenant
-from api.features.analyses.fair_queue import FairQueue
-from api.features.analyses.limits import Limits
+from api.features.analyses.limits import FairQueue, Limits
 from api.features.analyses.runner import Runner
 from api.reports.composition import Origin, clarified
 from api.reports.report import Report
@@ -45,8 +44,8 @@ class Works:
         await settled()
 
     async def _work(self, tenant: Tenant, name: str) -> None:
-        with self.turns.seat(tenant) as seat:
-            await seat.turn()
+        with self.turns.joined(tenant) as seat:
+            await seat.wait()
             self.begun.append(name)
             await self.gates[name].wait()
 
@@ -105,7 +104,7 @@ async def test_a_queue_that_is_full_says_when_to_come_back() -> None:
 
     with (
         pytest.raises(LimitReached, match="2 of your requests wait already") as caught,
-        works.turns.seat(A),
+        works.turns.joined(A),
     ):
         raise AssertionError("there was room")
     await works.begin(B, "b0")
@@ -131,7 +130,7 @@ async def test_when_to_come_back_is_told_by_work_not_by_waiting() -> None:
     await works.end("a1")
     await works.begin(A, "a3", "a4")
 
-    with pytest.raises(LimitReached) as caught, works.turns.seat(A):
+    with pytest.raises(LimitReached) as caught, works.turns.joined(A):
         raise AssertionError("there was room")
 
     assert caught.value.retry_after == 22, "two times 10.5 s, the mean of 1, 80 and 8 by eighths"
@@ -191,7 +190,7 @@ async def test_bs_quick_question_begins_before_as_sixty_are_done() -> None:
     A's are all accepted, stored as running, and wait; B's begins at once and is answered first.
     """
     desk, shelf = Desk(), Shelf()
-    limits = Limits(shelf.store, clock=lambda: NOW, turns=FairQueue(8, 64))
+    limits = Limits(shelf.store, clock=lambda: NOW, queue=FairQueue(8, 64))
     runner = Runner(shelf.store, limits, desk.analyze, desk.most)
     tasks = [await runner.join(A, Ask(f"a{n}", "deep")) for n in range(60)]
     quick = asyncio.create_task(runner.run(B, Ask("b", "quick")))
@@ -211,7 +210,7 @@ async def test_an_analysis_too_many_is_refused_before_it_is_kept() -> None:
     Nothing is stored, nothing reserved, nothing asked.
     """
     desk, shelf = Desk(), Shelf()
-    limits = Limits(shelf.store, analyses_per_day=9, clock=lambda: NOW, turns=FairQueue(2, 1))
+    limits = Limits(shelf.store, analyses_per_day=9, clock=lambda: NOW, queue=FairQueue(2, 1))
     runner = Runner(shelf.store, limits, desk.analyze, desk.most)
     await runner.join(A, Ask("one"))
     await runner.join(A, Ask("two"))
@@ -230,7 +229,7 @@ async def test_what_waits_for_its_turn_can_be_cancelled() -> None:
     """
     desk, shelf = Desk(), Shelf()
     runner = Runner(
-        shelf.store, Limits(shelf.store, turns=FairQueue(1, 9)), desk.analyze, desk.most
+        shelf.store, Limits(shelf.store, queue=FairQueue(1, 9)), desk.analyze, desk.most
     )
     await runner.join(A, Ask("one"))
     waiting = await runner.join(A, Ask("two"))

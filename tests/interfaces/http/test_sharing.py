@@ -16,11 +16,11 @@ ITEMS = [{"title": f"My Plaud Note, day {number}"} for number in range(4)]
 
 async def answers(served: Served, url: str, *bodies: dict[str, Any], keys: str = "") -> list[Any]:
     """To requests that are all there before the first may begin; with a key each, if there are."""
-    app_context, turns = served.app_context, served.app_context.limits.turns
+    app_context, turns = served.app_context, served.app_context.limits.queue
     headers = [{"Authorization": f"Bearer {key}"} for key in keys] or [{}] * len(bodies)
     with ExitStack() as seats:
         for _ in range(turns.at_once):
-            seats.enter_context(turns.seat(LOCAL))
+            seats.enter_context(turns.joined(LOCAL))
         asked = [
             asyncio.create_task(served.client.post(url, json=body, headers=each))
             for body, each in zip(bodies, headers, strict=True)
