@@ -151,14 +151,10 @@ class _LabelledPage:
 
 
 async def evaluate(
-    candidate: Candidate,
-    queries: Sequence[LabelledQuery],
-    options: EvaluationOptions | None = None,
-    *,
-    cache: AnswerCache | None = None,
-    progress: Progress | None = None,
-    around: Around | None = None,
-) -> EvalResult:
+    candidate: Candidate, queries: Sequence[LabelledQuery],
+    options: EvaluationOptions | None = None, *, cache: AnswerCache | None = None,
+    progress: Progress | None = None, around: Around | None = None,
+) -> EvalResult:  # fmt: skip
     """Ask about all pages that are not cached, and score the answers.
 
     A page that fails counts as degraded, and in no measure. With `around` the pages of a query are

@@ -59,14 +59,9 @@ class ExperimentRun:
     notice: Callable[[str], None]
 
     async def evaluate(
-        self,
-        candidate: Candidate,
-        queries: Sequence[LabelledQuery],
-        options: EvaluationOptions,
-        *,
-        cache: AnswerCache | None = None,
-        progress: Progress | None = None,
-    ) -> EvalResult:
+        self, candidate: Candidate, queries: Sequence[LabelledQuery], options: EvaluationOptions, *,
+        cache: AnswerCache | None = None, progress: Progress | None = None,
+    ) -> EvalResult:  # fmt: skip
         """See `evaluate`; `queries` are those of the dataset."""
         experiment = self._begin(candidate.name, page=options.page, about=options.about)
 
@@ -108,12 +103,9 @@ class ExperimentRun:
         """A run named after the judge, since runs of one name are one experiment in Langfuse."""
         name = f"{judge} {self.run or datetime.now(UTC).strftime('%Y-%m-%d %H:%M:%S')}"
         return Experiment(
-            self.tracing.client,
-            experiment_id(self.project, self.dataset.id, name),
-            name,
-            self.dataset.id,
-            {"judge": judge, "listenpost": version("listenpost"), **options},
-        )
+            self.tracing.client, experiment_id(self.project, self.dataset.id, name), name,
+            self.dataset.id, {"judge": judge, "listenpost": version("listenpost"), **options},
+        )  # fmt: skip
 
     def _end(self, experiment: Experiment, figures: Mapping[str, float | None]) -> None:
         experiment.score({f"eval_run_{name}": value for name, value in figures.items()})
@@ -123,13 +115,9 @@ class ExperimentRun:
 
 @contextmanager
 def open_bench(
-    settings: TracingSettings,
-    dataset: str,
-    examples: Sequence[Example],
-    run: str | None,
-    *,
+    settings: TracingSettings, dataset: str, examples: Sequence[Example], run: str | None, *,
     notice: Callable[[str], None],
-) -> Iterator[ExperimentRun]:
+) -> Iterator[ExperimentRun]:  # fmt: skip
     """Upload the examples as the dataset (blocks), and record what is evaluated in the block.
 
     `notice` gets a line about what was written, about each wait that the server asks for, and the
@@ -185,12 +173,9 @@ def _item(example: Example, dataset: str) -> ExperimentItem:
 
 
 def _outcome(
-    title: str,
-    labels: Sequence[bool],
-    sheets: Sequence[AnswerSheet],
-    min_yield: float = 0.5,
+    title: str, labels: Sequence[bool], sheets: Sequence[AnswerSheet], min_yield: float = 0.5,
     **measure: str,
-) -> ExperimentOutcome:
+) -> ExperimentOutcome:  # fmt: skip
     """The answers under `title`, and the scores; `measure` names the one of this kind of case."""
     answers: list[bool | None] = [None] * len(labels)
     for sheet in sheets:

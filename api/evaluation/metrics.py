@@ -118,12 +118,9 @@ def differences(counted: Tally) -> Measures:
 
 
 def intervals(
-    groups: Sequence[T],
-    measure: Callable[[Sequence[T]], Mapping[str, float | None]],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> dict[str, Interval]:
+    groups: Sequence[T], measure: Callable[[Sequence[T]], Mapping[str, float | None]], *,
+    resamples: int = RESAMPLES, seed: int = SEED,
+) -> dict[str, Interval]:  # fmt: skip
     """95 % intervals of every measure, drawing whole groups (queries) with replacement.
 
     Without measures that are undefined in some resample; empty for fewer than two groups.
@@ -148,12 +145,9 @@ def summed(tallies: Sequence[Tally]) -> Measures:
 
 
 def summary(
-    groups: Sequence[T],
-    measure: Callable[[Sequence[T]], Mapping[str, float | None]],
-    counts: Sequence[str] = (),
-    *,
-    resamples: int = RESAMPLES,
-) -> dict[str, Any]:
+    groups: Sequence[T], measure: Callable[[Sequence[T]], Mapping[str, float | None]],
+    counts: Sequence[str] = (), *, resamples: int = RESAMPLES,
+) -> dict[str, Any]:  # fmt: skip
     """Every measure, rounded, and under `intervals` those of the measures that are no `counts`."""
     drawn = intervals(groups, measure, resamples=resamples)
     figures: dict[str, Any] = {

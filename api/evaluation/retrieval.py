@@ -167,14 +167,11 @@ def score_retrieval(search: str, answers: Sequence[Retrieved]) -> RetrievalResul
 
     answerable = [answer for answer in answers if answer.question.relevant]
     return RetrievalResult(
-        search,
-        summary(answers, retrieval_measures),
-        summary(answerable, retrieval_measures),
-        sliced(lambda answer: answer.question.part),
-        sliced(lambda answer: answer.question.kind),
+        search, summary(answers, retrieval_measures), summary(answerable, retrieval_measures),
+        sliced(lambda answer: answer.question.part), sliced(lambda answer: answer.question.kind),
         round(median(answer.seconds for answer in answers) * 1000, 2),
         {answer.question.id: answer.references for answer in answers},
-    )
+    )  # fmt: skip
 
 
 TENANT = "sample"

@@ -65,11 +65,9 @@ def array_of(entry: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
 def verdict_call(prompt: PromptName, field: str, count: int) -> ModelCall[tuple[bool, ...]]:
     """A yes or no for each of `count` numbered things: how they are asked for and read."""
     return ModelCall(
-        prompt,
-        strict_object(**{field: array_of({"type": "boolean"}, count, count)}),
-        lambda text: booleans(text, count, field),
-        _LIST_TOKENS + 8 * count,
-    )
+        prompt, strict_object(**{field: array_of({"type": "boolean"}, count, count)}),
+        lambda text: booleans(text, count, field), _LIST_TOKENS + 8 * count,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +205,10 @@ _TITLE, _BODY, _COMMENT, _COMMENTS = 300, 1500, 300, 3
 # Characters of an explanation and of an aspect that are taken, and aspects of an item.
 _EXPLANATION, _ASPECT, _ASPECTS = 300, 30, 5
 _GRADE = strict_object(
-    score={"type": "integer", "enum": [1, 2, 3, 4, 5]},
-    explanation=_TEXT,
+    score={"type": "integer", "enum": [1, 2, 3, 4, 5]}, explanation=_TEXT,
     sentiment={"type": ["integer", "null"], "enum": [-1, 0, 1, None]},
-    aspects={"type": "array", "items": _TEXT, "maxItems": _ASPECTS},
-    quote=_TEXT,
-)
+    aspects={"type": "array", "items": _TEXT, "maxItems": _ASPECTS}, quote=_TEXT,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,12 +266,10 @@ def grade_from(entry: Any, item: Item) -> Grade:
     short = dict.fromkeys(word for word in aspects if 0 < len(word) <= _ASPECT)
     sentiment, quote = entry.get("sentiment"), verbatim(entry.get("quote"), item)
     return Grade(
-        score,
-        cut(one_line(clean(entry.get("explanation"))), _EXPLANATION),
+        score, cut(one_line(clean(entry.get("explanation"))), _EXPLANATION),
         sentiment=sentiment if type(sentiment) is int and sentiment in {-1, 0, 1} else None,
-        aspects=tuple(short)[:_ASPECTS],
-        quote=quote.text if quote is not None else "",
-    )
+        aspects=tuple(short)[:_ASPECTS], quote=quote.text if quote is not None else "",
+    )  # fmt: skip
 
 
 # Characters of a query and of a gap that are taken, and gaps.
@@ -298,11 +292,9 @@ class OpenAIRewriter(ModelStep):
         lines = [f"queries wanted: {wanted}", *quote_question(question, fence)]
         lines += [fence.quote(excerpt(gap, _GAP), "seen") for gap in gaps[:_GAPS]]
         call = ModelCall(
-            "rewrites",
-            strict_object(queries=array_of(_TEXT, 1, wanted)),
-            lambda text: strings(entries(text, "queries")),
-            _LIST_TOKENS + 40 * wanted,
-        )
+            "rewrites", strict_object(queries=array_of(_TEXT, 1, wanted)),
+            lambda text: strings(entries(text, "queries")), _LIST_TOKENS + 40 * wanted,
+        )  # fmt: skip
         try:
             rewritten, usage = await self.ask(call, fence, lines)
         except ModelError as error:
@@ -338,10 +330,8 @@ class OpenAIExplainer(ModelStep):
     async def explain(self, shortfall: Shortfall) -> Explanation:
         """One call; links, names and numbers the model made up go, see `Explainer.explain`."""
         fence, question, dropped = (
-            self.fence(),
-            shortfall.question,
-            shortfall.dropped[:MOST_DROPPED],
-        )
+            self.fence(), shortfall.question, shortfall.dropped[:MOST_DROPPED],
+        )  # fmt: skip
         lines = quote_question(question, fence)
         lines += [fence.quote(excerpt(query, _LINE), "query") for query in shortfall.queries]
         lines += [fence.quote(excerpt(line, _LINE), "source") for line in shortfall.coverage]

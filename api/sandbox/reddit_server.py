@@ -29,11 +29,9 @@ _PAGE, _DEEPEST, _WINDOW = 100, 250, 600
 _GRANTS = {"client_credentials", "password", "https://oauth.reddit.com/grants/installed_client"}
 _TOKEN_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123456789"
 _ORDERS = {
-    "new": lambda post: post.age_days or 0,
-    "top": lambda post: -post.votes,
-    "hot": lambda post: -post.votes,
-    "comments": lambda post: -len(post.comments),
-}
+    "new": lambda post: post.age_days or 0, "top": lambda post: -post.votes,
+    "hot": lambda post: -post.votes, "comments": lambda post: -len(post.comments),
+}  # fmt: skip
 _GONE = {"[deleted]", "[removed]"}
 _BLOCKED = """<!doctype html>
 <html><head><title>Blocked</title></head><body><h1>whoa there, pardner!</h1>
@@ -59,11 +57,9 @@ class Reddit(EmulatedServer):
 
     upstream = "reddit"
     fault_replies: ClassVar = {
-        "401": _UNAUTHORIZED,
-        "403": ({"message": "Forbidden", "error": 403}, 403),
-        "403html": (_BLOCKED, 403),
-        "login": (_LOGIN,),
-    }
+        "401": _UNAUTHORIZED, "403": ({"message": "Forbidden", "error": 403}, 403),
+        "403html": (_BLOCKED, 403), "login": (_LOGIN,),
+    }  # fmt: skip
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

@@ -55,29 +55,20 @@ def local_judge(query: str, about: str, texts: list[str], source: str) -> Sequen
 
 
 def world(
-    posts: Rows | None = None,
-    *,
-    faults: Iterable[str] = (),
-    latency: Iterable[str] = (),
-    judge: Probabilities = local_judge,
-    options: Options | None = None,
-    recordings: Path | None = None,
-    clock: Callable[[], float] = time.time,
+    posts: Rows | None = None, *, faults: Iterable[str] = (), latency: Iterable[str] = (),
+    judge: Probabilities = local_judge, options: Options | None = None,
+    recordings: Path | None = None, clock: Callable[[], float] = time.time,
     journal: Journal | None = None,
-) -> World:
+) -> World:  # fmt: skip
     """The world of a sandbox, by default with the shipped posts; raises `ValueError`."""
     rows = (*corpus.load(), *corpus.keyless()) if posts is None else list(posts)
     ready = tuple(row for row in rows if isinstance(row, Post))
     return World(
-        posts=ready + corpus.posts(row for row in rows if not isinstance(row, Post)),
-        judge=judge,
-        options=options or Options(),
-        faults=Faults(faults, latency),
-        recordings=None if recordings is None else Recordings(recordings),
-        clock=clock,
-        journal=journal or Journal(),
-        started=clock(),
-    )
+        posts=ready + corpus.posts(row for row in rows if not isinstance(row, Post)), judge=judge,
+        options=options or Options(), faults=Faults(faults, latency),
+        recordings=None if recordings is None else Recordings(recordings), clock=clock,
+        journal=journal or Journal(), started=clock(),
+    )  # fmt: skip
 
 
 # variables whose value is the sandbox's root
@@ -264,12 +255,9 @@ class Sandbox:
 
 
 def serve(
-    host: str = "127.0.0.1",
-    port: int = 4010,
-    *,
-    ready: Callable[[str], None] = lambda url: None,
+    host: str = "127.0.0.1", port: int = 4010, *, ready: Callable[[str], None] = lambda url: None,
     **options: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Serve until interrupted, `ready(url)` first; raises `ValueError` or `OSError`."""
     with Sandbox.start(host=host, port=port, **options) as sandbox:
         ready(sandbox.url)

@@ -379,15 +379,9 @@ class EmulatedServer:
         """Raise `Refusal` for wrong keys and spent quotas; runs after faults and recordings."""
 
     def route(
-        self,
-        path: str,
-        endpoint: str | Callable[[Any], str],
-        answer: Handler,
-        *,
-        methods: Sequence[str] = ("GET",),
-        keep: bool = False,
-        guarded: bool = True,
-    ) -> Route:
+        self, path: str, endpoint: str | Callable[[Any], str], answer: Handler, *,
+        methods: Sequence[str] = ("GET",), keep: bool = False, guarded: bool = True,
+    ) -> Route:  # fmt: skip
         """A route whose requests are logged; `keep` reads their bodies as JSON and logs them."""
 
         async def serve(request: Request) -> Response:

@@ -180,11 +180,9 @@ _VIDEO = (
 # the quotas' day ends at midnight Pacific time
 _PACIFIC = -8 * 3600
 _ORDERS = {
-    "date": lambda post: post.age_days or 0,
-    "viewCount": lambda post: -post.views,
-    "rating": lambda post: -(post.likes or 0),
-    "title": lambda post: post.title,
-}
+    "date": lambda post: post.age_days or 0, "viewCount": lambda post: -post.views,
+    "rating": lambda post: -(post.likes or 0), "title": lambda post: post.title,
+}  # fmt: skip
 
 
 def _error(

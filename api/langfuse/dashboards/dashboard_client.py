@@ -35,13 +35,10 @@ class Server:
     """One Langfuse server with the keys of one project."""
 
     def __init__(
-        self,
-        settings: TracingSettings,
-        *,
-        transport: httpx.BaseTransport | None = None,
+        self, settings: TracingSettings, *, transport: httpx.BaseTransport | None = None,
         pause: Callable[[float], None] = time.sleep,
         notice: Callable[[str], None] = lambda line: None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`notice` gets a line for each `pause` that the server asks for."""
         secret, public = settings.langfuse_secret_key, settings.langfuse_public_key
         if not (public and secret):
@@ -51,11 +48,9 @@ class Server:
             )
         self._root = settings.langfuse_base_url.rstrip("/")
         self._http = ScoreClient(
-            auth=(public, secret.get_secret_value()),
-            timeout=_SECONDS,
-            transport=transport,
+            auth=(public, secret.get_secret_value()), timeout=_SECONDS, transport=transport,
             trust_env=not points_here(self._root),
-        )
+        )  # fmt: skip
         self._pause, self._notice, self._wait_left = pause, notice, _MAX_WAIT
 
     @property
@@ -233,11 +228,9 @@ def _words(response: httpx.Response) -> str | None:
 Row = Mapping[str, Any]
 OLDEST = (4, 59)  # the first version with dashboards and scores as this package sends them
 PATHS: Mapping[Kind, str] = {
-    Kind.SCORE: "/score-configs",
-    Kind.DATASET: "/v2/datasets",
-    Kind.WIDGET: "/unstable/dashboard-widgets",
-    Kind.DASHBOARD: "/unstable/dashboards",
-}
+    Kind.SCORE: "/score-configs", Kind.DATASET: "/v2/datasets",
+    Kind.WIDGET: "/unstable/dashboard-widgets", Kind.DASHBOARD: "/unstable/dashboards",
+}  # fmt: skip
 PROMPTS = "/v2/prompts"
 
 

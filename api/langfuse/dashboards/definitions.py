@@ -107,15 +107,12 @@ def widget_body(board: str, row: Mapping[str, Any]) -> dict[str, Any]:
         chart["defaultSort"] = {"column": row["sort"], "order": "DESC"}
     metrics = (metric.split() for metric in row["metrics"])
     return {
-        "name": row["name"],
-        "description": _marked(row["description"], f"{board}.{row['key']}"),
+        "name": row["name"], "description": _marked(row["description"], f"{board}.{row['key']}"),
         "view": row["view"],
         "dimensions": [{"field": field} for field in row.get("dimensions", [])],
         "metrics": [{"measure": measure, "agg": agg} for agg, measure in metrics],
-        "filters": filters,
-        "chartType": row["chart"],
-        "chartConfig": chart,
-    }
+        "filters": filters, "chartType": row["chart"], "chartConfig": chart,
+    }  # fmt: skip
 
 
 def flowed(board: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -167,11 +164,9 @@ _MANY = frozenset(
 _HIDDEN = frozenset({"id", "traceId"})
 # columns with one type of filter; any other ends in an error of the chart
 _FILTER_TYPES = {
-    "metadata": "stringObject",
-    "tags": "arrayOptions",
-    "toolNames": "arrayOptions",
+    "metadata": "stringObject", "tags": "arrayOptions", "toolNames": "arrayOptions",
     "calledToolNames": "arrayOptions",
-}
+}  # fmt: skip
 # filters on traces: since version 4 they hide some scores
 _OF_ROOT = frozenset({"traceName", "tags", "traceRelease", "traceVersion"})
 

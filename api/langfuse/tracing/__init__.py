@@ -13,12 +13,9 @@ __all__ = ["Tracing", "start"]
 
 
 def start(
-    settings: TracingSettings,
-    *,
-    user_id: str | None = None,
-    session_id: str | None = None,
+    settings: TracingSettings, *, user_id: str | None = None, session_id: str | None = None,
     version: str = "",
-) -> Tracing | None:
+) -> Tracing | None:  # fmt: skip
     """Tracing to the Langfuse of the settings; None without keys or when it is switched off.
 
     `user_id` and `session_id` are defaults for callers without one; `version` names the judge.

@@ -163,15 +163,10 @@ class Client:
         return {"usage_details": tokens, **cost}
 
     def score(
-        self,
-        name: str,
-        value: bool | float | str,
-        span: Observation,
-        metadata: Mapping[str, str] | None = None,
-        *,
-        whole_trace: bool = False,
+        self, name: str, value: bool | float | str, span: Observation,
+        metadata: Mapping[str, str] | None = None, *, whole_trace: bool = False,
         comment: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Queue a score of a span or its whole trace; its type follows from the value.
 
         Its time is the span's start, since a score of the same id, name and day replaces it.
@@ -309,11 +304,9 @@ def _client(
 
 
 def _end(
-    langfuse: Langfuse,
-    resources: LangfuseResourceManager,
-    provider: TracerProvider,
+    langfuse: Langfuse, resources: LangfuseResourceManager, provider: TracerProvider,
     log_filter: LogFilter,
-) -> None:
+) -> None:  # fmt: skip
     """Shut everything down; without a reference to `Client`, so that one can be collected."""
     langfuse.shutdown()
     provider.shutdown()

@@ -62,12 +62,10 @@ def run_scores(name: str, facts: Facts, searches: Sequence[Gathered]) -> dict[st
     answers = [gathered for gathered in searches if gathered.outcome.answered]
     degraded = any(gathered.status == "degraded" for gathered in answers)
     known: dict[str, Score | None] = {
-        "items_kept": float(facts.items_kept),
-        "upstream_calls": float(facts.upstream_calls),
+        "items_kept": float(facts.items_kept), "upstream_calls": float(facts.upstream_calls),
         "items_cited": None if facts.items_cited is None else float(facts.items_cited),
-        "support_rate": facts.support_rate,
-        "run_cost_usd": facts.usd,
-    }
+        "support_rate": facts.support_rate, "run_cost_usd": facts.usd,
+    }  # fmt: skip
     if facts.usd is not None and facts.items_kept and not degraded:
         known["cost_per_kept_item_usd"] = facts.usd / facts.items_kept
     if answers:

@@ -138,11 +138,8 @@ def provider_of(settings: TracingSettings, spans: SynchronousMultiSpanProcessor)
     share = TraceIdRatioBased(settings.langfuse_sample_rate)
     return TracerProvider(
         sampler=ParentBased(share, remote_parent_sampled=share, local_parent_sampled=share),
-        id_generator=_Ids(),
-        resource=resource,
-        shutdown_on_exit=False,
-        active_span_processor=spans,
-    )
+        id_generator=_Ids(), resource=resource, shutdown_on_exit=False, active_span_processor=spans,
+    )  # fmt: skip
 
 
 class Parent:

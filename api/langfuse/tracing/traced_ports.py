@@ -163,11 +163,9 @@ class TracedModelStep:
             span.update(output={"text": explanation.text, "suggestions": suggestions})
 
         given = {
-            "question": shortfall.question.text,
-            "queries": list(shortfall.queries),
-            "coverage": list(shortfall.coverage),
-            "dropped": len(shortfall.dropped),
-        }
+            "question": shortfall.question.text, "queries": list(shortfall.queries),
+            "coverage": list(shortfall.coverage), "dropped": len(shortfall.dropped),
+        }  # fmt: skip
         return await self._traced("explain", given, self.inner.explain(shortfall), record)
 
     async def _traced(
@@ -185,8 +183,6 @@ class TracedModelStep:
 
 def _given(question: Question, items: Sequence[Item]) -> dict[str, Any]:
     return {
-        "question": question.text,
-        "about": question.about or None,
-        "count": len(items),
+        "question": question.text, "about": question.about or None, "count": len(items),
         "titles": [item.title for item in items],
-    }
+    }  # fmt: skip
