@@ -11,7 +11,7 @@ LOADED = (
     "lives", "api.store.durable_engine", "api.services.tools", "api.bootstrap.estimates",
     "api.models.model_client", "api.models.model_calls", "api.reports.agent_writer",
     "pydantic_ai.models.openai", "api.langfuse.tracing", "aiosqlite",
-    "api.langfuse.tracing.agent_spans", "api.langfuse.tracing.langfuse_client",
+    "pydantic_ai.models.instrumented", "api.langfuse.tracing.langfuse_client",
     "api.langfuse.tracing.masking", "api.langfuse.tracing.spans",
     "psycopg", "sqlalchemy.ext.asyncio", "dbos._sys_db_sqlite", "dbos._sys_db_postgres",
     "anyio._backends._asyncio", "genai_prices.data", "langfuse", "openai.resources", "psutil",

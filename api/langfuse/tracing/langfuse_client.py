@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from pydantic_ai.models import Model
 
-    from api.langfuse.tracing.agent_spans import AgentSpans
-
 
 def probe(settings: TracingSettings) -> tuple[str, str]:
     """Outcome and detail of one request that asks whether the keys are valid; blocks."""
@@ -109,7 +107,6 @@ class Client:
         with in_one_line():
             self._provider = provider_of(settings, LabelledSpans(owner, ours))
             self._langfuse, resources = _client(settings, self._provider, exporter)
-        self._agents: AgentSpans | None = None
         end = partial(_end, self._langfuse, resources, self._provider, log_filter)
         self._closer = ShutdownThread(end, settings.trace_flush_timeout, notice)
         log_filter.cover(set(threading.enumerate()) - before)
@@ -206,12 +203,15 @@ class Client:
         note_agents(ids)
 
     def watched(self, model: Model) -> Model:
-        """A model whose agents' spans are sent here."""
-        from api.langfuse.tracing.agent_spans import AgentSpans
+        """The model, with the spans of its agents, by pydantic-ai, sent here."""
+        # slow to import; pydantic-ai's global instrumentation would trace the program's agents, too
+        from pydantic_ai.models.instrumented import InstrumentationSettings, InstrumentedModel
 
-        if self._agents is None:
-            self._agents = AgentSpans(self._provider)
-        return self._agents.watched(model)
+        settings = InstrumentationSettings(
+            tracer_provider=self._provider, include_binary_content=False,
+            include_model_request_parameters=False,
+        )  # fmt: skip
+        return InstrumentedModel(model, settings)
 
     def _sent_by_program(self, parent: Parent) -> bool:
         """Whether the program's own Langfuse client sends this span to the same project."""
