@@ -246,10 +246,7 @@ class Broken(SourceError):
 
 @contextmanager
 def construction_failures_as(failure: Callable[[str], ListenpostError]) -> Iterator[None]:
-    """Raise `failure(detail)` for what a library's constructor raises; our own errors pass.
-
-    The detail names the environment variables that may be at fault, never a value.
-    """
+    """Raise `failure(detail)`, naming variables, for what a library's constructor raises."""
     try:
         yield
     except ListenpostError:
@@ -263,10 +260,7 @@ def construction_failures_as(failure: Callable[[str], ListenpostError]) -> Itera
 
 
 def suspect_variables(error: BaseException) -> list[str]:
-    """Names of set environment variables that may explain a client's error; else every proxy's.
-
-    Names alone: a value may hold a password.
-    """
+    """Names of set environment variables that may explain an error; never values."""
     text, values = str(error), {name: value for name, value in os.environ.items() if value}
     # it may name the variable: `OTEL_ATTRIBUTE_COUNT_LIMIT must be a non-negative integer`
     named: list[str] = re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b", text)

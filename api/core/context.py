@@ -62,10 +62,7 @@ _trace_id: ContextVar[str] = ContextVar("listenpost_trace_id", default="")
 
 
 def new_trace_id() -> str:
-    """Set and return an id for this task and those it starts: 32 hexadecimal digits (W3C).
-
-    Every digit is random, unlike those of a UUID: traces are sampled by the last 16.
-    """
+    """Set and return a random id (W3C, not a UUID) for this task and those it starts."""
     _trace_id.set(secrets.token_hex(16))
     return _trace_id.get()
 

@@ -114,10 +114,7 @@ class SourceKept(_SourceEnded):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceGathered(_SourceEnded):
-    """All queries of a source, of which `query` is the first, have ended; each item counts once.
-
-    A second pass with further queries sends it again.
-    """
+    """All queries of a source have ended, each item counts once; a second pass sends it again."""
 
     kind = "source.gathered"
 

@@ -29,7 +29,7 @@ from api.pipeline.evidence.collection import Evidence
 from api.pipeline.evidence.figures import Figures
 from api.pipeline.evidence.sufficiency import SufficiencyDecision
 from api.pipeline.gate.name_spellings import namesake
-from api.pipeline.gate.source_items import NO_TIME, UNJUDGED_REFETCH
+from api.pipeline.gate.refetch import NO_TIME, UNJUDGED_REFETCH
 from api.pipeline.question.product_name import new_queries
 from api.pipeline.question.query_guard import compared_names
 from api.reports.draft_rules import DraftText

@@ -458,11 +458,7 @@ def variables() -> dict[str, tuple[type[BaseSettings], str]]:
 
 
 def load() -> Settings:
-    """Read the environment and `.env` of the working directory; the environment wins.
-
-    Raises:
-        ValueError: an unknown `LISTENPOST_*` name or a malformed value, named with its remedy.
-    """
+    """Read the environment, then `.env`; raises `ValueError` for a wrong or unknown variable."""
     known = variables()
     dotenv = DotEnvSettingsSource(GeneralSettings, env_file=".env", case_sensitive=False)
     names = {str(name).upper() for name in (*dotenv.env_vars, *os.environ)}

@@ -87,12 +87,7 @@ class SourceSpec(SourceLabel):
         return left
 
     def build(self, settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
-        """The source, without a request; `memory` is what it remembers between runs.
-
-        Raises:
-            NotConfigured: a setting is missing, or holds what cannot be used.
-            ConfigurationError: a setting that has a default cannot be used.
-        """
+        """The source, without a request; raises `NotConfigured`, or `ConfigurationError`."""
         if missing := " and ".join(f"`{name}`" for name in self.missing(settings)):
             raise NotConfigured(self.name, f"{missing} not set")
         source: Source = import_module(self.module).build(settings, memory)
@@ -208,21 +203,13 @@ SOURCE_LIST = f"{', '.join(_others)} and {_last}"
 
 
 def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE_SOURCES) -> None:
-    """Refuse a name that a question cannot be put to.
-
-    Raises:
-        UsageError: it lists the known names.
-    """
+    """Raise `UsageError` for a name that a question cannot be put to."""
     if unknown := _unknown(names, known):
         raise UsageError(unknown, field="sources")
 
 
 def default_sources(settings: SourceSettings) -> tuple[str, ...]:
-    """The sources of a question that names none, in the order of `SOURCES`.
-
-    Raises:
-        ConfigurationError: the setting holds an unknown name.
-    """
+    """The sources of a question that names none; raises `ConfigurationError`."""
     names = {name.strip().lower() for name in (settings.sources or "").split(",")} - {""}
     if unknown := _unknown(sorted(names), tuple(SOURCES)):
         raise ConfigurationError(f"`LISTENPOST_SOURCES`: {unknown}")

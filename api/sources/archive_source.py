@@ -14,7 +14,7 @@ from api.features.archive.search_ranking import combined, scored
 from api.reports.composition import item_of
 from api.sources import ARCHIVE, Price
 from api.sources.own_items import LocalSource
-from api.sources.paging import window_start
+from api.sources.searched_source import window_start
 
 PRICE = Price(entries=1_000, searches=0, quotes=False, threads=0)
 # pieces to search for each wanted item: an item and its comments are several
@@ -22,20 +22,14 @@ _PIECES = 4
 
 
 class ArchiveSource(LocalSource):
-    """Stored items, ranked by their best piece; see `Source`.
-
-    The score floors of a search are not used, since the gate judges what comes.
-    """
+    """Stored items, ranked by their best piece, without score floors: the gate judges them."""
 
     name = ARCHIVE.name
 
     def __init__(
         self, archive: Archive, tenant: str, embed: Embed, weight: float, *, sample: bool = False
     ) -> None:
-        """Search what one tenant has stored, or made-up items in the sandbox (`sample`).
-
-        `weight` is the share of vector similarity in the score.
-        """
+        """`weight` is the share of vector similarity, `sample` is for made-up items."""
         self._archive, self._tenant, self._embed, self._weight = archive, tenant, embed, weight
         self._sample = sample
 

@@ -38,8 +38,7 @@ from api.sources.keyless_source import (
     page_of_parts,
 )
 from api.sources.markup import words_of_html
-from api.sources.paging import Page, window_start
-from api.sources.searched_source import with_note
+from api.sources.searched_source import Page, window_start, with_note
 from api.sources.web_client import Limit, Reply, host_of
 
 NAME = "discourse"
@@ -88,10 +87,7 @@ class DiscourseSource(KeylessSource):
             self._forums[forum] = root
 
     async def comments(self, items: Sequence[Item]) -> Commented:
-        """The items with their topics' posts; one request per item.
-
-        What one forum refuses is asked of the others all the same.
-        """
+        """The items with their topics' posts, one request each; a failed forum costs its own."""
         read = super().comments
         forums = tuple(dict.fromkeys(item.place or "" for item in items))
         answers, failures = await ask_each(
@@ -116,7 +112,6 @@ class DiscourseSource(KeylessSource):
         )
 
     async def _of_forum(self, forum: str, query: str, number: int) -> tuple[Slots, bool]:
-        """A page of one forum, and whether it has another."""
         root = self._forums[forum]
         params: dict[str, str | int] = {"q": query, "page": number}
         answer = as_dict(await self._ask("/search.json", params, root, search=True))
@@ -137,8 +132,6 @@ class DiscourseSource(KeylessSource):
         return with_topic(item, answer, posts, self._max_comments)
 
     async def _probed(self) -> Probe:
-        """Ask each forum for a word."""
-
         async def of_forum(forum: str) -> int:
             await self._of_forum(forum, "product", 1)
             return self._pace(self._forums[forum]).left
@@ -169,10 +162,7 @@ build = DiscourseSource
 
 
 def items_of(answer: Mapping[str, Any], forum: str, root: str) -> Slots:
-    """The found posts under their topics' titles; None for what lacks number, topic or title.
-
-    Old forums hold the topic in the post, the others beside the posts.
-    """
+    """The found posts under their topics' titles; old forums hold the topic in the post."""
     rows = map(as_dict, as_list(answer.get("topics")))
     topics = {id_: row for row in rows if (id_ := as_int(row.get("id"))) is not None}
     slots: list[Item | None] = []
@@ -231,7 +221,6 @@ def with_topic(item: Item, topic: Mapping[str, Any], posts: Sequence[Any], most:
 
 
 def _is_post(entry: object) -> bool:
-    """Whether an entry of a topic has the fields of a post that are read."""
     fields = as_dict(entry)
     return as_int(fields.get("post_number")) is not None and is_text(fields.get("cooked"))
 

@@ -27,8 +27,7 @@ from api.sources.item_fields import (
 )
 from api.sources.keyless_source import KeylessSource
 from api.sources.markup import words_of_markdown
-from api.sources.paging import Page, window_start
-from api.sources.searched_source import with_note
+from api.sources.searched_source import Page, window_start, with_note
 from api.sources.web_client import Limit, Pace, Reply, pace_of
 
 NAME = "github"
@@ -58,11 +57,7 @@ class GitHubSource(KeylessSource):
     name = NAME
 
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
-        """Any account's token raises the limits.
-
-        Raises:
-            NotConfigured: the token cannot be sent.
-        """
+        """Raises `NotConfigured` for a token that a header cannot carry; asks nothing."""
         token = setting_value(settings, GITHUB_TOKEN)
         if not (token.isascii() and token.isprintable()):
             raise NotConfigured(NAME, f"`{GITHUB_TOKEN}` holds characters that no header can carry")

@@ -22,7 +22,7 @@ from api.sources.item_fields import (
 )
 from api.sources.keyless_source import KeylessSource
 from api.sources.markup import words_of_html
-from api.sources.paging import Page, window_start
+from api.sources.searched_source import Page, window_start
 from api.sources.web_client import Limit, Reply
 
 NAME = "hackernews"
@@ -112,7 +112,6 @@ def _item(hit: object) -> Item | None:
 
 
 def _replies(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Every reply at any depth, those to the item itself first."""
     queue = [answer]
     for branch in queue:
         replies = [as_dict(child) for child in as_list(branch.get("children"))]
@@ -121,7 +120,6 @@ def _replies(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _comment(fields: Mapping[str, Any]) -> Comment | None:
-    """A reply; None where it was deleted or says nothing."""
     text, id_ = words_of_html(fields.get("text")), as_int(fields.get("id"))
     if not says_something(text):
         return None

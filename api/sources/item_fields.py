@@ -108,10 +108,7 @@ def as_time(value: object) -> datetime | None:
 def plausible_time(
     at: datetime | None, since: datetime = EARLIEST, now: datetime | None = None
 ) -> datetime | None:
-    """The time if something can have been written then, else None; `since`: the site's beginning.
-
-    A missing time often comes as 0, which is 1970.
-    """
+    """The time if something can have been written then (not 1970), on a site that began `since`."""
     latest = (now or datetime.now(UTC)) + _MAX_AHEAD
     return at if at is not None and since <= at <= latest else None
 

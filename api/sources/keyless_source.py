@@ -16,8 +16,7 @@ from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import SOURCES, setting_value
 from api.sources.item_fields import as_dict
-from api.sources.paging import Page
-from api.sources.searched_source import LIMITS, SearchedSource, status_failure
+from api.sources.searched_source import LIMITS, Page, SearchedSource, status_failure
 from api.sources.web_client import Limit, Pace, Reply, WebClient, pace_of
 
 T = TypeVar("T")
@@ -48,10 +47,7 @@ class KeylessSource(SearchedSource):
         headers: Mapping[str, str] | None = None,
         parts: Sequence[str] = (),
     ) -> None:
-        """`roots` are its servers, by default the one of its setting.
-
-        `parts` are what is searched on them, where settings say so.
-        """
+        """`roots`: its servers, by default that of its setting; `parts`: what is searched there."""
         address = SOURCES[self.name].address
         headers = {"User-Agent": settings.user_agent, **(headers or {})}
         roots = [root.rstrip("/") for root in roots or (setting_value(settings, address),)]
@@ -93,12 +89,9 @@ class KeylessSource(SearchedSource):
         search: bool = False,
         pace: Pace | None = None,
     ) -> Any:
-        """The JSON at `path` of the server at `root` (default: the first); a search is paced.
+        """The JSON at `path` of the server at `root` (default: the first).
 
-        `pace` is that of another kind of requests, where the server counts it, too.
-
-        Raises:
-            SourceError: it was not sent, or the answer cannot be used.
+        A search is paced; `pace` is that of another kind of requests. Raises `SourceError`.
         """
         server = self._servers[root or self._roots[0]]
         pace = self._pace(server.root) if search else pace
@@ -113,7 +106,6 @@ class KeylessSource(SearchedSource):
         return reply.data
 
     def _list(self, answer: Any, *fields: str) -> Sequence[Any]:
-        """The list that an answer holds under one of these names."""
         lists = (as_dict(answer).get(field) for field in fields)
         entries = next((value for value in lists if isinstance(value, list)), None)
         if entries is None:
@@ -140,7 +132,6 @@ class KeylessSource(SearchedSource):
     def _with_comments(
         self, item: Item, remarks: Iterable[Any], read: Callable[[Any], Comment | None]
     ) -> Item:
-        """The item with the first of these comments that `read` accepts."""
         comments = [comment for comment in map(read, remarks) if comment is not None]
         return replace(item, comments=tuple(comments[: self._max_comments]))
 
@@ -148,11 +139,7 @@ class KeylessSource(SearchedSource):
 async def ask_each(
     parts: Sequence[str], ask: Callable[[str], Awaitable[T]]
 ) -> tuple[dict[str, T], dict[str, SourceError]]:
-    """The answers of a source's parts, all asked at once, and the failures of the others.
-
-    Raises:
-        SourceError: all parts failed; the first one's.
-    """
+    """The answers of a source's parts, and failures by part; raises the first when all fail."""
     results = await asyncio.gather(*map(ask, parts), return_exceptions=True)
     answers: dict[str, T] = {}
     failures: dict[str, SourceError] = {}
@@ -173,10 +160,7 @@ async def page_of_parts(
     parts: Iterable[str],
     ask: Callable[[str, int], Awaitable[tuple[Slots, bool]]],
 ) -> Page:
-    """One page of all parts that have it; `ask(part, number)` gives slots and whether more follow.
-
-    The cursor is the number of the page, from 1, and the parts that have it.
-    """
+    """A page of all parts that have it: `ask(part, number)` gives slots and whether more follow."""
     first, *further = cursor.split() if cursor else ("1", *parts)
     number = int(first)
     answers, failures = await ask_each(further, lambda part: ask(part, number))
@@ -190,11 +174,7 @@ def interleaved(
     cursor: str | None,
     failures: Mapping[str, SourceError],
 ) -> Page:
-    """One page of several parts' results: the first of each, then the second, and so on.
-
-    Raises:
-        SourceError: nothing came, perhaps because of a part that failed.
-    """
+    """The first of each ranking, then the second, and so on; raises a failure when nothing came."""
     placed = [entry for slots in rankings for entry in enumerate(slots)]
     if failures and not placed:
         raise failures[min(failures)]
@@ -220,10 +200,9 @@ def reply_failure(name: str, reply: Reply) -> SourceError | None:
 
 
 def with_phrase(plan: FetchPlan) -> FetchPlan:
-    """The plan with the product's name in quotes, where that says more than its words alone.
+    """The plan with the product's name in quotes, unless it is one plain word or is quoted already.
 
-    `Kindle Scribe battery` is `"Kindle Scribe" battery`, and `plaud.ai` is `"plaud.ai"`. A name of
-    one plain word, and a query with quotes of its own, stay as they are.
+    `Kindle Scribe battery` becomes `"Kindle Scribe" battery`, and `plaud.ai` becomes `"plaud.ai"`.
     """
     name = plan.name
     if not name or name.isalnum() or '"' in plan.query:

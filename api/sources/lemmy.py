@@ -38,7 +38,7 @@ from api.sources.item_fields import (
 )
 from api.sources.keyless_source import KeylessSource, Slots, ask_each, interleaved
 from api.sources.markup import words_of_markdown
-from api.sources.paging import Page, window_start
+from api.sources.searched_source import Page, window_start
 from api.sources.web_client import Limit, Reply, host_of
 
 NAME = "lemmy"
@@ -135,7 +135,6 @@ class LemmySource(KeylessSource):
         return self._slots(hits, _READERS[kind]), following if more else None
 
     async def _commented(self, item: Item) -> Item:
-        """With the best voted comments of the post, or the replies to the comment."""
         api = (await self._version()).api
         params: dict[str, str | int] = {
             "parent_id" if item.thread else "post_id": item.id,
@@ -270,7 +269,6 @@ def comment_of(entry: object) -> Comment | None:
 
 
 def _is_comment(entry: object) -> bool:
-    """Whether an entry has the fields of a comment that are read."""
     fields = as_dict(as_dict(entry).get("comment"))
     return _is_complete(fields) and is_text(fields.get("content"))
 

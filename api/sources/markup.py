@@ -48,10 +48,7 @@ def is_too_deep(html: str) -> bool:
 
 
 def words_of_html(value: object) -> str:
-    """The author's own text, with a blank line between paragraphs.
-
-    `<p>It&#x27;s fine<p>Really` is `It's fine` and `Really`.
-    """
+    """The author's own text, with a blank line between paragraphs and no quotes."""
     html = value[:MAX_LENGTH] if isinstance(value, str) else ""
     if "<" not in html:
         return unescape(html)

@@ -28,7 +28,7 @@ from api.sources.item_fields import (
     undeleted_text,
     unfit_reason,
 )
-from api.sources.paging import in_window
+from api.sources.searched_source import in_window
 
 NAME = OWN_ITEMS.name
 _BOM = b"\xef\xbb\xbf"
@@ -56,14 +56,7 @@ class ItemLine:
 
 
 def read_lines(data: bytes) -> list[ItemLine]:
-    """The objects of JSON lines; blank lines are counted but skipped.
-
-    Wrong UTF-8 is replaced and NaN is null. Only a line feed or carriage return ends a line: a JSON
-    string may hold other line ends of Unicode.
-
-    Raises:
-        UsageError: a line that is no JSON object, named by its number, or another kind of file.
-    """
+    """The objects of JSON lines, NaN as null; raises `UsageError` for a line that is none."""
     for sign, words in _OTHER_FILES.items():
         if data.startswith(sign):
             raise UsageError(words)
@@ -143,11 +136,7 @@ class ItemsSource(LocalSource):
 
 
 def read_items(data: bytes) -> OwnItems:
-    """Items from JSON lines; see `item_of` for the fields.
-
-    Raises:
-        UsageError: a line that is no item, named by its number, or no line at all.
-    """
+    """Items from JSON lines; raises `UsageError` with the number of a wrong line."""
     lines = read_lines(data)
     if not lines:
         raise UsageError("there is no item; write one JSON object per line")
@@ -156,11 +145,7 @@ def read_items(data: bytes) -> OwnItems:
 
 
 def own_items_of(objects: Sequence[Mapping[str, Any]]) -> OwnItems:
-    """Items from a program's objects; see `item_of` for the fields.
-
-    Raises:
-        UsageError: an object that is no item, named by its number from 0.
-    """
+    """Items from a program's objects; raises `UsageError` with the number of a wrong one."""
     items = (item_of(fields, at + 1, named=f"items[{at}]") for at, fields in enumerate(objects))
     return OwnItems(tuple(items), _undated(objects))
 
@@ -176,15 +161,10 @@ def _undated(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "") -> Item:
-    """One object as an item; a missing id is made of its text and its line's number `at`.
+    """One object as an item; raises `UsageError`, naming it as `named`, or its line `at`.
 
-    Known fields: the texts (`api.pipeline.gate.caller_items`), id, key, source, url, author,
-    `DATE_FIELDS`, engagement, place, comments (texts or objects). `source` overrides the object's.
-    `named` is the name of the object in errors, such as `items[0]`, if not its line. Texts that are
-    gone or invisible, and those of Reddit's bots, are unfit; comments of that kind are left out.
-
-    Raises:
-        UsageError: it or a comment has no field for a text, or a known field with a wrong value.
+    `source` overrides the object's. A missing id is made of texts and line. Texts that are gone or
+    invisible, and those of Reddit's bots, are unfit; such comments are left out.
     """
     title, body = _texts(fields, f"`{named}`" if named else f"line {at}")
     before = f"`{named}." if named else f"line {at}, `"
@@ -247,7 +227,6 @@ def _created_at(fields: Mapping[str, Any]) -> datetime | None:
 
 
 def _texts(fields: Mapping[str, Any], name: str) -> tuple[str, str]:
-    """Title and body; an error names the object."""
     try:
         return title_and_body(fields)
     except UsageError as error:

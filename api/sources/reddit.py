@@ -42,9 +42,8 @@ from api.errors import Broken, ConfigurationError, Refused, SourceError, TimedOu
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import reddit_answers, setting_value
-from api.sources.paging import Page
 from api.sources.reddit_answers import NAME, Allowance, TokenRejected
-from api.sources.searched_source import SearchedSource
+from api.sources.searched_source import Page, SearchedSource
 from api.sources.worker_threads import Workers, watch
 
 PAGE = 100
@@ -114,12 +113,7 @@ class CappedSession(requests.Session):
 
 
 def body_of(response: requests.Response) -> bytes:
-    """The body of a session's answer.
-
-    Raises:
-        SourceError: it is too large, cannot be unpacked, or ends too early.
-        OSError: the connection broke or was silent for too long.
-    """
+    """The body of a session's answer; raises `SourceError`, or `OSError` for a lost connection."""
     try:
         return read_all(response.iter_content(65_536))
     except (TooLarge, requests.exceptions.ContentDecodingError) as error:
@@ -142,11 +136,7 @@ class RedditSource(SearchedSource):
     name = NAME
 
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
-        """Build the source without a request.
-
-        Raises:
-            ConfigurationError: the user agent is too short for Reddit.
-        """
+        """Raises `ConfigurationError` for a user agent that is too short; asks nothing."""
         if len(settings.reddit_user_agent.strip()) < prawcore.Requestor.MIN_USER_AGENT_LENGTH:
             raise ConfigurationError("`REDDIT_USER_AGENT` needs 7 characters or more")
         super().__init__(settings, memory, settings.reddit_url or "")
@@ -282,11 +272,7 @@ def _get(
 
 
 class _Requestor(prawcore.Requestor):
-    """Sends every request of one client: counted, with our timeout, and checked at once.
-
-    `timeout` in seconds is for each wait on the socket; `Workers` limits the whole. prawcore
-    passes its own timeout of 16 s, which is overruled here.
-    """
+    """Sends every request of one client, counted and checked at once; `timeout` is per wait."""
 
     def __init__(self, *, allowance: Allowance, timeout: float, **rest: Any) -> None:
         super().__init__(timeout=timeout, **rest)
@@ -327,7 +313,6 @@ def _was_closed(error: Exception) -> bool:
 
 
 def _failure(error: Exception, url: str) -> SourceError:
-    """What a request without an answer means."""
     if isinstance(error, SourceError):
         return error
     inner = type(error.args[0]).__name__ if error.args else ""

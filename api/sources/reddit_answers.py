@@ -29,8 +29,7 @@ from api.sources.item_fields import (
     unfit_reason,
     visible_text,
 )
-from api.sources.paging import Page
-from api.sources.searched_source import status_failure
+from api.sources.searched_source import Page, status_failure
 
 NAME = "reddit"
 # the month of the first submissions
@@ -53,11 +52,7 @@ class Allowance:
         self._until: datetime | None = None
 
     def check(self) -> None:
-        """Refuse a request while nothing is left, where prawcore would sleep.
-
-        Raises:
-            RateLimited: `retry_at` is the end of the window.
-        """
+        """Raise `RateLimited` while nothing is left, where prawcore would sleep."""
         if self._until is not None and datetime.now(UTC) < self._until:
             raise RateLimited(NAME, "no requests left in this window", retry_at=self._until)
 
@@ -70,10 +65,7 @@ class Allowance:
 
 
 def check_answer(status: int, headers: Mapping[str, str], body: bytes, *, token: bool) -> None:
-    """Raise what the status and the kind of page mean; return when it is an answer.
-
-    `token`: an access token was asked for. Header names are looked up in lower case.
-    """
+    """Raise what an answer means that is none; `token`: it is that to a request for a token."""
     page = "html" in headers.get("content-type", "").lower() or body.lstrip()[:1] == b"<"
     if status in {200, 201, 202}:
         if page:
@@ -93,11 +85,7 @@ def check_answer(status: int, headers: Mapping[str, str], body: bytes, *, token:
 
 
 def listing(value: object) -> Mapping[str, Any]:
-    """The data of a listing.
-
-    Raises:
-        Broken: it is none.
-    """
+    """The data of a listing; raises `Broken` for anything else."""
     data = as_dict(as_dict(value).get("data"))
     if not isinstance(data.get("children"), list):
         raise Broken(NAME, "an answer without a listing")
@@ -105,11 +93,7 @@ def listing(value: object) -> Mapping[str, Any]:
 
 
 def page(data: Mapping[str, Any]) -> Page:
-    """One page of search results, a slot per entry.
-
-    Raises:
-        Broken: none of the entries has the fields of a post.
-    """
+    """A page of search results, a slot per entry; raises `Broken` when none is a post."""
     after, children = data.get("after"), as_list(data.get("children"))
     if children and all(_submission(child) is None for child in children):
         raise Broken(NAME, "a listing without submissions")
@@ -124,11 +108,7 @@ def _submission(child: object) -> Mapping[str, Any] | None:
 
 
 def post(child: object) -> Item | None:
-    """A submission; None for advertisements and other things.
-
-    One whose texts are gone, or that a program wrote, is `unfit`. The profile of a user is no
-    place, and its address, which names the user, is not used.
-    """
+    """A submission; None for advertisements and others; `unfit` if deleted or by a bot."""
     data = _submission(child)
     if data is None or data.get("promoted"):
         return None
@@ -178,13 +158,7 @@ def _body(data: Mapping[str, Any]) -> str:
 
 
 def comments(tree: Mapping[str, Any], post: Item, most: int) -> tuple[Comment, ...]:
-    """The `most` best voted comments of a thread, at any depth.
-
-    Bots, pins, what was deleted and what holds no word are left out.
-
-    Raises:
-        Broken: none of the entries has the fields of a comment.
-    """
+    """The `most` best voted comments at any depth; raises `Broken` when none is readable."""
     kinds = [as_dict(child).get("kind") for child in as_list(tree.get("children"))]
     listed = list(_comments_below(tree))
     read = [data for data in listed if clean(data.get("id")) and is_text(data.get("body"))]
@@ -216,7 +190,6 @@ def comment(data: Mapping[str, Any], post: Item) -> Comment | None:
 
 
 def _comments_below(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The fields of every comment, parents before replies."""
     queue = [tree]
     for branch in queue:
         for child in as_list(branch.get("children")):

@@ -45,8 +45,7 @@ from api.sources.keyless_source import (
     page_of_parts,
 )
 from api.sources.markup import words_of_html
-from api.sources.paging import Page, window_start
-from api.sources.searched_source import read_each
+from api.sources.searched_source import Page, read_each, window_start
 from api.sources.web_client import Limit, Pace, Reply, pace_of
 
 NAME = "stackexchange"

@@ -52,11 +52,7 @@ _THREAD = threading.local()
 
 
 def watch(connection: socket.socket) -> None:
-    """Let the deadline of the running job end this connection; call it for each new one.
-
-    Raises:
-        ConnectionAbortedError: the job was abandoned meanwhile.
-    """
+    """Let the deadline of the running job end a new connection; raises `ConnectionAbortedError`."""
     connections: _Connections | None = getattr(_THREAD, "connections", None)
     if connections is not None:
         connections.add(connection)
@@ -107,12 +103,7 @@ class Workers(Generic[C]):
         self._idle: list[_Worker[C]] = []
 
     async def run(self, job: Callable[[C], R], seconds: float) -> R:
-        """Run `job(client)` in a thread, in a copy of this context.
-
-        Raises:
-            TimedOut: no result within `seconds`; waiting for a free thread does not count.
-            Exception: whatever the job, or making its client, raised.
-        """
+        """`job(client)` in a thread, in a copy of this context; raises `TimedOut`, or its error."""
         async with self._free:
             worker = self._idle.pop() if self._idle else self._new_worker()
             done = _submit(worker, job)

@@ -30,8 +30,14 @@ from api.errors import Broken, RateLimited, Refused, SourceError, TimedOut, Unre
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
-from api.sources.paging import Page, window_start
-from api.sources.searched_source import LIMITS, SearchedSource, read_each, with_note
+from api.sources.searched_source import (
+    LIMITS,
+    Page,
+    SearchedSource,
+    read_each,
+    window_start,
+    with_note,
+)
 from api.sources.worker_threads import Workers, watch
 from api.sources.youtube_answers import (
     NAME,
@@ -288,10 +294,7 @@ class _CheckingHttp(httplib2.Http):  # type: ignore[misc]
     """Sends every request of one thread, counts it and checks the answer."""
 
     def request(self, uri: str, *args: Any, **kwargs: Any) -> tuple[httplib2.Response, bytes]:
-        """The answer, when it is a good one.
-
-        Sent once more when the server had closed a kept connection: it has not read the request.
-        """
+        """The answer, when it is good; sent again when the server had closed a kept connection."""
         kwargs["connection_type"] = (
             _SecureConnection if uri.startswith("https:") else _PlainConnection
         )

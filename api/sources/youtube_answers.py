@@ -44,8 +44,7 @@ from api.sources.item_fields import (
     time_since,
     visible_text,
 )
-from api.sources.paging import Page
-from api.sources.searched_source import status_failure
+from api.sources.searched_source import Page, status_failure
 
 NAME = "youtube"
 # the month of the first video
@@ -78,12 +77,7 @@ class Searches:
         self.scope = f"{NAME}.search:{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
     async def take(self) -> date | None:
-        """Take one, before the request is sent; the day it was taken from.
-
-        Raises:
-            QuotaExhausted: the day's searches are used up.
-            Unreachable: the database cannot be read, so it is unknown whether one is left.
-        """
+        """Take one before its request; its day. Raises `QuotaExhausted`, `Unreachable`."""
         if self._memory is None:
             return None
         day = pacific_day()
@@ -143,11 +137,7 @@ def _pacific() -> tzinfo:
 
 
 def answer_of(value: object, kind: str) -> Mapping[str, Any]:
-    """An answer of this kind with a list of items, which Google leaves out when it is empty.
-
-    Raises:
-        Broken: it is something else.
-    """
+    """An answer of this kind, perhaps without items; raises `Broken` for anything else."""
     answer = as_dict(value)
     listed, given = answer.get("items"), answer.get("kind")
     is_kind = given is None or given == f"youtube#{kind}"
@@ -190,11 +180,7 @@ def failure_of(status: int, content: bytes, headers: Mapping[str, str]) -> Sourc
 
 
 def page_of(answer: Mapping[str, Any]) -> Page:
-    """One page of search results, a slot per entry; the cursor is Google's token.
-
-    Raises:
-        Broken: none of the entries has the fields that are read.
-    """
+    """A page of results, the cursor is Google's token; raises `Broken` when none is readable."""
     token, listed = answer.get("nextPageToken"), as_list(answer.get("items"))
     if listed and not any(map(_is_result, listed)):
         raise Broken(NAME, "results without the fields of a video")
@@ -202,7 +188,6 @@ def page_of(answer: Mapping[str, Any]) -> Page:
 
 
 def _is_result(entry: object) -> bool:
-    """Whether it names a video, channel or playlist, and holds a text."""
     id_, snippet = (as_dict(as_dict(entry).get(name)) for name in ("id", "snippet"))
     ids = (clean(id_.get(name)) for name in ("videoId", "channelId", "playlistId"))
     return any(ids) and any(is_text(snippet.get(name)) for name in ("title", "description"))
@@ -231,11 +216,7 @@ def video_of(entry: object) -> Item | None:
 
 
 def details_of(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The videos of a `videos.list` answer by id.
-
-    Raises:
-        Broken: none of the entries has the fields that are read.
-    """
+    """The videos of a `videos.list` answer by id; raises `Broken` when none is readable."""
     listed = [as_dict(video) for video in as_list(answer.get("items"))]
     videos = {id_: video for video in listed if (id_ := clean(video.get("id")))}
     if listed and not any(as_dict(video.get("snippet")) for video in videos.values()):
@@ -260,12 +241,9 @@ def with_details(item: Item, video: Mapping[str, Any]) -> Item:
 
 
 def comments_of(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comment, ...]:
-    """Up to `most` comments: threads as Google ranks them, then the replies that came with them.
+    """Up to `most` comments as Google ranks them, then replies, without the owner's.
 
-    What the channel's owner says, and what holds no word, is left out.
-
-    Raises:
-        Broken: none of the threads has the fields that are read.
+    Raises `Broken` when no thread can be read.
     """
     threads = [as_dict(thread) for thread in as_list(answer.get("items"))]
     snippets = [as_dict(thread.get("snippet")) for thread in threads]

@@ -32,11 +32,11 @@ from api.reports.quotes import verbatim
 from api.settings import variables
 from api.sources import amazon_fields as amazon
 from api.sources import discourse, lemmy
+from api.sources.amazon import PROVIDERS, Complaint
 from api.sources.amazon_pages import block_reason, parse_product_page, parse_search_page
-from api.sources.amazon_providers import PROVIDERS, Complaint
 from api.sources.item_fields import as_dict, as_int, as_number, as_time, pseudonym
 from api.sources.own_items import read_items
-from api.sources.paging import page_from_json
+from api.sources.searched_source import page_from_json
 from api.store.report_json import READER, Unreadable
 from tests.fuzz import foreign
 from tests.sources.keyless_emulators import hit, posted, remark, results, talk, topic

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from api.errors import Broken
-from api.sources.amazon_providers import PROVIDERS, Complaint
+from api.sources.amazon import PROVIDERS, Complaint
 
 NINJA, OMKAR, HTML = PROVIDERS["openwebninja"], PROVIDERS["omkar"], PROVIDERS["html"]
 ASIN = "B0TESTAAA1"

@@ -21,7 +21,7 @@ from api.errors import (
 )
 from api.sources.keyless_source import ask_each, interleaved, reply_failure, with_phrase
 from api.sources.markup import MAX_LENGTH, words_of_html, words_of_markdown
-from api.sources.paging import Page
+from api.sources.searched_source import Page
 from api.sources.web_client import Limit, Pace, Reply, host_of, pace_of
 
 PHRASES = [

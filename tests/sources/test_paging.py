@@ -10,7 +10,14 @@ import pytest
 
 from api.core.domain import FetchPlan, Item
 from api.errors import Unreachable
-from api.sources.paging import NOTHING_NEW, Page, PagedSearch, in_window, phrase_first, window_start
+from api.sources.searched_source import (
+    NOTHING_NEW,
+    Page,
+    PagedSearch,
+    in_window,
+    phrase_first,
+    window_start,
+)
 
 PLAN = FetchPlan("mug", 5)
 

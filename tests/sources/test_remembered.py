@@ -15,7 +15,7 @@ from api.core.domain import Comment, FetchPlan, Item
 from api.errors import SourceError, StoreUnavailable
 from api.features.analyses.store_ports import SourceMemory, Store
 from api.sources import SOURCES
-from api.sources.paging import NOT_STORED, Page, PagedSearch, page_from_json, page_to_json
+from api.sources.searched_source import NOT_STORED, Page, PagedSearch, page_from_json, page_to_json
 from api.store import open_store
 from tests.loopback import Reply
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, on

@@ -15,7 +15,7 @@ from api.errors import NotConfigured
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.paging import Page, page_to_json
+from api.sources.searched_source import Page, page_to_json
 from api.sources.youtube import YouTubeSource
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import (

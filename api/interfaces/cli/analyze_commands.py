@@ -62,7 +62,7 @@ from api.services.product import Ask, Product
 from api.settings import Settings, data_folder
 from api.sources import ARCHIVE, ASKABLE_SOURCES, check_askable
 from api.sources.own_items import NAME, OwnItems, item_of, read_lines
-from api.sources.paging import in_window
+from api.sources.searched_source import in_window
 
 if TYPE_CHECKING:
     from api.bootstrap.estimates import Estimate

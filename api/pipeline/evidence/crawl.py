@@ -39,8 +39,7 @@ from api.core.progress import ItemGraded, Listener, SourceGathered, SourceKept, 
 from api.core.words import canonical
 from api.core.work import Failure, RunCache, SharedTasks, StepRunner, contained, run_step
 from api.errors import SourceError
-from api.pipeline.gate.refetch import RefetchPolicy, gather
-from api.pipeline.gate.source_items import failed_source, merge_crossposts
+from api.pipeline.gate.refetch import RefetchPolicy, failed_source, gather, merge_crossposts
 from api.pipeline.gate.verdicts import RunGate, question_key
 from api.pipeline.question.product_name import judged_words, product_in
 from api.pipeline.question.query_screen import without_operators

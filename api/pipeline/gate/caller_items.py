@@ -84,11 +84,7 @@ _PACKED = {
 
 
 def title_and_body(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Title and body; each may be missing, empty, null, a number or a list of paragraphs.
-
-    Raises:
-        UsageError: the object has no field for a text, or a known field with a wrong value.
-    """
+    """Title and body, each may be empty; raises `UsageError` without a field for a text."""
     if fields.keys().isdisjoint(TEXT_FIELDS):
         names = [cut(one_line(clean(str(name))), _MAX_NAME) for name in fields]
         seen = ", ".join(f"`{name}`" for name in names[:_NAMED]) or "none"
@@ -110,7 +106,6 @@ def _is_of(value: object, types: tuple[type, ...]) -> bool:
 
 
 def _kind(value: object) -> str:
-    """The kind of a value, as JSON calls it."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     match value:

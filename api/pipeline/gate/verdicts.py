@@ -37,11 +37,7 @@ class Gate:
     """A cheap second judge, asked at the same time; it only marks items `disputed`."""
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
-        """Judge a batch: one call per `PER_CALL`, concurrently.
-
-        Without items the status is `skipped`. When any call fails all items pass, the status is
-        `degraded` and has the reason.
-        """
+        """Judge a batch, one call per `PER_CALL`; when one fails all items pass (`degraded`)."""
         if not items:
             return Gated((), "skipped")
         corrected = {entry.key: entry.relevant for entry in question.corrections}
@@ -123,11 +119,7 @@ class RunGate:
     _known: RunCache[_Key, _KnownVerdict] = field(default_factory=RunCache)
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
-        """Verdicts in order; what was judged in this run, or is being judged, is not sent again.
-
-        Only sound verdicts are kept: what passed unjudged is sent again by a later call. A
-        crosspost shares the verdict of its original.
-        """
+        """Verdicts in order; an item is sent once per run, unless it passed unjudged."""
         if not items:
             return Gated((), "skipped")
         asked_key = question_key(question)

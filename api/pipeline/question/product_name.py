@@ -47,10 +47,7 @@ _SOURCE = regex.compile(
 
 
 def product_in(question: str, topics: Container[str] = frozenset()) -> str:
-    """The product's name as written; empty when the question names none.
-
-    `topics` are words such as `battery`, which belong to a name only where nothing else does.
-    """
+    """The product's name as written, without words of `topics` beside others; empty without one."""
     words = [word.strip(_EDGE).removesuffix("'s").removesuffix("’s") for word in question.split()]
     names = [word for word in words if word and word.casefold() not in ASKING_WORDS]
     names = [word for word in names if word.casefold() not in topics] or names

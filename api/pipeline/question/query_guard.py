@@ -157,7 +157,6 @@ def letter_pairs(written: str) -> set[str]:
 
 
 def _words(text: str) -> list[str]:
-    """The folded words of scripts with blanks."""
     return [match[0] for match in _WORD.finditer(fold(text)) if not match["unspaced"]]
 
 
@@ -209,10 +208,7 @@ _BARE_NAME = regex.compile(r"\p{Lu}|^\S$")
 
 
 def compared_names(question: str) -> tuple[str, ...]:
-    """The compared names as written, without words of asking; none when nothing is compared.
-
-    `compare it with Otter` gives `Otter` alone.
-    """
+    """The compared names, as written: `compare it with Otter` gives `Otter`; none without two."""
     listing = _LISTING.search(question)
     sides = _BETWEEN_LISTED.split(listing["names"]) if listing else _BETWEEN.split(question)
     names = []

@@ -40,11 +40,7 @@ class ScreenedQuery:
 def screen_query(
     text: str, *, longest: int = MAX_QUESTION_LENGTH, stop_words_alone: int = STOP_WORDS_ALONE
 ) -> ScreenedQuery:
-    """Refuse with guidance what cannot be searched for; names pass, however short.
-
-    Refused: nothing, no letter or digit, one character over and over, operators only, small talk in
-    any of 58 languages, and more than `longest` characters.
-    """
+    """Refuse with guidance what cannot be searched for; names pass, however short."""
     query, fault = clean_query(text), ""
     plain = without_operators(query, "amazon") if len(query) <= longest else ""
     only_operators = plain != query and {"and", "or", "not"}.issuperset(plain.split())

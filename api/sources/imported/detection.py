@@ -24,10 +24,16 @@ from api.features.archive.imports import (
     LeftOut,
     Refusal,
 )
-from api.sources.imported.amazon_files import AMAZON
-from api.sources.imported.file_formats import JSON_LINES, Fields, FileContext, FileFormat
 from api.sources.imported.file_reader import Line, OpenedFile, opened, opened_bytes
-from api.sources.imported.reddit_files import REDDIT
+from api.sources.imported.record_formats import (
+    AMAZON,
+    JSON_LINES,
+    REDDIT,
+    YOUTUBE,
+    Fields,
+    FileContext,
+    FileFormat,
+)
 from api.sources.imported.tables import (
     FIELDS,
     Columns,
@@ -39,7 +45,6 @@ from api.sources.imported.tables import (
     objects,
     rows,
 )
-from api.sources.imported.youtube_files import YOUTUBE
 from api.sources.own_items import OwnItems, read_items
 
 _DETECTED = {detected.name: detected for detected in (REDDIT, YOUTUBE, AMAZON)}
@@ -116,11 +121,7 @@ class CollectedFile:
 
 
 def open_collected(path: str, options: ReadOptions, pipe: BinaryIO) -> CollectedFile:
-    """Open a file, or for `-` the pipe, and detect its format.
-
-    Raises:
-        UsageError: it cannot be read, or has no known format; the message says what to do.
-    """
+    """Open a file, or the pipe for `-`, and detect its format; raises `UsageError`."""
     file = opened(path, pipe)
     try:
         return detect_format(file, options)
@@ -130,11 +131,7 @@ def open_collected(path: str, options: ReadOptions, pipe: BinaryIO) -> Collected
 
 
 def read_columns(text: str) -> dict[str, str]:
-    """`title=Headline,body=Full Text` as field -> column.
-
-    Raises:
-        UsageError: a part is no pair, or has an unknown field.
-    """
+    """`title=Headline,body=Full Text` as field -> column; raises `UsageError` for other texts."""
     columns: dict[str, str] = {}
     for part in filter(str.strip, text.split(",")):
         field, sign, column = (word.strip() for word in part.partition("="))
@@ -146,11 +143,7 @@ def read_columns(text: str) -> dict[str, str]:
 
 
 def detect_format(file: OpenedFile, options: ReadOptions) -> CollectedFile:
-    """The format of an opened file.
-
-    Raises:
-        UsageError: it has no known format.
-    """
+    """The format of an opened file; raises `UsageError` when it has none."""
     stem = file.name
     while ending := next((end for end in _ENDINGS if stem.lower().endswith(end)), ""):
         stem = stem[: -len(ending)]
@@ -205,14 +198,7 @@ MOST_BYTES = 64_000_000
 
 
 def read_collected(data: bytes) -> OwnItems:
-    """Items from any file that can be imported; a person's JSON lines as `read_items` reads them.
-
-    In other formats a line that cannot be read is a note.
-
-    Raises:
-        UsageError: it has no known format, holds too much or nothing, or a line of a person's JSON
-            lines is no item, named by its number.
-    """
+    """Items from any file that can be imported, with notes; raises `UsageError` for other files."""
     try:
         file = detect_format(opened_bytes("items", data), ReadOptions())
     except UsageError:

@@ -83,10 +83,7 @@ class OpenedFile:
     _raw: IO[bytes] = field(default_factory=io.BytesIO)
 
     def lines(self, since: int = 0) -> Iterator[Line]:
-        """All lines that end behind `since`.
-
-        A file that cannot be unpacked to its end gives one more line with that fault.
-        """
+        """All lines that end behind `since`; a broken end of the file is a line with a fault."""
         number = end = 0
         pending, lost = b"", 0
         fault = ""
@@ -120,7 +117,6 @@ class OpenedFile:
             self._raw.close()
 
     def _text(self) -> Iterator[bytes]:
-        """The unpacked bytes as UTF-8."""
         decoder: Any = None
         if self.encoding != "utf-8":
             decoder = codecs.getincrementaldecoder(self.encoding)("replace")
@@ -134,12 +130,7 @@ class OpenedFile:
 
 
 def opened(path: str, pipe: BinaryIO) -> OpenedFile:
-    """Open a file, or for `-` the pipe, and read its beginning.
-
-    Raises:
-        UsageError: it is neither file nor pipe, cannot be read, holds nothing, or is of another
-            kind; the message says what to do.
-    """
+    """Open a file, or the pipe for `-`, and read its beginning; raises `UsageError`."""
     try:
         if path == "-":
             return _with_beginning("-", pipe, None, "")

@@ -19,8 +19,8 @@ from typing import Any
 from api.core.text import clean, fold, one_line, web_url
 from api.errors import UsageError
 from api.features.archive.imports import SHOWN, Entry, ImportPosition, Refusal
-from api.sources.imported.file_formats import Fields, FileContext, content_id, entry_of
 from api.sources.imported.file_reader import LONGEST_LINE, Line
+from api.sources.imported.record_formats import Fields, FileContext, content_id, entry_of
 from api.sources.item_fields import as_number, parsed_date
 from api.sources.own_items import NAME, item_of
 
@@ -63,11 +63,7 @@ class Columns:
     """The form of the dates, in words."""
 
     def entries(self, fields: Fields, context: FileContext) -> Iterator[Entry]:
-        """The row as an item.
-
-        Raises:
-            UsageError: it has no text.
-        """
+        """The row as an item; raises `UsageError` when it has no text."""
         row = {name: fields.get(column) for name, column in self.named.items()}
         if not clean(row.get("title")) and not clean(row.get("body")):
             raise UsageError("it has neither title nor text")
@@ -84,11 +80,7 @@ class Columns:
 
 
 def columns_of(head: Sequence[str], rows: Sequence[Fields], given: Mapping[str, str]) -> Columns:
-    """Which column holds what: as `given` (field -> column), and by their names.
-
-    Raises:
-        UsageError: a given column does not exist, or none holds a text.
-    """
+    """Columns as `given` (field -> column), then by their names; raises `UsageError`."""
     listed = ", ".join(f"`{name}`" for name in head[:20])
     for field, column in given.items():
         if column not in head:
@@ -236,7 +228,6 @@ def head_of(text: str) -> Head:
 
 
 def _few_rows(lines: Sequence[str], delimiter: str) -> list[tuple[int, list[str]]]:
-    """The first rows, each with its last line."""
     rows: list[tuple[int, list[str]]] = []
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
     while len(rows) < _SAMPLE_ROWS:

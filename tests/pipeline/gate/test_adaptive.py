@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from api.core.context import request_counter
 from api.core.domain import Batch, Commented, FetchPlan, Gated, Item, Outcome, Verdict
 from api.errors import ModelError, Unreachable
-from api.pipeline.gate.source_items import SourceItems
+from api.pipeline.gate.refetch import SourceItems
 from tests.services.fakes import (
     FakeJudge,
     FakeSource,

@@ -12,7 +12,7 @@ import pytest
 
 from api.features.archive.import_file import STUB
 from api.sources.imported.detection import FORMATS
-from api.sources.imported.file_formats import WORDLESS
+from api.sources.imported.record_formats import WORDLESS
 from tests.sources.imported.files import entries, items, left_out, lines, looked_at, made, refusals
 
 POST = {
