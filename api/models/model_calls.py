@@ -99,7 +99,7 @@ class ModelStep:
 
 
 def quote_question(question: Question, fence: Fence) -> list[str]:
-    """The question, fenced, and on lines of their own what it is and is not about, where said."""
+    """The question, fenced, and on lines of their own what it is and is not about."""
     about = [fence.quote(question.about, "about")] if question.about else []
     excluded = [fence.quote(text, "not about") for text in question.not_about]
     return [fence.quote(question.text, "question"), *about, *excluded]
@@ -134,9 +134,9 @@ def nearest_corrections(
         words = set(index_tokens(f"{entry[1].title} {entry[1].body}"))
         return len(words & batch) / max(1, len(words)), entry[0]
 
-    ranked = [said for _, said in sorted(enumerate(corrections), key=likeness, reverse=True)]
-    kinds = [[said for said in ranked if said.relevant is kind] for kind in (True, False)]
-    balanced = (said for pair in zip_longest(*kinds) for said in pair if said is not None)
+    ranked = [entry for _, entry in sorted(enumerate(corrections), key=likeness, reverse=True)]
+    kinds = [[entry for entry in ranked if entry.relevant is kind] for kind in (True, False)]
+    balanced = (entry for pair in zip_longest(*kinds) for entry in pair if entry is not None)
     return tuple(balanced)[:most]
 
 
@@ -144,10 +144,10 @@ def quoted_examples(examples: Sequence[Correction], fence: Fence) -> list[str]:
     """Lines of the examples for the prompt: our label in the clear, a stranger's words fenced."""
     return [
         fence.quote(
-            cut(f"{said.title} {said.body}", _EXAMPLE_LENGTH),
-            "judged relevant" if said.relevant else "judged irrelevant",
+            cut(f"{correction.title} {correction.body}", _EXAMPLE_LENGTH),
+            "judged relevant" if correction.relevant else "judged irrelevant",
         )
-        for said in examples
+        for correction in examples
     ]
 
 

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from api.sandbox import amazon_markup as markup
 from api.sandbox.corpus import DIGITS, HEX, Post, Remark, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields, reply, serves
+from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, World, fields, reply, serves
 
 
 def _link(post: Post) -> str:
@@ -166,7 +166,7 @@ class Amazon(EmulatedServer):
         key = next((headers[name] for name in _KEY_HEADERS if headers.get(name)), "")
         if not key or known not in (None, key):
             message = "Invalid API key. Go to the provider for more info."
-            raise Refusal({"message": message}, 401)
+            raise SiteRefusal({"message": message}, 401)
 
     def _hits(self, query: str) -> tuple[list[Post], Post | None]:
         """Search results, and their advertisement: the best match, else any, else a product."""
@@ -184,7 +184,7 @@ class Amazon(EmulatedServer):
     def _product(self, call: SandboxCall) -> str:
         post = self.world.post("amazon", call.parameter("asin"))
         if post is None:
-            raise Refusal(markup.render("missing"), 404)
+            raise SiteRefusal(markup.render("missing"), 404)
         return markup.product_page(self.world, post)
 
     @serves("reviews", "/product-reviews/{asin}", "/gp/customer-reviews/{id}", guarded=False)
@@ -209,7 +209,7 @@ class Amazon(EmulatedServer):
     def _ninja_search(self, call: SandboxCall) -> dict[str, Any]:
         if not call.query.get("query"):
             error = {"message": "The query parameter is required.", "code": 400}
-            raise Refusal(_ninja_error(error))
+            raise SiteRefusal(_ninja_error(error))
         page, total = self._page(call)
         products = [_ninja_product(post) for post in page]
         site = {"country": "US", "domain": "www.amazon.com"}
@@ -231,12 +231,12 @@ class Amazon(EmulatedServer):
     @serves("search", "/amazon/search")
     def _omkar_search(self, call: SandboxCall) -> dict[str, Any]:
         if not call.query.get("query"):
-            raise Refusal({"message": "query is required"})
+            raise SiteRefusal({"message": "query is required"})
         return {"results": [_omkar_product(post) for post in self._page(call)[0]]}
 
     def _omkar_post(self, call: SandboxCall) -> Post:
         if (post := self._post(call)) is None:
-            raise Refusal({"message": "Product not found"}, 404)
+            raise SiteRefusal({"message": "Product not found"}, 404)
         return post
 
     @serves("product", "/amazon/product-details")

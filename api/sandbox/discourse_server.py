@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from api.sandbox.corpus import Post, Remark, handle
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields, reply, serves
+from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, World, fields, reply, serves
 
 FORUM = "/forum.example"  # path of the forum, which gives it a name beside this machine's
 _PAGE, _LAST, _SHORTEST, _BLURB = 50, 10, 3, 300
@@ -64,7 +64,7 @@ class Discourse(EmulatedServer):
         query, number = call.query.get("q", ""), call.number("page", 1)
         if len(query) < _SHORTEST or not 1 <= number <= _LAST:
             message = "You supplied invalid parameters to the request"
-            raise Refusal(*_error("invalid_parameters", message, 400))
+            raise SiteRefusal(*_error("invalid_parameters", message, 400))
         after = _AFTER.search(query)
         start = datetime.fromisoformat(after[1]).replace(tzinfo=UTC) if after else None
         hits = [
@@ -90,7 +90,7 @@ class Discourse(EmulatedServer):
         topic = self.world.post("discourse", call.parameter("id"))
         if topic is None or topic.deleted:
             message = "The requested URL or resource could not be found."
-            raise Refusal(*_error("not_found", message, 404))
+            raise SiteRefusal(*_error("not_found", message, 404))
         first = Remark(topic.id, topic.body, topic.age_days or 0, topic.votes)
         posts = [
             self._post(topic, number, remark)

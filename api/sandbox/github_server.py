@@ -13,8 +13,8 @@ from api.sandbox.site_search import Index
 from api.sandbox.world import (
     EmulatedServer,
     Quota,
-    Refusal,
     SandboxCall,
+    SiteRefusal,
     World,
     fields,
     reply,
@@ -71,7 +71,7 @@ class GitHub(EmulatedServer):
     def guard(self, call: SandboxCall) -> None:
         """Check the quota of searches per minute, or of other requests per hour."""
         if self._state(call, _kind(call))["remaining"] <= 0:
-            raise Refusal(*self._exceeded(call, 403))
+            raise SiteRefusal(*self._exceeded(call, 403))
         self._quotas[_kind(call)].spend(_token(call))
 
     @serves("search", "/search/issues")
@@ -82,7 +82,7 @@ class GitHub(EmulatedServer):
                 qualifiers[match[1]] = match[2]
         words = _QUALIFIER.sub(lambda match: " " if match[1] else match[0], query)
         if qualifiers.pop("is", "") != "issue":
-            raise Refusal(*_NEEDS_KIND)
+            raise SiteRefusal(*_NEEDS_KIND)
         after = qualifiers.pop("created", "").removeprefix(">=")
         posts = [
             post
@@ -93,7 +93,7 @@ class GitHub(EmulatedServer):
         page = call.page(min(call.number("per_page", 30), _PAGE))
         if page.start >= _MOST:
             message = "Only the first 1000 search results are available"
-            raise Refusal(*_error(422, message, "/search/search"))
+            raise SiteRefusal(*_error(422, message, "/search/search"))
         answer = {
             "total_count": len(posts),
             "incomplete_results": call.fault == "incomplete",
@@ -107,7 +107,7 @@ class GitHub(EmulatedServer):
         repository = f"{call.parameter('owner')}/{call.parameter('repo')}"
         headers = self._headers(call, "core")
         if post is None or post.place != repository:
-            raise Refusal(*_error(404, "Not Found", "/issues/comments", headers))
+            raise SiteRefusal(*_error(404, "Not Found", "/issues/comments", headers))
         remarks = sorted(post.comments, key=lambda remark: -remark.age_days)
         rows = [
             {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from api.sandbox.corpus import Post, Remark, handle
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, serves
+from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, World, serves
 
 _MOST = 1_000
 _TOO_DEEP = (
@@ -74,7 +74,7 @@ class HackerNews(EmulatedServer):
             below = [self._reply(story, remark) for remark in story.comments]
             return self._above(story, story.title, story.body) | {"children": below}
         if id_ not in self._remarks:
-            raise Refusal({"status": 404, "error": "Not Found"}, 404)
+            raise SiteRefusal({"status": 404, "error": "Not Found"}, 404)
         return self._reply(*self._remarks[id_])
 
     def _hit(self, post: Post) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.sandbox.world import Handler, Refusal, SandboxCall, fields
+from api.sandbox.world import Handler, SandboxCall, SiteRefusal, fields
 
 Row = dict[str, Any]
 Endpoint = tuple[str, str, str, Handler]  # path, name in the log, method, and what answers
@@ -24,11 +24,11 @@ _MOST = 100
 _NUMBERS = itertools.count(1)
 
 
-def rejection(status: int, message: str, code: str = "", **details: Any) -> Refusal:
+def rejection(status: int, message: str, code: str = "", **details: Any) -> SiteRefusal:
     """A refused request, in the form of both older and newer endpoints (which have `details`)."""
     code = code or _CODES[status]
     body = {"message": message, "code": code, "error": code}
-    return Refusal(body | ({"details": details} if details else {}), status)
+    return SiteRefusal(body | ({"details": details} if details else {}), status)
 
 
 def demand(valid: object, message: str, code: str = "invalid_request", **details: Any) -> None:

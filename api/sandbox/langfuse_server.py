@@ -24,7 +24,7 @@ from api.sandbox.langfuse_dashboards import (
     moment,
     rejection,
 )
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, reply
+from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, World, reply
 
 # Bytes of the ids of a trace and a span.
 _TRACE, _SPAN = 16, 8
@@ -339,7 +339,7 @@ class Langfuse(EmulatedServer):
     def guard(self, call: SandboxCall) -> None:
         keys = call.basic
         if not all(keys) or self.world.options.langfuse_keys not in (None, keys):
-            raise Refusal(*self.fault_replies["401"])
+            raise SiteRefusal(*self.fault_replies["401"])
 
     def _traces(self, call: SandboxCall) -> Any:
         """Spans by OTLP, answered in the encoding they came in; the log keeps them as they are."""
@@ -349,7 +349,7 @@ class Langfuse(EmulatedServer):
         try:
             spans_of(gzip.decompress(call.body) if packed else call.body)
         except (ValueError, OSError, EOFError, zlib.error):
-            raise Refusal({"error": "Failed to parse OTel Protobuf Trace"}) from None
+            raise SiteRefusal({"error": "Failed to parse OTel Protobuf Trace"}) from None
         return Response(b"", media_type="application/x-protobuf")
 
     def _ingest(self, call: SandboxCall) -> Response:

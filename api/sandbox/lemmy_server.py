@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from api.sandbox.corpus import LEMMY, Post, Remark, handle
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, World, fields, serves
+from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, World, fields, serves
 
 VERSION = "0.19.20"
 _MOST = 50
@@ -73,7 +73,7 @@ class Lemmy(EmulatedServer):
         query, kind = call.query.get("q", ""), call.query.get("type_", "All")
         limit, sort = call.number("limit", 10), call.query.get("sort", "Active")
         if not 1 <= limit <= _MOST:
-            raise Refusal({"error": "couldnt_get_posts"})
+            raise SiteRefusal({"error": "couldnt_get_posts"})
         words = re.compile(".*".join(map(re.escape, query.split())), re.I | re.S)
         days = _DAYS.get(sort) if kind == "Posts" else None
         rows = {"Posts": self._posts, "Comments": self._remarks}.get(kind, [])

@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 from api.sandbox.corpus import HEX, spelled
 from api.sandbox.model_answers import KINDS, QuotedPrompt, answer, kind_of
 from api.sandbox.model_chat import chat, looks
-from api.sandbox.world import EmulatedServer, Refusal, SandboxCall, decoded, reply, serves
+from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, decoded, reply, serves
 
 _UNSUPPORTED = "allOf not if then else oneOf patternProperties dependentRequired".split()
 _EMPTY: Mapping[str, Any] = {
@@ -181,7 +181,7 @@ class OpenAI(EmulatedServer):
         kind, _, key = call.request.headers.get("authorization", "").partition(" ")
         known = self.world.options.openai_key
         if kind.casefold() != "bearer" or not key or known not in (None, key):
-            raise Refusal(*_wrong_key(key))
+            raise SiteRefusal(*_wrong_key(key))
 
     @serves("models", "/v1/models")
     def _models(self, call: SandboxCall) -> dict[str, Any]:
@@ -194,14 +194,14 @@ class OpenAI(EmulatedServer):
             if model["id"] == id_:
                 return model
         message = f"The model '{id_}' does not exist"
-        raise Refusal(*_error(404, message, code="model_not_found"))
+        raise SiteRefusal(*_error(404, message, code="model_not_found"))
 
     @serves(lambda body: endpoint(body), "/v1/chat/completions", methods=("POST",), keep=True)
     def _complete(self, call: SandboxCall) -> Any:
         """A completion, whole or as server-sent events, spoilt by a fault, cut at its limit."""
         body = call.data
         if not isinstance(body, Mapping):
-            raise Refusal(*_error(400, "We could not parse the JSON body of your request."))
+            raise SiteRefusal(*_error(400, "We could not parse the JSON body of your request."))
         _check_request(body)
         prompt = QuotedPrompt.of(body["messages"])
         generation = _cut(_spoilt(self._generate(body, prompt), call.fault), body)
@@ -271,7 +271,7 @@ def _target(body: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str | No
 def _check_request(body: Mapping[str, Any]) -> None:
     def demand(valid: object, message: str, param: str | None = None, code: Any = None) -> None:
         if not valid:
-            raise Refusal(*_error(400, message, param=param, code=code))
+            raise SiteRefusal(*_error(400, message, param=param, code=code))
 
     named = isinstance(body.get("model"), str) and body["model"]
     demand(named, "you must provide a model parameter")

@@ -16,8 +16,8 @@ from api.sandbox.site_search import Index
 from api.sandbox.world import (
     EmulatedServer,
     Quota,
-    Refusal,
     SandboxCall,
+    SiteRefusal,
     World,
     fields,
     reply,
@@ -79,7 +79,7 @@ class Reddit(EmulatedServer):
         user, secret = call.basic
         known = self.world.options.reddit_credentials
         if not user or not secret or known not in (None, (user, secret)):
-            raise Refusal({"message": "Unauthorized", "error": 401}, 401)
+            raise SiteRefusal({"message": "Unauthorized", "error": 401}, 401)
         if _form(call).get("grant_type") not in _GRANTS:
             return {"error": "unsupported_grant_type"}
         token = spelled(_TOKEN_LETTERS, 40, user, len(self._clients))
@@ -103,13 +103,13 @@ class Reddit(EmulatedServer):
         kind, _, token = call.request.headers.get("authorization", "").partition(" ")
         client = self._clients.get(token)
         if kind.casefold() != "bearer" or client is None:
-            raise Refusal(*_UNAUTHORIZED)
+            raise SiteRefusal(*_UNAUTHORIZED)
         used = self._quota.spend(client)
         headers = self._limits(used)
         if used > self.world.options.reddit_limit:
             return self._too_many(headers)
         if data is None:
-            raise Refusal({"message": "Not Found", "error": 404}, 404, headers)
+            raise SiteRefusal({"message": "Not Found", "error": 404}, 404, headers)
         return reply(data if call.query.get("raw_json") == "1" else escaped(data), headers=headers)
 
     @serves("search", "/r/{sub}/search", "/r/{sub}/search/")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from api.sandbox.corpus import DIGITS, Post, Remark, handle, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import EmulatedServer, Quota, Refusal, SandboxCall, World, reply, serves
+from api.sandbox.world import EmulatedServer, Quota, SandboxCall, SiteRefusal, World, reply, serves
 
 # sites that are known, posts or not
 _SITES = frozenset(
@@ -54,10 +54,10 @@ class StackExchange(EmulatedServer):
         """Check the quota of the day, by key or for all without one, and the site."""
         key, limit = call.query.get("key", ""), self._limit(call)
         if self._quota.used(key) >= limit:
-            raise Refusal(*self._throttled())
+            raise SiteRefusal(*self._throttled())
         self._quota.spend(key)
         if call.query.get("site") not in self._indexes:
-            raise Refusal(*_no_site(call))
+            raise SiteRefusal(*_no_site(call))
 
     def _limit(self, call: SandboxCall) -> int:
         return _WITH_KEY if call.query.get("key") else self.world.options.stackexchange_quota
@@ -83,7 +83,7 @@ class StackExchange(EmulatedServer):
     def _answers(self, call: SandboxCall) -> dict[str, Any]:
         ids = call.parameter("ids").split(";")
         if len(ids) > _IDS or not all(id_.isdigit() for id_ in ids):
-            raise Refusal(*_error(400, "bad_parameter", "ids"))
+            raise SiteRefusal(*_error(400, "bad_parameter", "ids"))
         listed = [
             (remark, post)
             for post in self._posts

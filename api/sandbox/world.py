@@ -270,7 +270,7 @@ def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None
     return kind(body, status, headers)
 
 
-class Refusal(Exception):
+class SiteRefusal(Exception):
     """What a server answers instead; raised by handlers and guards."""
 
     def __init__(
@@ -338,7 +338,7 @@ def decoded(text: str | bytes) -> Any:
 
 T = TypeVar("T")
 Handler = Callable[[SandboxCall], Any]
-"""Returns a response, or what `reply` makes one of; may raise `Refusal`."""
+"""Returns a response, or what `reply` makes one of; may raise `SiteRefusal`."""
 _COMING_SOON = "<!doctype html><title>One moment</title><p>Please come back soon.</p>"
 
 
@@ -376,7 +376,7 @@ class EmulatedServer:
         return reply(*self.fault_replies[kind]) if kind in self.fault_replies else None
 
     def guard(self, call: SandboxCall) -> None:
-        """Raise `Refusal` for wrong keys and spent quotas; runs after faults and recordings."""
+        """Raise `SiteRefusal` for wrong keys and spent quotas; runs after faults and recordings."""
 
     def route(
         self, path: str, endpoint: str | Callable[[Any], str], answer: Handler, *,
@@ -424,7 +424,7 @@ class EmulatedServer:
                 if guarded:
                     self.guard(call)
                 result = answer(call)
-        except Refusal as refusal:
+        except SiteRefusal as refusal:
             return refusal.response
         return result if isinstance(result, Response) else reply(result)
 

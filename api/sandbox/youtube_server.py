@@ -14,8 +14,8 @@ from api.sandbox.site_search import Index
 from api.sandbox.world import (
     EmulatedServer,
     Quota,
-    Refusal,
     SandboxCall,
+    SiteRefusal,
     World,
     fields,
     reply,
@@ -248,16 +248,18 @@ class YouTube(EmulatedServer):
         key, options = call.query.get("key", ""), self.world.options
         if not key:
             message = "The request is missing a valid API key."
-            raise Refusal(*_error(403, "forbidden", message, "global", status="PERMISSION_DENIED"))
+            raise SiteRefusal(
+                *_error(403, "forbidden", message, "global", status="PERMISSION_DENIED")
+            )
         if options.youtube_key not in (None, key):
-            raise Refusal(*_INVALID_KEY)
+            raise SiteRefusal(*_INVALID_KEY)
         searching = call.path.endswith("/search")
         limit = options.search_quota if searching else options.unit_quota
         if self._quota.spend((key, searching)) > limit:
-            raise Refusal(*(_NO_SEARCHES if searching else _NO_UNITS))
+            raise SiteRefusal(*(_NO_SEARCHES if searching else _NO_UNITS))
         if not call.query.get("part"):
             message = "No filter selected. Expected one of: part"
-            raise Refusal(*_error(400, "missingRequiredParameter", message))
+            raise SiteRefusal(*_error(400, "missingRequiredParameter", message))
 
     @serves("search", "/youtube/v3/search")
     def _search(self, call: SandboxCall) -> dict[str, Any]:
@@ -267,7 +269,7 @@ class YouTube(EmulatedServer):
             since = datetime.fromisoformat(query.get("publishedAfter") or "0001-01-01")
         except ValueError:
             message = f"Invalid value '{query['publishedAfter']}'."
-            raise Refusal(*_error(400, "invalidParameter", message)) from None
+            raise SiteRefusal(*_error(400, "invalidParameter", message)) from None
         since = since if since.tzinfo else since.replace(tzinfo=UTC)
         hits = [
             post
@@ -294,10 +296,10 @@ class YouTube(EmulatedServer):
         ids = [id_ for id_ in call.query.get("id", "").split(",") if id_]
         if not ids:
             message = "No filter selected. Expected one of: id, chart"
-            raise Refusal(*_error(400, "missingRequiredParameter", message))
+            raise SiteRefusal(*_error(400, "missingRequiredParameter", message))
         if len(ids) > 50:
             message = "The request specifies too many ids."
-            raise Refusal(*_error(400, "invalidFilters", message))
+            raise SiteRefusal(*_error(400, "invalidFilters", message))
         parts = call.query["part"].split(",")
         posts = [post for id_ in ids if (post := self.world.post("youtube", id_)) is not None]
         items = [_video(self.world, post, parts) for post in posts]
@@ -310,10 +312,10 @@ class YouTube(EmulatedServer):
         post = self.world.post("youtube", query.get("videoId"))
         if post is None:
             message = _VIDEO.format("could not be found")
-            raise Refusal(*_error(404, "videoNotFound", message, domain, "videoId"))
+            raise SiteRefusal(*_error(404, "videoNotFound", message, domain, "videoId"))
         if post.comments_disabled:
             message = _VIDEO.format("has disabled comments")
-            raise Refusal(*_error(403, "commentsDisabled", message, domain, "videoId"))
+            raise SiteRefusal(*_error(403, "commentsDisabled", message, domain, "videoId"))
         start, size = _page(call, 20, 1, 100)
         plain, parts = query.get("textFormat") == "plainText", query["part"].split(",")
         rows = _threads(post, query.get("order", "time"))
@@ -335,7 +337,7 @@ class YouTube(EmulatedServer):
                     page = {"resultsPerPage": 20}
                     return _resource("commentListResponse", (parent,), pageInfo=page, items=items)
         message = "The comment could not be found."
-        raise Refusal(*_error(404, "commentNotFound", message, "youtube.comment"))
+        raise SiteRefusal(*_error(404, "commentNotFound", message, "youtube.comment"))
 
 
 def _page(call: SandboxCall, default: int, least: int, most: int) -> tuple[int, int]:
@@ -343,11 +345,11 @@ def _page(call: SandboxCall, default: int, least: int, most: int) -> tuple[int, 
     if not least <= size <= most:
         value = call.query["maxResults"]
         message = f"Invalid value '{value}'. Values must be within the range: [{least}, {most}]"
-        raise Refusal(*_error(400, "invalidParameter", message))
+        raise SiteRefusal(*_error(400, "invalidParameter", message))
     start = offset(call.query["pageToken"]) if call.query.get("pageToken") else 0
     if start is None:
         message = "The request specifies an invalid page token."
-        raise Refusal(*_error(400, "invalidPageToken", message, parameter="pageToken"))
+        raise SiteRefusal(*_error(400, "invalidPageToken", message, parameter="pageToken"))
     return start, size
 
 

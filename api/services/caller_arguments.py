@@ -54,5 +54,5 @@ def origin_of(source: str, argument: str = "source") -> str:
 def question_digest(question: Question) -> str:
     """SHA-256 of product, description and aim: the same in any spelling and word of asking."""
     named = judged_words(question.text)
-    said = [canonical(named) or named, canonical(question.about), question.aim]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    parts = [canonical(named) or named, canonical(question.about), question.aim]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

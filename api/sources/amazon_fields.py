@@ -28,7 +28,7 @@ _UNITS = {
     "lakh": 100_000,
 }
 # the number one as a word: "One person found this helpful"
-_ONE = "one|eine|una|une|uma|één"
+_ONE_WORD = "one|eine|una|une|uma|één"
 # names of ratings behind their number
 _RATING_WORDS = (
     r"(?:global )?ratings?|(?:globale )?(?:sterne)?bewertung(?:en)?|valoraci(?:ón|ones)"
@@ -139,7 +139,7 @@ def count_of(value: object) -> int | None:
         return None
     number = _NUMBER.search(text)
     if number is None:
-        return 1 if re.search(rf"\b(?:{_ONE})\b", text) else None
+        return 1 if re.search(rf"\b(?:{_ONE_WORD})\b", text) else None
     unit = _UNIT.match(text, number.end())
     if unit and (scale := _UNITS.get(unit[1])):
         return round(_decimal(number[0]) * scale)

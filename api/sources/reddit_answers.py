@@ -164,11 +164,11 @@ def comments(tree: Mapping[str, Any], post: Item, most: int) -> tuple[Comment, .
     read = [data for data in listed if clean(data.get("id")) and is_text(data.get("body"))]
     if (kinds and not {"t1", "more"}.intersection(map(str, kinds))) or (listed and not read):
         raise Broken(NAME, "a thread without comments' texts")
-    kept = [found for data in read if (found := comment(data, post)) is not None]
+    kept = [reply for data in read if (reply := comment(data, post)) is not None]
     # hidden votes count least
-    votes = {found.id: found.engagement["votes"] for found in kept}
+    votes = {reply.id: reply.engagement["votes"] for reply in kept}
     kept.sort(
-        key=lambda found: -float("inf") if (n := votes[found.id]) is None else n, reverse=True
+        key=lambda reply: -float("inf") if (n := votes[reply.id]) is None else n, reverse=True
     )
     return tuple(kept[:most])
 

@@ -157,7 +157,7 @@ class StackExchangeSource(KeylessSource):
         for item in items:
             own = (row for row in complete if str(as_int(row.get("question_id"))) == item.id)
             comments[item.key] += filter(None, (_answer(fields, item) for fields in own))
-        return {key: tuple(found)[: self._max_comments] for key, found in comments.items()}
+        return {key: tuple(answers)[: self._max_comments] for key, answers in comments.items()}
 
     async def _of_site(
         self,

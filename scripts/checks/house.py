@@ -42,6 +42,7 @@ SHARED = frozenset(
         "sqlalchemy",
         "starlette",
         "typer",
+        "typing_extensions",
         "uvicorn",
     }
 )

@@ -192,11 +192,11 @@ async def correct(
     if item is None:
         raise NotFound(f"the report has no item `{one_line(clean(key))[:60]}`")
     text = item.body if isinstance(item, KeptItem) else item.snippet
-    said = Correction(
+    correction = Correction(
         item.key, relevant, item.title, cut(one_line(clean(text)), LONGEST_BODY), item.place or ""
     )
     entry = StoredCorrection(
-        said, question_digest(question_of_report(report)), report.query, report.about,
+        correction, question_digest(question_of_report(report)), report.query, report.about,
         source_of(report, key) or "", datetime.now(UTC),
     )  # fmt: skip
     await store.put_correction(tenant, entry, MOST_CORRECTIONS)

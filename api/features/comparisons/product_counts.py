@@ -228,8 +228,8 @@ def difference_tests(
     """
     tests: list[DifferenceTest] = []
     for pair in combinations(products, 2):
-        one, two = (product.standing.sources for product in pair)
-        shared = {name: (one[name], two[name]) for name in one if name in two}
+        first, second = (product.standing.sources for product in pair)
+        shared = {name: (first[name], second[name]) for name in first if name in second}
         read = tuple(n for n, both in shared.items() if all(v.comparable for v in both))
         answered = tuple(n for n, both in shared.items() if all(v.outcome.answered for v in both))
         measures: list[tuple[Measure, str, tuple[str, ...]]] = []

@@ -1,4 +1,4 @@
-"""`correct`, `review` and `corrections`: what the gate decided wrongly, said by a person."""
+"""`correct`, `review` and `corrections`: what the gate decided wrongly, as a person says."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def review(analysis: Analysis) -> NoReturn:
         if kept.report is None:
             raise UsageError(kept.why_none)
         question = feedback.question_of_report(kept.report)
-        known = {said.key for said in await corrections_of(store, LOCAL.id, question)}
+        known = {correction.key for correction in await corrections_of(store, LOCAL.id, question)}
         left = [entry for entry in _by_doubt(kept.report) if entry.key not in known]
         done: list[str] = []
         at = 0
@@ -150,8 +150,8 @@ def _lines(entries: Sequence[StoredCorrection]) -> list[str]:
         about = f" ({group[0].about})" if group[0].about else ""
         lines.append(shown(f"{group[0].query}{about}"))
         lines += [
-            shown(f"  {_word(said.relevant)} it  {said.key}  {said.title}")
-            for said in (entry.correction for entry in group)
+            shown(f"  {_word(correction.relevant)} it  {correction.key}  {correction.title}")
+            for correction in (entry.correction for entry in group)
         ]
     return lines
 

@@ -169,7 +169,7 @@ def create_app(
             stack.push_async_callback(app_context.aclose)
             for part in parts:
                 await stack.enter_async_context(part(app, app_context))
-            app_context.load("api.interfaces.http.metrics", TEMPLATES)
+            app_context.load("api.interfaces.http.prometheus_metrics", TEMPLATES)
             yield
 
     app = FastAPI(

@@ -144,10 +144,11 @@ class KeptCorrection(BaseModel):
     @classmethod
     def of(cls, entry: StoredCorrection) -> Self:
         """From what the store has of it."""
-        said = entry.correction
+        correction = entry.correction
         return cls(
-            key=said.key, relevant=said.relevant, title=said.title, source=entry.source,
-            query=entry.query, about=entry.about, created_at=entry.created_at,
+            key=correction.key, relevant=correction.relevant, title=correction.title,
+            source=entry.source, query=entry.query, about=entry.about,
+            created_at=entry.created_at,
         )  # fmt: skip
 
 
@@ -165,7 +166,7 @@ async def put_correction(
 ) -> KeptCorrection:
     """The last correction of an item stands; later analyses of the same question learn from it.
 
-    A corrected item is never judged again: it is kept or dropped as you said.
+    A corrected item is never judged again: it is kept or dropped as you say.
     """
     entry = await correct(app_context.store, tenant.id, analysis_id, key, body.relevant)
     return KeptCorrection.of(entry)

@@ -15,7 +15,7 @@ from api.interfaces.http.errors_json import documented
 from api.interfaces.http.schemas import Health, Readiness
 
 if TYPE_CHECKING:
-    from api.interfaces.http.metrics import Metrics
+    from api.interfaces.http.prometheus_metrics import Metrics
 
 
 router = APIRouter(tags=["operations"])
@@ -24,7 +24,7 @@ _TEXT = {"text/plain": {"schema": {"type": "string"}}}
 
 def counted(app: FastAPI) -> Metrics:
     """The app's own counters."""
-    from api.interfaces.http.metrics import Metrics
+    from api.interfaces.http.prometheus_metrics import Metrics
 
     made: Metrics | None = getattr(app.state, "metrics", None)
     if made is None:

@@ -352,14 +352,16 @@ class _Fetching:
         if kept:
             try:
                 async with asyncio.timeout_at(policy.until):
-                    items.add_comments(await self.asked(self.reader.comments(kept), "comments of"))
+                    items.add_comments(
+                        await self.answer_of(self.reader.comments(kept), "comments of")
+                    )
             except (SourceError, TimeoutError) as error:
                 items.note_failure("comments could not be read", error)
                 return
         if policy.second_look is not None and items.yield_below(policy.min_yield):
             await self.second_look(policy.second_look)
 
-    async def asked(self, answer: Awaitable[T], what: str) -> T:
+    async def answer_of(self, answer: Awaitable[T], what: str) -> T:
         """What the source answers; a defect of its code is a `Broken` source."""
         name = self.source.name
         return await translated(answer, f"{what} {name}", partial(Broken, name))
@@ -370,7 +372,7 @@ class _Fetching:
         with request_counter() as calls:
             began = clock()
             async with asyncio.timeout_at(until):
-                batch = await self.asked(self.source.fetch(plan), "asking")
+                batch = await self.answer_of(self.source.fetch(plan), "asking")
             self.items.slowest_answer = max(self.items.slowest_answer, clock() - began)
         distinct = len(merge_crossposts(batch.items))
         self.listener(SourceFetched(source=name, query=query, fetched=distinct))
@@ -412,7 +414,9 @@ class _Fetching:
             return
         try:
             async with asyncio.timeout_at(self.policy.until):
-                discussed = await self.asked(self.reader.with_best_comments(item), "comments of")
+                discussed = await self.answer_of(
+                    self.reader.with_best_comments(item), "comments of"
+                )
                 if discussed is not None:
                     await self.judge_comments(question, item, discussed)
         except (SourceError, TimeoutError) as error:

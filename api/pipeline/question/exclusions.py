@@ -27,14 +27,14 @@ _ARTICLE = regex.compile(
 
 def split_exclusions(about: str) -> tuple[str, tuple[str, ...]]:
     """The description without its negated clauses, and what these exclude, in order."""
-    found: list[str] = []
+    clauses: list[str] = []
 
     def take(match: regex.Match[str]) -> str:
-        found.extend(_ALTERNATIVES.split(match["what"]))
+        clauses.extend(_ALTERNATIVES.split(match["what"]))
         return " "
 
     left = one_line(_CLAUSE.sub(take, about)).strip(" ,;:.-–—")
-    return left, exclusions_of(found)
+    return left, exclusions_of(clauses)
 
 
 def exclusions_of(texts: list[str] | tuple[str, ...]) -> tuple[str, ...]:

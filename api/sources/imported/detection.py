@@ -34,7 +34,7 @@ from api.sources.imported.record_formats import (
     FileContext,
     FileFormat,
 )
-from api.sources.imported.tables import (
+from api.sources.imported.table_files import (
     FIELDS,
     Columns,
     Head,

@@ -8,7 +8,7 @@ from api.core.work import translated
 from api.errors import Broken, SourceError
 from api.features.analyses.feedback import Given
 from api.features.analyses.store_ports import Feedback
-from api.interfaces.http.metrics import Metrics
+from api.interfaces.http.prometheus_metrics import Metrics
 from api.pipeline.gate.refetch import failed_source
 from api.reports.composition import Origin, fetched
 from tests.store.made import report, source, typed

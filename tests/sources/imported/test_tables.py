@@ -9,7 +9,7 @@ import pytest
 
 from api.errors import UsageError
 from api.sources.imported.detection import read_columns
-from api.sources.imported.tables import numeric, order_of
+from api.sources.imported.table_files import numeric, order_of
 from tests.sources.imported.files import entries, items, looked_at, made, refusals
 
 NINTH = datetime(2026, 4, 9, tzinfo=UTC)
