@@ -217,7 +217,7 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
         yield entry_of(youtube_answers.with_details(item, fields), context)
     elif "extractor" in fields:
         video = _video(context, fields.get("id"))
-        found = (_viewer_comment(as_dict(each), video) for each in as_list(fields.get("comments")))
+        parsed = (_viewer_comment(as_dict(each), video) for each in as_list(fields.get("comments")))
         item = replace(
             video,
             title=one_line(clean(fields.get("title"))),
@@ -228,7 +228,7 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
                 "likes": count_of(fields.get("like_count")),
             },
             place=one_line(clean(fields.get("channel"))) or None,
-            comments=tuple(comment for comment in found if comment is not None),
+            comments=tuple(comment for comment in parsed if comment is not None),
         )
         yield entry_of(item, context)
     else:

@@ -188,10 +188,10 @@ def objects(lines: Iterable[Line]) -> Iterator[Record | Unread]:
                 yield refused(line, "it is no JSON object")
                 continue
             listed = value if isinstance(value, list) else [value]
-            found = tuple(each for each in listed if isinstance(each, dict))
-            if found:
+            records = tuple(each for each in listed if isinstance(each, dict))
+            if records:
                 position = ImportPosition(line.end, line.number)
-                yield Record(found, line.number, position, text[:SHOWN])
+                yield Record(records, line.number, position, text[:SHOWN])
             else:
                 yield refused(line, "it is no JSON object")
 
