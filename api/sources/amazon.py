@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from api.core.domain import Batch, Commented, FetchPlan, Item
+from api.core.domain import Batch, Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, one_line, unescape
 from api.errors import (
@@ -45,7 +45,6 @@ from api.sources.amazon_fields import (
 from api.sources.amazon_pages import (
     ProductPage,
     ResultPage,
-    Review,
     Tile,
     block_path,
     block_reason,
@@ -118,20 +117,6 @@ class AmazonProvider:
     reviews_request: Callable[[str], ProviderRequest]
     """`reviews_request(asin)`: reviews, and bullets where one request gives both."""
     parse_reviews: Callable[[str], ProductPage]
-
-
-def _html_search(answer: str) -> ResultPage:
-    page = parse_search_page(answer)
-    if page is None:  # a page without results says so
-        raise Broken(NAME, "a result page without results that does not say so")
-    return page
-
-
-def _html_reviews(answer: str) -> ProductPage:
-    product = parse_product_page(answer)
-    if product is None:
-        raise Broken(NAME, "a product page without a product")
-    return product
 
 
 def _ninja_headers(root: str, key: str) -> dict[str, str]:
@@ -227,9 +212,9 @@ PROVIDERS: Mapping[str, AmazonProvider] = {
             search_request=lambda query, page: ProviderRequest(
                 "/s", {"k": query, "page": str(page)}
             ),
-            parse_search=_html_search,
+            parse_search=parse_search_page,
             reviews_request=lambda asin: ProviderRequest(f"/dp/{asin}", {}),
-            parse_reviews=_html_reviews,
+            parse_reviews=parse_product_page,
         ),
         # OpenWeb Ninja's Real-Time Amazon Data, over RapidAPI or sold directly; bullets would cost
         # a second request
@@ -308,24 +293,22 @@ def _tile(
 
 def _review(
     row: Mapping[str, Any], author: str | None, *, text: object, stars: object, helpful: object
-) -> Review:
+) -> Comment:
     """One review; id, title and date have the same names with every provider."""
-    return Review(
-        clean(row.get("review_id")),
-        review_title(row.get("review_title")),
-        review_body(text),
-        author,
-        stars=stars_of(stars),
-        helpful=count_of(helpful),
-        written=day_of(row.get("review_date")),
+    return Comment(
+        id=clean(row.get("review_id")),
+        body="\n".join(filter(None, (review_title(row.get("review_title")), review_body(text)))),
+        author=author,
+        created_at=day_of(row.get("review_date")),
+        engagement={"stars": stars_of(stars), "helpful": count_of(helpful)},
     )
 
 
-def _distinct(reviews: Iterable[Review]) -> tuple[Review, ...]:
+def _distinct(reviews: Iterable[Comment]) -> tuple[Comment, ...]:
     listed = list(reviews)
     if listed and not any(review.id for review in listed):
         raise Broken(NAME, "reviews without the fields of a review")
-    usable = (review for review in listed if review.id and visible_text(review.title + review.body))
+    usable = (review for review in listed if review.id and visible_text(review.body))
     return tuple({review.id: review for review in usable}.values())
 
 

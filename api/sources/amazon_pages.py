@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from api.core.domain import Comment, Item
 from api.core.text import clean, one_line
+from api.errors import Broken
 from api.sources.amazon_fields import (
     NAME,
     NONE_FOUND,
@@ -57,21 +57,6 @@ class ResultPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
-    """One buyer's review."""
-
-    id: str
-    title: str
-    body: str
-    author: str | None
-    """A pseudonym."""
-    stars: float | None = None
-    helpful: int | None = None
-    written: datetime | None = None
-    """Midnight UTC of the day; None when the date is missing or in another language."""
-
-
-@dataclass(frozen=True, slots=True)
 class ProductPage:
     """One product page."""
 
@@ -81,7 +66,8 @@ class ProductPage:
     brand: str | None = None
     stars: float | None = None
     ratings: int | None = None
-    reviews: tuple[Review, ...] = ()
+    reviews: tuple[Comment, ...] = ()
+    """Without their addresses, which are those of the shop that is searched."""
 
 
 def item_of(tile: Tile, site: str) -> Item:
@@ -90,15 +76,11 @@ def item_of(tile: Tile, site: str) -> Item:
     unit = "rating" if tile.ratings == 1 else "ratings"
     ratings = f"{tile.ratings:,} {unit}" if tile.ratings is not None else ""
     return Item(
-        key=f"{NAME}:{tile.asin}",
-        id=tile.asin,
-        source=NAME,
-        title=tile.title,
+        key=f"{NAME}:{tile.asin}", id=tile.asin, source=NAME, title=tile.title,
         body=", ".join(part for part in (stars, ratings, tile.price) if part),
-        url=f"{site}/dp/{tile.asin}",
-        engagement={"stars": tile.stars, "ratings": tile.ratings},
+        url=f"{site}/dp/{tile.asin}", engagement={"stars": tile.stars, "ratings": tile.ratings},
         place=tile.brand,
-    )
+    )  # fmt: skip
 
 
 def with_product(item: Item, product: ProductPage, most: int, site: str) -> Item:
@@ -112,14 +94,7 @@ def with_product(item: Item, product: ProductPage, most: int, site: str) -> Item
         engagement=page | known,
         place=item.place or product.brand,
         comments=tuple(
-            Comment(
-                id=review.id,
-                body="\n".join(part for part in (review.title, review.body) if part),
-                url=f"{site}/gp/customer-reviews/{review.id}",
-                author=review.author,
-                created_at=review.written,
-                engagement={"stars": review.stars, "helpful": review.helpful},
-            )
+            replace(review, url=f"{site}/gp/customer-reviews/{review.id}")
             for review in product.reviews[:most]
         ),
     )
@@ -177,14 +152,14 @@ def block_reason(status: int, html: str) -> str | None:
     return why
 
 
-def parse_search_page(html: str) -> ResultPage | None:
-    """The organic tiles; None when this is no result page at all (and not "no results" either)."""
+def parse_search_page(html: str) -> ResultPage:
+    """The organic tiles; raises `Broken` for a page without tiles that does not say so."""
     tree = LexborHTMLParser(html)
     tree.strip_tags(_INVISIBLE)
     nodes = tree.css(_TILE)
     words = tree.body.text().lower() if tree.body and not nodes else ""
     if not nodes and not any(mark in words for mark in NONE_FOUND):
-        return None
+        raise Broken(NAME, "a result page without results that does not say so")
     organic = [node for node in nodes if node.attributes.get("data-asin") and not _sponsored(node)]
     more = tree.css_first("a.s-pagination-next") is not None
     return ResultPage(tuple(map(_tile, organic)), more)
@@ -209,13 +184,10 @@ def _tile(node: LexborNode) -> Tile | None:
     counts = (*exact, *(ratings_of(part.text()) for part in shown))
     prices = (price_of(price.text()) for price in node.css(".a-price .a-offscreen"))
     return Tile(
-        asin,
-        title,
-        stars=stars_of(_text(node, ".a-icon-alt")),
+        asin, title, stars=stars_of(_text(node, ".a-icon-alt")),
         ratings=next((count for count in counts if count is not None), None),
-        price=next(filter(None, prices), ""),
-        brand=brand,
-    )
+        price=next(filter(None, prices), ""), brand=brand,
+    )  # fmt: skip
 
 
 def _title_and_brand(tile: LexborNode) -> tuple[str, str | None]:
@@ -230,15 +202,14 @@ def _title_and_brand(tile: LexborNode) -> tuple[str, str | None]:
     return title, first if len(heads) > 1 and first != title else None
 
 
-def parse_product_page(html: str) -> ProductPage | None:
-    """Bullets, rating and top reviews; None when this is no product page, or nothing is read."""
+def parse_product_page(html: str) -> ProductPage:
+    """Bullets, rating and top reviews; raises `Broken` for another page, or when none is read."""
     tree = LexborHTMLParser(html)
-    if tree.css_first(f"#productTitle, #ebooksTitle, #dp, #feature-bullets, {_REVIEW}") is None:
-        return None
+    marks = tree.css_first(f"#productTitle, #ebooksTitle, #dp, #feature-bullets, {_REVIEW}")
     tree.strip_tags(_INVISIBLE)
     root = tree.root
-    if root is None:
-        return None
+    if marks is None or root is None:
+        raise Broken(NAME, "a product page without a product")
     bullets = (
         one_line(clean(bullet.text()))
         for bullet in root.css("#feature-bullets li")
@@ -259,10 +230,12 @@ def parse_product_page(html: str) -> ProductPage | None:
         ratings=count_of(_text(root, "#acrCustomerReviewText")),
         reviews=tuple(reviews.values()),
     )
-    return None if product == ProductPage() else product
+    if product == ProductPage():
+        raise Broken(NAME, "a product page without a product")
+    return product
 
 
-def _review(node: LexborNode) -> Review | None:
+def _review(node: LexborNode) -> Comment | None:
     review_id = clean(node.attributes.get("id"))
     title = _original(node, "[data-hook=reviewTitle], [data-hook=review-title]")
     body = review_body(
@@ -275,16 +248,14 @@ def _review(node: LexborNode) -> Review | None:
         return None
     profile = node.css_first("a.a-profile[href]")
     account = _ACCOUNT.search(profile.attributes.get("href") or "") if profile else None
-    return Review(
-        review_id,
-        title,
-        body,
-        shopper(account[1] if account else "", _text(node, ".a-profile-name")),
-        stars=stars_of(
-            _text(node, "[data-hook=review-star-rating], [data-hook=cmps-review-star-rating]")
-        ),
-        helpful=count_of(_text(node, "[data-hook=helpful-vote-statement]")) or 0,
-        written=day_of(_text(node, "[data-hook=review-date]")),
+    stars = "[data-hook=review-star-rating], [data-hook=cmps-review-star-rating]"
+    helpful = count_of(_text(node, "[data-hook=helpful-vote-statement]")) or 0
+    return Comment(
+        id=review_id,
+        body="\n".join(filter(None, (title, body))),
+        author=shopper(account[1] if account else "", _text(node, ".a-profile-name")),
+        created_at=day_of(_text(node, "[data-hook=review-date]")),
+        engagement={"stars": stars_of(_text(node, stars)), "helpful": helpful},
     )
 
 

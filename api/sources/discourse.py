@@ -211,13 +211,9 @@ def with_topic(item: Item, topic: Mapping[str, Any], posts: Sequence[Any], most:
     if first is None:
         return item
     return replace(
-        item,
-        body=first.body,
-        url=first.url,
-        author=first.author,
-        created_at=first.created_at,
+        item, body=first.body, url=first.url, author=first.author, created_at=first.created_at,
         engagement={**item.engagement, **first.engagement, "views": as_int(topic.get("views"))},
-    )
+    )  # fmt: skip
 
 
 def _is_post(entry: object) -> bool:
@@ -236,13 +232,10 @@ def _post(entry: object, item: Item) -> Comment | None:
     likes = (as_dict(row) for row in as_list(actions) if as_dict(row).get("id") == _LIKE)
     none = 0 if isinstance(actions, list) else None
     return Comment(
-        id=f"{item.id}/{number}",
-        body=text,
-        url=f"{item.url.rpartition('/')[0]}/{number}",
-        author=_author(fields, item.place or ""),
-        created_at=time_since(fields.get("created_at")),
+        id=f"{item.id}/{number}", body=text, url=f"{item.url.rpartition('/')[0]}/{number}",
+        author=_author(fields, item.place or ""), created_at=time_since(fields.get("created_at")),
         engagement={"likes": next((as_int(row.get("count")) for row in likes), none)},
-    )
+    )  # fmt: skip
 
 
 def _is_program(fields: Mapping[str, Any]) -> bool:

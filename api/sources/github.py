@@ -198,13 +198,10 @@ def _comment(fields: Mapping[str, Any]) -> Comment | None:
     if _is_bot(fields) or not says_something(text):
         return None
     return Comment(
-        id=str(as_int(fields.get("id"))),
-        body=text,
-        url=web_url(fields.get("html_url")),
-        author=_author(fields),
-        created_at=time_since(fields.get("created_at"), BEGAN),
+        id=str(as_int(fields.get("id"))), body=text, url=web_url(fields.get("html_url")),
+        author=_author(fields), created_at=time_since(fields.get("created_at"), BEGAN),
         engagement={"reactions": as_int(as_dict(fields.get("reactions")).get("total_count"))},
-    )
+    )  # fmt: skip
 
 
 def _is_bot(fields: Mapping[str, Any]) -> bool:

@@ -124,9 +124,6 @@ def _comment(fields: Mapping[str, Any]) -> Comment | None:
     if not says_something(text):
         return None
     return Comment(
-        id=str(id_),
-        body=text,
-        url=f"{SITE}{id_}",
-        author=pseudonym("hn", fields.get("author")),
+        id=str(id_), body=text, url=f"{SITE}{id_}", author=pseudonym("hn", fields.get("author")),
         created_at=time_since(fields.get("created_at_i"), BEGAN),
-    )
+    )  # fmt: skip

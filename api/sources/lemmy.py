@@ -259,13 +259,10 @@ def comment_of(entry: object) -> Comment | None:
     if _is_gone(fields) or is_bot or not says_something(undeleted_text(text)):
         return None
     return Comment(
-        id=str(as_int(fields.get("id"))),
-        body=text,
-        url=web_url(fields.get("ap_id")),
-        author=_author(creator),
-        created_at=_time(fields),
+        id=str(as_int(fields.get("id"))), body=text, url=web_url(fields.get("ap_id")),
+        author=_author(creator), created_at=_time(fields),
         engagement={"score": _count(entry, fields, "score")},
-    )
+    )  # fmt: skip
 
 
 def _is_comment(entry: object) -> bool:

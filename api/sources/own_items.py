@@ -177,16 +177,11 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "
     id_ = _word(fields.get("id")) or made
     unfit = unfit_reason(unescape(title), unescape(body))
     return Item(
-        key=_word(fields.get("key")) or f"{source}:{id_}",
-        id=id_,
-        source=source,
-        title=title,
-        body=body,
-        place=_word(fields.get("place")) or None,
+        key=_word(fields.get("key")) or f"{source}:{id_}", id=id_, source=source, title=title,
+        body=body, place=_word(fields.get("place")) or None,
         comments=tuple(comment for comment in comments if comment is not None),
-        unfit=unfit or (BY_BOT if is_bot(clean(fields.get("author"))) else ""),
-        **_common(fields),
-    )
+        unfit=unfit or (BY_BOT if is_bot(clean(fields.get("author"))) else ""), **_common(fields),
+    )  # fmt: skip
 
 
 def _comment(given: object, count: int, name: str) -> Comment | None:

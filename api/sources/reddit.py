@@ -222,19 +222,14 @@ def _client(settings: SourceSettings, allowance: Allowance) -> praw.Reddit:
         before, Config.CONFIG = Config.CONFIG, defaults
         try:
             return praw.Reddit(
-                "DEFAULT",
-                client_id=setting_value(settings, "REDDIT_CLIENT_ID"),
+                "DEFAULT", client_id=setting_value(settings, "REDDIT_CLIENT_ID"),
                 client_secret=setting_value(settings, "REDDIT_CLIENT_SECRET"),
-                user_agent=settings.reddit_user_agent.strip(),
-                username=None,
-                password=None,
-                refresh_token=None,
-                oauth_url=f"{root or 'https://oauth.reddit.com'}/",
-                reddit_url=root or "https://www.reddit.com",
-                check_for_updates=False,
+                user_agent=settings.reddit_user_agent.strip(), username=None, password=None,
+                refresh_token=None, oauth_url=f"{root or 'https://oauth.reddit.com'}/",
+                reddit_url=root or "https://www.reddit.com", check_for_updates=False,
                 requestor_class=_Requestor,
                 requestor_kwargs={"allowance": allowance, "session": session, "timeout": timeout},
-            )
+            )  # fmt: skip
         finally:
             Config.CONFIG = before
 

@@ -180,13 +180,10 @@ def comment(data: Mapping[str, Any], post: Item) -> Comment | None:
         return None
     permalink = data.get("permalink") if post.place else None
     return Comment(
-        id=id_,
-        body=body,
-        url=_address(permalink, f"/comments/{post.id}/_/{id_}/"),
-        author=_author(author),
-        created_at=time_since(data.get("created_utc"), BEGAN),
+        id=id_, body=body, url=_address(permalink, f"/comments/{post.id}/_/{id_}/"),
+        author=_author(author), created_at=time_since(data.get("created_utc"), BEGAN),
         engagement={"votes": None if data.get("score_hidden") else as_int(data.get("score"))},
-    )
+    )  # fmt: skip
 
 
 def _comments_below(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

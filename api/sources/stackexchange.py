@@ -247,14 +247,11 @@ def _answer(fields: Mapping[str, Any], item: Item) -> Comment | None:
         return None
     id_, site = as_int(fields.get("answer_id")), urlsplit(item.url)
     return Comment(
-        id=str(id_),
-        body=text,
-        url=web_url(f"{site.scheme}://{site.netloc}/a/{id_}"),
-        author=_name(owner),
-        credit=_credit(owner),
+        id=str(id_), body=text, url=web_url(f"{site.scheme}://{site.netloc}/a/{id_}"),
+        author=_name(owner), credit=_credit(owner),
         created_at=time_since(fields.get("creation_date"), BEGAN),
         engagement={"score": as_int(fields.get("score"))},
-    )
+    )  # fmt: skip
 
 
 def _name(owner: Mapping[str, Any]) -> str | None:

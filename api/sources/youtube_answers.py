@@ -231,13 +231,10 @@ def with_details(item: Item, video: Mapping[str, Any]) -> Item:
         visible_text(clean(snippet.get(name))) for name in ("title", "description", "channelTitle")
     )
     return replace(
-        item,
-        title=title or item.title,
-        body=body or item.body,
-        place=channel or item.place,
+        item, title=title or item.title, body=body or item.body, place=channel or item.place,
         created_at=time_since(snippet.get("publishedAt"), BEGAN) or item.created_at,
         engagement=_engagement(as_dict(video.get("statistics"))),
-    )
+    )  # fmt: skip
 
 
 def comments_of(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comment, ...]:

@@ -81,8 +81,8 @@ def _tiles(path: Path) -> Texts:
 
 def _reviews(path: Path) -> Texts:
     product = parse_product_page(path.read_text("utf-8"))
-    for review in product.reviews if product else ():
-        yield product.title if product else "", f"{review.title}. {review.body}"
+    for review in product.reviews:
+        yield product.title, review.body.replace("\n", ". ", 1)
 
 
 def _videos(path: Path) -> Texts:

@@ -131,8 +131,8 @@ ENTRIES = (
     Entry("price", foreign.leaves, amazon.price_of, holds=encodes),
     Entry("day", foreign.leaves, amazon.day_of),
     Entry("brand", foreign.leaves, amazon.brand_of),
-    Entry("result page", pages, parse_search_page),
-    Entry("product page", pages, parse_product_page),
+    Entry("result page", pages, parse_search_page, (Broken,)),
+    Entry("product page", pages, parse_product_page, (Broken,)),
     Entry("block page", pages, lambda page: block_reason(202, page)),
     *(
         Entry(f"{name} {kind}", answers, read, (Broken, Complaint))

@@ -71,11 +71,9 @@ def test_ninja_reviews() -> None:
     product = NINJA.parse_reviews(json.dumps({"status": "OK", "data": {"reviews": [row, {}]}}))
 
     (first,) = product.reviews
-    assert (first.id, first.title, first.body) == (
-        "R1TESTAAAA", "Good & cheap", "Keeps 'warm'."
-    )  # fmt: skip
-    assert (first.stars, first.helpful) == (5.0, 3)
-    assert first.written == datetime(2025, 11, 12, tzinfo=UTC)
+    assert (first.id, first.body) == ("R1TESTAAAA", "Good & cheap\nKeeps 'warm'.")
+    assert first.engagement == {"stars": 5.0, "helpful": 3}
+    assert first.created_at == datetime(2025, 11, 12, tzinfo=UTC)
 
 
 def test_omkar_search_old_and_new() -> None:
@@ -132,7 +130,7 @@ def test_omkar_product() -> None:
     assert product.bullets == ("Steel",)
     assert (product.stars, product.ratings) == (4.7, 1167)
     assert product.reviews == listed.reviews
-    assert (product.reviews[0].helpful, product.reviews[0].stars) == (32, 5.0)
+    assert product.reviews[0].engagement == {"helpful": 32, "stars": 5.0}
 
 
 @pytest.mark.parametrize("provider", [NINJA, OMKAR], ids=["openwebninja", "omkar"])

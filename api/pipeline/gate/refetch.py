@@ -214,23 +214,15 @@ class SourceItems:
             for key, item in self._unfit.items()
         )  # fmt: skip
         return Gathered(
-            self.source,
-            self.query,
+            self.source, self.query,
             Outcome.OK if kept else Outcome.IRRELEVANT if dropped else Outcome.EMPTY,
-            attempts=tuple(self._attempts),
-            kept=kept,
-            dropped=dropped,
-            status=self._gate.status,
-            model=self._gate.model,
-            gate_reason=self._gate.reason,
-            usage=self._usage,
-            upstream_calls=calls,
-            retry_at=self._retry_at,
-            notes=tuple(self._notes),
+            attempts=tuple(self._attempts), kept=kept, dropped=dropped, status=self._gate.status,
+            model=self._gate.model, gate_reason=self._gate.reason, usage=self._usage,
+            upstream_calls=calls, retry_at=self._retry_at, notes=tuple(self._notes),
             refetched=len(self._attempts) > 1,
             refetch_gain=sum(attempt.relevant for attempt in self._attempts[1:]),
             capped=self._capped,
-        )
+        )  # fmt: skip
 
 
 def failed_source(source: str, query: str, error: Failure) -> Gathered:

@@ -262,13 +262,10 @@ def _viewer_comment(fields: Fields, video: Item) -> Comment | None:
     when, known = _first(fields, _TIMES), one_line(clean(_first(fields, _COMMENT_IDS)))
     id_ = known or content_id(video.key, clean(author), clean(when), body)
     return Comment(
-        id=id_,
-        body=body,
-        url=f"{video.url}&lc={id_}" if video.url else "",
-        author=pseudonym("viewer", author),
-        created_at=_time(when, youtube_answers.BEGAN),
+        id=id_, body=body, url=f"{video.url}&lc={id_}" if video.url else "",
+        author=pseudonym("viewer", author), created_at=_time(when, youtube_answers.BEGAN),
         engagement={"likes": count_of(_first(fields, _LIKES))},
-    )
+    )  # fmt: skip
 
 
 def _time(value: object, since: datetime) -> datetime | None:
