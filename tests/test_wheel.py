@@ -22,7 +22,7 @@ DATA = {
     "api/models/local/local_weights.json",
     "api/sandbox/data/products.json",
     "api/sandbox/data/posts/plaud.jsonl",
-    "api/reports/aspects.toml",
+    "api/reports/keyless/aspects.toml",
     "api/core/prompts/relevance.md",
     "api/core/prompts/report.md",
 }

@@ -33,7 +33,7 @@ from api.features.archive.entries import Archive, ArchiveFilters, Matches
 from api.reports.report import ItemFacts
 from api.settings import RankingSettings, RetrievalSettings
 
-SET = Path(__file__).parents[1] / "evaluation" / "retrieval" / "questions.jsonl"
+SET = Path(__file__).parents[2] / "evaluation" / "retrieval" / "questions.jsonl"
 QUIET = 1.0
 EVIDENCE = (0.0, 0.3, 0.4, 0.45, 0.5, 0.52, 0.55, 0.58, 0.6, 0.65, 0.7)
 COSINE = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75)

@@ -16,7 +16,7 @@ from api.core.text import clean, cut, one_line, unescape
 from api.pipeline.gate.excerpt import PASSAGE_LENGTH
 from api.sources.amazon_pages import parse_product_page
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LABELS = ROOT / "evaluation" / "labels"
 UPSTREAM = (
     Path(os.environ.get("LISTENPOST_TEST_DATA") or ROOT.parent / "shared" / "data") / "upstream"

@@ -32,8 +32,8 @@ from api.models.local.word_vectors import Vectors, vectors
 from api.pipeline.gate.excerpt import excerpt_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-WEIGHTS = Path(__file__).parents[1] / "api" / "models" / "local" / "local_weights.json"
-ABOUTS = Path(__file__).with_name("local_judge_abouts.json")
+WEIGHTS = Path(__file__).parents[2] / "api" / "models" / "local" / "local_weights.json"
+ABOUTS = Path(__file__).with_name("product_descriptions.json")
 SETS = {"older": "dev_*.jsonl", "real": "real_*.jsonl"}
 """The files of each set, in the order in which they are fitted."""
 PROFILES = ("titled", "untitled", "listing")

@@ -74,7 +74,7 @@ def test_how_graded_posts_sound_has_rows_of_its_own() -> None:
 
 def test_all_that_is_asked_alike_is_said() -> None:
     """Sources, depth, window and limit."""
-    like: dict[str, Any] = {"sources": ("reddit",), "window": "week", "limit": 7, "depth": "quick"}
+    like: dict[str, Any] = {"sources": ("reddit",), "since": "week", "limit": 7, "depth": "quick"}
     text = comparison_text(compared(about("Ember", []), about("Ohom", []), **like), 100)
     assert (
         "Each was asked alike and at the same time: Reddit, depth quick, posts of the last week, "

@@ -64,7 +64,7 @@ def test_figures_as_text(here: Here, url: str) -> None:
         made("r4", 40), made("r5", sample=True),
     ])  # fmt: skip
 
-    text = here("stats").out
+    text = here("stats", env={"COLUMNS": "100"}).out
 
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[0].startswith("3 analyses since ")

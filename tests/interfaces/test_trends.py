@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from api.features.watches.trend import VERSION, Trend, TrendLine, trend_lines
 from api.features.watches.watch_ports import KeptCounts
-from api.interfaces.cli.watch_run_commands import trend_text
+from api.interfaces.cli.trend_text import trend_text
 from api.interfaces.shared.chart_data import first_week, leading, weekly
 from tests.features.watches.made import MONDAY, WEEK, of, week
 

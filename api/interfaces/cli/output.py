@@ -8,10 +8,8 @@ Running one command: what it remembers, and its clean stop on Ctrl-C and SIGTERM
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -20,14 +18,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, TypeAlias, TypeVar
 
-from api import bootstrap
 from api.errors import ConfigurationError, StoreUnavailable, UsageError
-from api.features.analyses.store_ports import SourceMemory
-from api.settings import Settings
 
 if TYPE_CHECKING:
+    from api.features.analyses.store_ports import SourceMemory
     from api.features.comparisons.comparison import Comparison
     from api.reports.report import Fetched, Report
+    from api.settings import Settings
 
 
 Answer: TypeAlias = "Report | Fetched | Comparison"
@@ -272,7 +269,9 @@ async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
 
     A database that cannot be used is one warning: then nothing is remembered or counted.
     """
-    if bootstrap.mode_of(settings) == "sandbox":
+    from api.bootstrap import mode_of
+
+    if mode_of(settings) == "sandbox":
         yield None
         return
     from api.bootstrap.storage import open_store_of  # loads the database's libraries
@@ -293,6 +292,9 @@ def run(command: Callable[[], Awaitable[int]]) -> int:
     An interrupted process leaves at once: threads that hang in an upstream call or in a look-up of
     a name are not waited for.
     """
+    import asyncio  # help needs none of it
+    import signal
+
     stopped: list[int] = []
 
     async def main() -> int:

@@ -13,54 +13,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.cells import cell_len
 
 from api.errors import UsageError
-from api.features.analyses.statistics import Stats
 from api.interfaces.cli.output import as_json, say, tell
 from api.interfaces.cli.stored_commands import Id, kept_of, with_store
-from api.interfaces.cli.terminal_text import shown, wrapped
-from api.interfaces.shared import statistics_text
 
 if TYPE_CHECKING:
     from api.features.analyses.api_keys import Keys
     from api.features.analyses.store_ports import Feedback, Store
     from api.features.archive.entries import ArchiveAnswer
-
-
-_LEAD = 12
-
-
-def stats_text(stats: Stats, columns: int) -> str:
-    """All of it; tables keep their width, sentences are wrapped."""
-    columns = max(min(columns, 120), 40)
-    lines = [line for head in statistics_text.heads(stats) for line in wrapped(head, columns)]
-    if not stats.runs:
-        return "\n".join(lines)
-    lines.append("")
-    for name, words in statistics_text.sentences(stats):
-        lines += wrapped(words, columns, f"{name:<{_LEAD}}")
-    if stats.sources:
-        lines += ["", *_table(statistics_text.source_table(stats.sources))]
-        for words in statistics_text.outcomes(stats.sources):
-            lines += wrapped(words, columns)
-    if stats.periods:
-        lines += ["", *_table(statistics_text.period_table(stats))]
-        lines += wrapped(statistics_text.POOLED, columns)
-    return "\n".join(lines)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first column to the left, the others to the right."""
-    cells = [[shown(cell) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for first, *others in cells:
-        line = first + " " * (widths[0] - cell_len(first))
-        for cell, width in zip(others, widths[1:], strict=True):
-            line += "  " + " " * (width - cell_len(cell)) + cell
-        lines.append(line.rstrip())
-    return lines
 
 
 class OutputFormat(StrEnum):
@@ -88,6 +49,7 @@ def stats(
 
         from api.features.analyses.api_keys import LOCAL
         from api.features.analyses.statistics import since_of, stats_of
+        from api.interfaces.cli.terminal_text import stats_text
 
         now = datetime.now(UTC)
         figures = await stats_of(store, LOCAL.id, since_of(since, now), now, with_samples=sample)

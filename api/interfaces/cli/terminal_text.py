@@ -13,11 +13,12 @@ import regex
 from rich.cells import cell_len
 
 from api.core.text import clean, one_line, web_url
+from api.features.analyses.statistics import Stats
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import heading as heading_of
 from api.features.archive.search import whence
 from api.features.comparisons.comparison import Comparison
-from api.interfaces.shared import chart_data, comparison_table, presentation
+from api.interfaces.shared import chart_data, comparison_table, presentation, statistics_text
 from api.interfaces.shared.presentation import openable
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation, unlinked
@@ -348,3 +349,38 @@ def wrapped(text: object, columns: int, lead: str = "") -> list[str]:
         line += space + piece[0]
         filled = True
     return [*lines, line] if filled else []
+
+
+_LEAD = 12
+
+
+def stats_text(stats: Stats, columns: int) -> str:
+    """All of it; tables keep their width, sentences are wrapped."""
+    columns = max(min(columns, 120), 40)
+    lines = [line for head in statistics_text.heads(stats) for line in wrapped(head, columns)]
+    if not stats.runs:
+        return "\n".join(lines)
+    lines.append("")
+    for name, words in statistics_text.sentences(stats):
+        lines += wrapped(words, columns, f"{name:<{_LEAD}}")
+    if stats.sources:
+        lines += ["", *_stats_table(statistics_text.source_table(stats.sources))]
+        for words in statistics_text.outcomes(stats.sources):
+            lines += wrapped(words, columns)
+    if stats.periods:
+        lines += ["", *_stats_table(statistics_text.period_table(stats))]
+        lines += wrapped(statistics_text.POOLED, columns)
+    return "\n".join(lines)
+
+
+def _stats_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The first column to the left, the others to the right."""
+    cells = [[shown(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for first, *others in cells:
+        line = first + " " * (widths[0] - cell_len(first))
+        for cell, width in zip(others, widths[1:], strict=True):
+            line += "  " + " " * (width - cell_len(cell)) + cell
+        lines.append(line.rstrip())
+    return lines

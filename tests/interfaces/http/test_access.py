@@ -25,6 +25,9 @@ KEYED = [
     ("DELETE", f"/v1/analyses/{ID}", None),
     ("POST", f"/v1/analyses/{ID}/feedback", {"rating": "up"}),
     ("GET", f"/v1/analyses/{ID}/feedback", None),
+    ("PUT", f"/v1/analyses/{ID}/items/reddit:x/correction", {"relevant": True}),
+    ("DELETE", f"/v1/analyses/{ID}/items/reddit:x/correction", None),
+    ("GET", "/v1/corrections", None),
     ("GET", "/v1/search?query=plaud+transcription+quality", None),
     ("GET", "/v1/stats", None),
     ("POST", "/v1/fetch/reddit", QUESTION),
@@ -67,6 +70,7 @@ def named(path: str) -> str:
     name = "{session_id}" if "/chat" in path else "{analysis_id}"
     name = "{watch_id}" if "/watches" in path else name
     path = path.replace(ID, name).replace("/runs/run/", "/runs/{run_id}/")
+    path = path.replace("/items/reddit:x/", "/items/{key}/")
     return path.replace("/reddit", "/{source}")
 
 

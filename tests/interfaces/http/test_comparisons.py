@@ -57,7 +57,7 @@ async def test_accept_chooses_the_format(served: Served, accept: str, start: str
         ({"products": ["Oura", "hello"]}, "“hello”: Hello!"),
         ({"about": ["a ring"]}, "`about` has 1 text for 2 products"),
         ({"sources": ["myspace"]}, "there is no source `myspace`"),
-        ({"limit": 3}, "`limit`"),
+        ({"limit": 0}, "`limit`"),
     ],
 )
 async def test_what_is_wrong_is_named(served: Served, change: dict[str, Any], words: str) -> None:

@@ -108,7 +108,7 @@ async def test_what_is_not_there(
             "/v1/analyses",
             '{"qeury": "x", "surprise": 1}',
             f"`query` is missing; {SHORT}; there is no field `qeury`, did you mean `query`? known "
-            "are `query`, `depth`, `sources`, `since`, `about`, `items` and `sandbox`; "
+            "are `query`, `about`, `depth`, `limit`, `sandbox`, `sources`, `since` and `items`; "
             "there is no field `surprise`",
         ),
         (
@@ -124,9 +124,8 @@ async def test_what_is_not_there(
         (
             "/v1/analyses",
             '{"query": "x", "sandbox": {}, "sources": [[]], "items": []}',
-            f"`sources[0]` must be {EITHER}, not a list; `items` must be a "
-            "list of 1 to 500, each an object, not of 0; `sandbox` must be true or false, not an "
-            "object",
+            f"`sandbox` must be true or false, not an object; `sources[0]` must be {EITHER}, not a "
+            "list; `items` must be a list of 1 to 500, each an object, not of 0",
         ),
         (
             "/v1/analyses",
