@@ -35,8 +35,9 @@ from api.interfaces.http.schemas import AnalysesPage, Done, Format, ListedAnalys
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.pages.templates_rendering import saved_policy
 from api.interfaces.shared.comparison_table import report_csv
+from api.interfaces.shared.listing_requests import ListingRequest
 from api.interfaces.shared.markdown_report import report_markdown
-from api.interfaces.shared.requests import AnalysisRequest, ListingRequest, RequestBody
+from api.interfaces.shared.requests import AnalysisRequest, RequestBody
 from api.reports.composition import Origin, clarified, source_report
 from api.reports.report import Report
 

@@ -41,13 +41,8 @@ from api.interfaces.http.event_stream import (
 )
 from api.interfaces.http.feedback_routes import LangfuseState, sender_of
 from api.interfaces.http.http_headers import wants_events
-from api.interfaces.shared.requests import (
-    ChatRequest,
-    EvidenceOptions,
-    PageRequest,
-    RequestBody,
-    SessionId,
-)
+from api.interfaces.shared.listing_requests import PageRequest
+from api.interfaces.shared.requests import ChatRequest, EvidenceOptions, RequestBody, SessionId
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 

@@ -27,7 +27,8 @@ from api.features.analyses.store_ports import Feedback, Subject
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import documented
 from api.interfaces.http.health_routes import counted
-from api.interfaces.shared.requests import FeedbackRequest, RequestBody
+from api.interfaces.shared.listing_requests import FeedbackRequest
+from api.interfaces.shared.requests import RequestBody
 
 router = APIRouter(prefix="/v1/analyses/{analysis_id}/feedback", tags=["feedback"])
 _COMMON = (401, 403, 404, 422, 429, 500, 503)

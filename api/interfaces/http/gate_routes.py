@@ -24,13 +24,8 @@ from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import WRONG_DEPTH, documented
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.http.schemas import Relevance, Sources, SourceState
-from api.interfaces.shared.requests import (
-    FetchRequest,
-    RelevanceRequest,
-    SearchRequest,
-    SourceName,
-    StatsRequest,
-)
+from api.interfaces.shared.listing_requests import SearchRequest, StatsRequest
+from api.interfaces.shared.requests import FetchRequest, RelevanceRequest, SourceName
 from api.reports.report import Fetched
 from api.services.caller_arguments import question_of
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import Field, ValidationError, model_validator
 
 from api.errors import UsageError
+from api.interfaces.shared.listing_requests import SearchRequest
 from api.interfaces.shared.requests import (
     About,
     ComparisonRequest,
@@ -21,7 +22,6 @@ from api.interfaces.shared.requests import (
     QuestionRequest,
     RelevanceRequest,
     RequestBody,
-    SearchRequest,
     WatchOptions,
 )
 from api.interfaces.shared.validation_messages import Form

@@ -29,7 +29,7 @@ from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import SPANS, faults, read_from, validated
 from api.interfaces.pages.timelines import gate_figure
 from api.interfaces.shared import presentation, statistics_text
-from api.interfaces.shared.requests import ListingRequest, SearchRequest, StatsRequest
+from api.interfaces.shared.listing_requests import ListingRequest, SearchRequest, StatsRequest
 from api.settings import Settings
 from api.sources import ITEM_SOURCES
 

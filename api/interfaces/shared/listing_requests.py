@@ -1,0 +1,152 @@
+"""Requests that read what is stored or rate it: search, runs, trends, statistics, listings."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import (
+    ConfigDict,
+    Field,
+)
+
+from api.choices import (
+    MAX_COMMENT_LENGTH,
+    MAX_TREND_WEEKS,
+    STATISTICS_SINCE,
+    TREND_WEEKS,
+    Rating,
+)
+from api.core.domain import Decision
+from api.interfaces.shared.requests import ItemSource, Label, Query, RequestBody, Sandbox, TimeSpan
+from api.sources import ITEM_SOURCES
+
+if TYPE_CHECKING:
+    from api.features.analyses.feedback import Vote
+    from api.features.archive.entries import ArchiveFilters
+
+
+class SearchRequest(RequestBody):
+    """A question to what is stored."""
+
+    query: Annotated[Query, Field(description="A word, or a question in your own words.")]
+    since: TimeSpan = "all"
+    source: Annotated[
+        ItemSource | None, Label("Place"), Field(description="Only posts of this source.")
+    ] = None
+    about: Annotated[
+        str, Field(description="Only what was found for this product.", max_length=500)
+    ] = ""
+    language: Annotated[
+        str | None,
+        Field(
+            description="Only posts that may be in this language: its code, such as `de`.",
+            max_length=20,
+        ),
+    ] = None
+    kept: Annotated[
+        bool | None,
+        Field(
+            description="Only posts that a report kept or an import brought, or only posts that "
+            "every report dropped (default: both)."
+        ),
+    ] = None
+    k: Annotated[
+        int | None,
+        Field(description="Most hits (default: `LISTENPOST_RETRIEVAL_K`).", ge=1, le=50),
+    ] = None
+    # what stands in an address is text: `sandbox=true`
+    sandbox: Annotated[
+        Sandbox, Field(description="Search what was found in the sample world.", strict=False)
+    ] = False
+
+    def filters(self) -> ArchiveFilters:
+        """The filters as the archive takes them.
+
+        Raises:
+            UsageError: `since` is no time, or `source` no source.
+        """
+        from api.features.analyses.statistics import since_of
+        from api.features.archive.entries import filters_of
+
+        since = since_of(self.since, datetime.now(UTC))
+        return filters_of(self.source, since, self.about, ITEM_SOURCES, self.language, self.kept)
+
+
+class RunsRequest(RequestBody):
+    """Which runs of a watch."""
+
+    limit: Annotated[int, Field(description="Most runs, newest first.", ge=1, le=100)] = 20
+
+
+class TrendRequest(RequestBody):
+    """Which weeks of a watch."""
+
+    weeks: Annotated[
+        int, Field(description="Weeks, the current one included.", ge=1, le=MAX_TREND_WEEKS)
+    ] = TREND_WEEKS
+
+
+class StatsRequest(RequestBody):
+    """Which analyses statistics count."""
+
+    since: TimeSpan = STATISTICS_SINCE
+    sample: Annotated[bool, Field(description="Count analyses of sample data, too.")] = False
+
+
+class FeedbackRequest(RequestBody):
+    """A rating of the whole report, or of a finding or item of it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"rating": "up", "comment": "just what I needed"},
+                {"rating": "down", "finding": 2, "comment": "the post says the opposite"},
+                {"rating": "down", "item_key": "reddit:t3_1abcde"},
+            ]
+        }
+    )
+    rating: Rating
+    comment: Annotated[
+        str, Field(description="Comment, up to 2,000 characters.", max_length=MAX_COMMENT_LENGTH)
+    ] = ""
+    finding: Annotated[
+        int | None,
+        Field(description="Number of the rated finding in the report, from 1.", ge=1, le=1_000),
+    ] = None
+    item_key: Annotated[
+        str | None,
+        Field(description="Key of the rated item, kept or dropped.", max_length=5_000),
+    ] = None
+
+    def vote(self) -> Vote:
+        """The rating as the product takes it."""
+        from api.features.analyses.feedback import Vote
+
+        return Vote(self.rating, self.comment, self.finding, self.item_key)
+
+
+Moment = Annotated[str | None, Field(max_length=40, json_schema_extra={"format": "date-time"})]
+
+
+class PageRequest(RequestBody):
+    """Which part of a list."""
+
+    limit: Annotated[int, Field(description="Most entries of this page.", ge=1, le=100)] = 20
+    cursor: Annotated[
+        str | None, Field(description="`cursor` of the page before.", max_length=500)
+    ] = None
+
+
+class ListingRequest(PageRequest):
+    """Which analyses; an unknown filter is refused, since ignoring it would show too many."""
+
+    decision: Annotated[Decision | None, Field(description="Only with this decision.")] = None
+    source: Annotated[
+        ItemSource | None, Field(description="Only those that asked this source.")
+    ] = None
+    since: Annotated[Moment, Field(description="Begun at this time or later.")] = None
+    until: Annotated[Moment, Field(description="Begun before this time.")] = None
+
+
+ReportFormat = Literal["json", "html", "markdown", "csv"]
