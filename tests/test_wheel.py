@@ -18,7 +18,6 @@ from api.sources import SOURCES
 BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
 DATA = {
     "api/py.typed",
-    "api/pipeline/gate/everyday.txt",
     "api/models/local/local_weights.json",
     "api/sandbox/data/products.json",
     "api/sandbox/data/posts/plaud.jsonl",

@@ -5,19 +5,22 @@ The local judge and the model see the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import regex
 
 from api.core.domain import Item, Question
 from api.core.text import clean, cut, one_line
-from api.core.words import joined_pieces, split_words
+from api.core.words import split_words
+from api.pipeline.gate.communities import is_community_of
 from api.pipeline.gate.name_matches import best, sightings
-from api.pipeline.gate.name_spellings import PART, WHOLE, Name, name_of
+from api.pipeline.gate.name_spellings import PART, Name, name_of
 
 TITLE_LENGTH, PASSAGE_LENGTH = 300, 200
 """Characters of title and body that a judge sees, the marks of a cut included."""
+CONTEXT_LENGTH = 1000
+"""Characters of a body by which the local judge tells what the name means there."""
 COMMENT_PLACE = "comment"
 """`Item.place` of a comment, whose title is that of what it answers."""
 _CUT = "…"
@@ -43,6 +46,8 @@ class Excerpt:
     """Empty unless it is the name of the brand."""
     comment: bool = False
     """Whether the title is that of the commented post or video."""
+    context: str = field(default="", compare=False)
+    """The `CONTEXT_LENGTH` characters around the name; no part of `line`."""
 
     @property
     def line(self) -> str:
@@ -66,7 +71,8 @@ def excerpt_of(question: Question, item: Item) -> Excerpt:
     passage = cut(body, PASSAGE_LENGTH)
     if len(passage) < len(body):
         passage = _passage(name, "" if comment else title, body[:_SEARCHED])
-    return Excerpt(title, passage, place, author if contains_name(name, author) else "", comment)
+    author = author if is_community_of(name, author) else ""
+    return Excerpt(title, passage, place, author, comment, _context(name, body[:_SEARCHED]))
 
 
 def parse_excerpt(line: str, source: str) -> Item:
@@ -83,12 +89,8 @@ def parse_excerpt(line: str, source: str) -> Item:
 
 @lru_cache(maxsize=_CACHED)
 def contains_name(name: Name, text: str) -> bool:
-    """Whether a short text, such as a place, holds the name or begins with all of it."""
-    strong = best(sightings(name, split_words(text), text)).strength >= PART
-    running = joined_pieces(text.removeprefix("r/"))
-    return strong or any(
-        len(form) > 2 and running.startswith(form) for form, worth in name.forms if worth == WHOLE
-    )
+    """Whether a short text, such as a title, holds the name."""
+    return best(sightings(name, split_words(text), text)).strength >= PART
 
 
 @lru_cache(maxsize=_CACHED)
@@ -102,3 +104,11 @@ def _passage(name: Name, title: str, body: str) -> str:
     start = body.find(" ", start, mention.start) + 1 or start
     window = cut(body[start:], PASSAGE_LENGTH - 2 * len(_CUT))
     return f"{_CUT}{window}{_CUT if start + len(window) < len(body) else ''}"
+
+
+def _context(name: Name, body: str) -> str:
+    if len(body) <= CONTEXT_LENGTH:
+        return body
+    mention = best(sightings(name, split_words(body), body))
+    start = 0 if mention.start < CONTEXT_LENGTH else mention.start - CONTEXT_LENGTH // 2
+    return body[start : start + CONTEXT_LENGTH]

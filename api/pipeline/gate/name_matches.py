@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import accumulate, chain
 from typing import NamedTuple
 
+import regex
+
 from api.core.words import Word
 from api.pipeline.gate.name_spellings import (
     KINDS,
@@ -40,6 +42,8 @@ class Sighting(NamedTuple):
 
 def sightings(name: Name, words: Sequence[Word], text: str) -> list[Sighting]:
     """Every sighting of the name in a text split into `words`, in order of their place."""
+    if name.signed:
+        return _signed(name.signed, words, text)
     if name.boundless and (mentions := _in_running_text(name, words)):
         return mentions
     tries, at = _Tries.of(name), 0
@@ -88,6 +92,16 @@ def _followed(name: Name, words: Sequence[Word], sighting: Sighting) -> bool:
     return False
 
 
+def _signed(pattern: str, words: Sequence[Word], text: str) -> list[Sighting]:
+    """Sightings of a name with a sign: the words that a match of its pattern covers."""
+    mentions = []
+    for match in regex.finditer(pattern, text):
+        begin, end = match.span()
+        covered = [at for at, word in enumerate(words) if word.end > begin and word.start < end]
+        mentions.append(Sighting(WHOLE, covered[0], len(covered), words[covered[0]].start))
+    return mentions
+
+
 def _in_running_text(name: Name, words: Sequence[Word]) -> list[Sighting]:
     """Sightings in a script without blanks, as pieces of the text run together."""
     running, begins = "", []
@@ -123,7 +137,12 @@ class _Tries:
     @lru_cache(maxsize=256)
     def of(name: Name) -> _Tries:
         forms = dict(name.forms)
-        near = {form: _cuts(form) for form in name.whole if len(form) > _LONG and form.isalpha()}
+        # a letter sooner in other scripts, where an ending may stand for another: `Алису`, `Алиса`
+        near = {
+            form: _cuts(form)
+            for form in name.whole
+            if len(form) > _LONG - (not form.isascii()) and form.isalpha()
+        }
         spelled = (*forms, name.initials)
         begins = frozenset(chain.from_iterable(accumulate(form) for form in spelled))
         whole = [form for form in name.whole if len(form) >= _WITHIN]

@@ -13,14 +13,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from itertools import pairwise
 
 import regex
 
 from api.core.text import clean, one_line
 from api.core.words import MINOR_WORDS, Word, joined_pieces, split_words, stem
+from api.pipeline.gate.signed_names import signed_spellings
+from api.pipeline.gate.word_frequency import zipf
 from api.pipeline.question.product_name import judged_words
 
 WHOLE, MODEL, NEARLY, PART, BRAND = 1.0, 0.8, 0.7, 0.6, 0.4
@@ -33,6 +34,9 @@ KINDS = frozenset(
     " speaker tablet tool tracker vacuum watch website".split()
 )
 """Words that say what kind of thing a product is."""
+EVERYDAY, EVERYDAY_IN_PHRASE = 2.2, 3.0
+"""Frequency (`zipf`) from which a name is an everyday word, and each word of a longer name is one:
+`corona` has 2.3, `arc` 3.1; most brands that are no word have less than 2."""
 TIERS = frozenset("air gen lite max mini plus pro se ultra".split())
 """Words that tell one model of a line from another."""
 _ENDINGS = "ai app co com dev fm gg hq io ly me net org shop so tech to tv".split()
@@ -64,12 +68,14 @@ class Name:
     """Spellings run together, each with its strength."""
     initials: str
     """`rdr2`, `cod`; may be empty. Without a figure it needs a capital: `cod` is a fish."""
-    codes: frozenset[str]
+    codes: frozenset[str] = frozenset()
     """What tells its version, run together: `s2` of "S2 Pro", `diablo4`, `xm5`."""
-    version: frozenset[str]
+    version: frozenset[str] = frozenset()
     """The pieces of it that tell versions apart."""
-    boundless: bool
+    boundless: bool = False
     """Its script has no blanks between words."""
+    signed: str = ""
+    """A pattern that finds it in a text, of a name that its sign tells from a word: `C#`."""
 
     @property
     def whole(self) -> frozenset[str]:
@@ -81,6 +87,10 @@ class Name:
         """All its words and spellings."""
         return frozenset((*self.words, *(form for form, _ in self.forms)))
 
+    def is_own(self, word: str) -> bool:
+        """Whether a folded word is one of the name's."""
+        return word in self.own or stem(word) in self.own
+
 
 @lru_cache(maxsize=256)
 def name_of(query: str, about: str = "") -> Name:
@@ -89,7 +99,12 @@ def name_of(query: str, about: str = "") -> Name:
     Such are what it says before its first comma, colon or bracket ("Xiaomi, the maker of phones")
     and what stands in brackets ("(Ring Fit Adventure, RFA)"), when that is short and no phrase.
     """
-    bare = _WEB.sub("", clean(query).strip(_QUOTES))
+    plain = clean(query).strip(_QUOTES)
+    if (signed := signed_spellings(plain)) is not None:
+        pattern, spoken = signed
+        forms = dict.fromkeys((plain.casefold(), *spoken), WHOLE)
+        return Name((plain.casefold(),), tuple(sorted(forms.items())), "", signed=pattern)
+    bare = _WEB.sub("", plain)
     written = split_words(bare)
     runs = Counter(word.token for word in written)
     words = [w for w in written if w.text not in MINOR_WORDS or runs[w.token] > 1] or written
@@ -199,19 +214,16 @@ def _other_names(about: str) -> list[list[str]]:
     ]
 
 
-@cache
-def _everyday_words() -> frozenset[str]:
-    """Words that brands like to take as their names, from general knowledge of English."""
-    return frozenset(files("api.pipeline.gate").joinpath("everyday.txt").read_text("utf-8").split())
-
-
 def everyday_parts(name: Name) -> int:
     """How many words a name has that is made of everyday words alone; 0 for any other.
 
-    The kind of thing (`Bolt app`) is no part of it.
+    The kind of thing (`Bolt app`) is no part of it. A letter (`R`, `C#`) is such a word.
     """
+    if name.signed:
+        return int(len(name.words[0].rstrip("+#")) == 1)
     core = [word for word in name.words if word not in KINDS] or name.words
-    plain = not (name.codes or name.boundless) and _everyday_words().issuperset(core)
+    least = EVERYDAY if len(core) == 1 else EVERYDAY_IN_PHRASE
+    plain = not (name.codes or name.boundless) and all(zipf(word) >= least for word in core)
     return len(core) if plain else 0
 
 

@@ -9,11 +9,9 @@ from api.pipeline.gate.excerpt import (
     PASSAGE_LENGTH,
     TITLE_LENGTH,
     Excerpt,
-    contains_name,
     excerpt_of,
     parse_excerpt,
 )
-from api.pipeline.gate.name_spellings import name_of
 
 ZORVEX = Question("zorvex.ai")
 FILLER = "It rained all day and nobody went out to see the hills. " * 8
@@ -98,22 +96,6 @@ def test_place_and_the_brands_own_name_are_shown() -> None:
     own = excerpt_of(ZORVEX, item("Hello", place="Zorvex Fans", author="Zorvex Official"))
     assert (own.place, own.author) == ("Zorvex Fans", "Zorvex Official")
     assert excerpt_of(ZORVEX, item("Hello", author="somebody")).author == ""
-
-
-@pytest.mark.parametrize(
-    ("query", "place", "expected"),
-    [
-        ("ftl", "ftlgame", True),
-        ("ftl", "r/ftlgame", True),
-        ("Plaud", "PlaudNote", True),
-        ("Plaud", "r/applause", False),
-        ("Notion", "", False),
-        ("HP", "hpux", False),
-    ],
-)
-def test_a_place_is_named_after_a_thing(query: str, place: str, expected: bool) -> None:
-    """When it holds the name, or begins with it."""
-    assert contains_name(name_of(query), place) is expected
 
 
 @pytest.mark.parametrize(
