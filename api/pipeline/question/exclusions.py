@@ -10,15 +10,22 @@ MOST = 8
 """Exclusions of one question."""
 LONGEST = 200
 """Longest exclusion, in characters."""
+_PART = r"(?:[^,;.()\[\]–—]|\([^()]*\))+"
 # `; not a crochet square`, `(not the fruit)`, `, nicht der Fluss`: a clause that begins with a
-# negation; inside a sentence (`it does not sync`) the word denies something else and stays
+# negation; inside a sentence (`it does not sync`) the word denies something else and stays.
+# commas belong to it when its list ends with `or`: `not the game, an arc, or a plot`
 _CLAUSE = regex.compile(
     r"(?:^|[\s]*[,;:.(\[–—-]|\s+(?:and|but|und|aber|et|y|e|mas|pero))\s*"
-    r"(?:not|nicht|kein|keine|pas|no|não|non)\s+(?P<what>[^,;.()\[\]–—]+)[)\]]?",
+    r"(?:not|nicht|kein|keine|pas|no|não|non)\s+"
+    rf"(?P<what>{_PART}(?:(?:,{_PART})*,\s*(?:or|nor|oder|ou|o)\s{_PART})?)[)\]]?",
     regex.IGNORECASE,
 )
 # within a clause: `not the fruit or the record label` excludes two things
-_ALTERNATIVES = regex.compile(r"\s+(?:or|nor|oder|ou|o)\s+", regex.IGNORECASE)
+_ALTERNATIVES = regex.compile(
+    r"\s*,\s*(?:(?:or|nor|oder|ou|o)\s+)?|\s+(?:or|nor|oder|ou|o)\s+", regex.IGNORECASE
+)
+# the blank that a clause leaves in `the soap , made by Unilever`
+_BEFORE_MARK = regex.compile(r"\s+(?=[,;:.])")
 _ARTICLE = regex.compile(
     r"^(?:about\s+)?(?:an?|the|any|der|die|das|ein|eine|le|la|les|un|une|el|los|um|uma)\s+",
     regex.IGNORECASE,
@@ -33,7 +40,7 @@ def split_exclusions(about: str) -> tuple[str, tuple[str, ...]]:
         clauses.extend(_ALTERNATIVES.split(match["what"]))
         return " "
 
-    left = one_line(_CLAUSE.sub(take, about)).strip(" ,;:.-–—")
+    left = _BEFORE_MARK.sub("", one_line(_CLAUSE.sub(take, about))).strip(" ,;:.-–—")
     return left, exclusions_of(clauses)
 
 
