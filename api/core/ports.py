@@ -119,7 +119,7 @@ class Judge(Protocol):
 
     @property
     def name(self) -> str:
-        """Name and version, for example `gpt-4o-mini` or `local-2`."""
+        """Name and version, for example `gpt-4o-mini` or `local-3`."""
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """One verdict per item, in order; one request for `PER_CALL` at most.

@@ -164,7 +164,7 @@ async def evaluate(
     pages = [
         _LabelledPage(number, start, question, query.source, items[start : start + options.page])
         for number, query in enumerate(queries)
-        for question in [Question(query.query, query.about if options.about else "")]
+        for question in [query.question(about=options.about)]
         for items in [query.shown()]
         for start in range(0, len(items), options.page)
     ]

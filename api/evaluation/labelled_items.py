@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self, TypeVar
 import regex
 from pydantic import BaseModel, Field, StrictBool, ValidationError, model_validator
 
-from api.choices import Rating
+from api.choices import Aim, Rating
 from api.core.domain import Item, Question
 from api.core.ports import Claim
 from api.core.text import clean, fold, one_line
@@ -50,6 +50,13 @@ class LabelledQuery:
     items: tuple[LabelledItem, ...]
     family: str = ""  # the kind of query; results have a slice for it
     about: str = ""
+    not_about: tuple[str, ...] = ()
+    aim: Aim = "about"
+
+    def question(self, *, about: bool = True) -> Question:
+        """What was asked, without its description and exclusions when `about` is False."""
+        described = (self.about, self.not_about) if about else ("", ())
+        return Question(self.query, *described, self.aim)
 
     def shown(self) -> tuple[Item, ...]:
         """The items as a judge sees them, without their labels."""
@@ -88,6 +95,8 @@ class _QueryRecord(BaseModel):
     source_hint: NonEmpty
     family: str = ""
     about: str = ""
+    not_about: tuple[str, ...] = ()
+    aim: Aim = "about"
     items: Annotated[list[_ItemRecord], Field(min_length=1)]
 
 
@@ -165,7 +174,11 @@ def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
             for item in record.items
         )  # fmt: skip
         about = one_line(clean(record.about))
-        queries.append(LabelledQuery(query, record.source_hint, items, record.family, about))
+        queries.append(
+            LabelledQuery(
+                query, record.source_hint, items, record.family, about, record.not_about, record.aim
+            )
+        )
     return queries
 
 

@@ -34,7 +34,7 @@ from api.pipeline.gate.excerpt import excerpt_of
 Floats: TypeAlias = npt.NDArray[np.float64]
 WEIGHTS = Path(__file__).parents[2] / "api" / "models" / "local" / "local_weights.json"
 ABOUTS = Path(__file__).with_name("product_descriptions.json")
-SETS = {"older": "dev_*.jsonl", "real": "real_*.jsonl"}
+SETS = {"older": "dev_*.jsonl", "real": "real_*.jsonl", "mention": "mention_*.jsonl"}
 """The files of each set, in the order in which they are fitted."""
 PROFILES = ("titled", "untitled", "listing")
 PAGE, SMALL_PAGE, FOLDS = 25, 5, 5
@@ -77,10 +77,20 @@ def load(folder: Path) -> list[LabelledQuery]:
 def read_set(folder: Path, files: str) -> list[LabelledQuery]:
     """The queries of one set, in the order of the files' names; none when it is not there."""
     return [
-        query
+        replace(query, aim="mention") if path.name.startswith("mention_") else query
         for path in sorted(folder.rglob(files))
         for query in read_labelled(path.read_text("utf-8").splitlines(), path.name)
     ]
+
+
+def descriptions_with_exclusions(folder: Path) -> dict[str, str]:
+    """The longer descriptions of the mention set, by query: they say what is not meant."""
+    lines = [
+        json.loads(line)
+        for path in sorted(folder.rglob(SETS["mention"]))
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    return {line["query"]: line["about_with_not"] for line in lines}
 
 
 def folds_of(queries: Sequence[LabelledQuery]) -> dict[str, int]:
@@ -105,8 +115,9 @@ def cuts(items: Sequence[LabelledItem]) -> Iterator[tuple[str, Sequence[Labelled
 def questions(query: LabelledQuery) -> list[Question]:
     """The query alone, and with a description where there is one."""
     told = json.loads(ABOUTS.read_text("utf-8")).get(query.query)
-    described = Question(*told) if told else Question(query.query, query.about)
-    return [Question(query.query), described] if described.about else [Question(query.query)]
+    described = replace(query.question(), text=told[0], about=told[1]) if told else query.question()
+    alone = query.question(about=False)
+    return [alone, described] if described.about else [alone]
 
 
 def sample(queries: Sequence[LabelledQuery], known: Vectors | None) -> Sample:
@@ -122,7 +133,7 @@ def sample(queries: Sequence[LabelledQuery], known: Vectors | None) -> Sample:
                     excerpt_of(question, item)
                     for item in replace(query, items=tuple(items)).shown()
                 ]
-                topic = topic_of(question.text, question.about)
+                topic = topic_of(question.text, question.about, aim=question.aim)
                 readings = [Reading(topic, text) for text in texts]
                 found = page(topic, readings, query.source, known)
                 rows += [[row[name] for name in FEATURES] for row in found]
@@ -130,10 +141,10 @@ def sample(queries: Sequence[LabelledQuery], known: Vectors | None) -> Sample:
                     (
                         item.relevant,
                         SHARES[kind] / len(asked),
-                        profile_name(topic, text, lexical=False),
+                        profile_name(topic, text, lexical=bool(row["lexical"])),
                         folds[query.query],
                     )
-                    for item, text in zip(items, texts, strict=True)
+                    for item, text, row in zip(items, texts, found, strict=True)
                 ]
     relevant, weight, profile, fold = zip(*marks, strict=True)
     return Sample(
@@ -147,7 +158,7 @@ def train(data: Sample, profile: str, rows: npt.NDArray[np.bool_]) -> dict[str, 
     weight = data.weight * np.where(data.profile == profile, 1.0, FOREIGN)
     bias, found = fit(FEATURES, data.values[rows], data.relevant[rows], weight[rows])
     weights = {name: round(float(w), 3) for name, w in zip(FEATURES, found, strict=True)}
-    bias -= CAUTION.get(profile, 0.0)
+    bias -= CAUTION.get(profile.removesuffix("-lexical"), 0.0)
     return {"bias": round(bias, 3), **{name: w for name, w in weights.items() if w}}
 
 
@@ -196,14 +207,19 @@ def newton_step(slope: Floats, bend: Floats, low: Floats, high: Floats) -> Float
     return step
 
 
-def fitted(queries: Sequence[LabelledQuery]) -> dict[str, Any]:
-    """All profiles, fitted on all queries."""
-    found: dict[str, dict[str, float]] = {}
-    for suffix, known in (("", vectors()), ("-lexical", None)):
-        data = sample(queries, known)
-        rows = np.full(len(data.fold), True)
-        found |= {profile + suffix: train(data, profile, rows) for profile in PROFILES}
-    return {"version": 2, "profiles": found}
+def samples(queries: Sequence[LabelledQuery], known: Vectors | None) -> dict[str, Sample]:
+    """What each kind of weights is fitted on, by the ending of its profiles' names."""
+    lexical = {"-lexical": sample(queries, None)}
+    return lexical if known is None else {"": sample(queries, known)} | lexical
+
+
+def fitted(data: Mapping[str, Sample], without: int = -1) -> dict[str, dict[str, float]]:
+    """The weights of all profiles, fitted on every fold but one."""
+    return {
+        profile + ending: train(part, profile + ending, part.fold != without)
+        for ending, part in data.items()
+        for profile in PROFILES
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,23 +229,22 @@ class FoldedJudge:
     folds: Mapping[str, int]
     weights: Sequence[Mapping[str, Profile]]
     known: Vectors | None
-    name: str = "local-2, five folds"
+    name: str = "local-3, five folds"
+
+    def of(self, question: Question) -> LocalJudge:
+        """The judge whose weights never saw the question."""
+        weights = self.weights[self.folds[question.text]]
+        return LocalJudge(lambda: self.known, lambda: weights)
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """See `Judge.judge`."""
-        weights = self.weights[self.folds[question.text]]
-        judge = LocalJudge(lambda: self.known, lambda: weights)
-        return await judge.judge(question, items, source)
+        return await self.of(question).judge(question, items, source)
 
 
 def folded(queries: Sequence[LabelledQuery], known: Vectors | None) -> FoldedJudge:
     """Five fits, each without a fifth of the queries."""
-    data = sample(queries, known)
-    suffix = "" if known else "-lexical"
-    weights = [
-        parse({name + suffix: train(data, name, data.fold != fold) for name in PROFILES})
-        for fold in range(FOLDS)
-    ]
+    data = samples(queries, known)
+    weights = [parse(fitted(data, fold)) for fold in range(FOLDS)]
     return FoldedJudge(folds_of(queries), weights, known)
 
 
@@ -248,7 +263,8 @@ def main(words: Sequence[str] | None = None) -> None:
     options.add_argument("--check", action="store_true")
     given = options.parse_args(words)
     queries = load(given.data)
-    given.out.write_text(json.dumps(fitted(queries), indent=1) + "\n", "utf-8")
+    shipped = {"version": 3, "profiles": fitted(samples(queries, vectors()))}
+    given.out.write_text(json.dumps(shipped, indent=1) + "\n", "utf-8")
     if given.check:
         report(queries, {name: read_set(given.data, files) for name, files in SETS.items()})
 

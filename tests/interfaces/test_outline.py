@@ -133,7 +133,7 @@ async def test_what_nobody_judged_is_no_share() -> None:
     source = report.sources["reddit"]
     gate = source.gate.model_copy(update={"status": "degraded", "model": None})
     opened = source.model_copy(update={"gate": gate, "yield_ratio": None})
-    stood_in = gate.model_copy(update={"model": "local-2"})
+    stood_in = gate.model_copy(update={"model": "local-3"})
     told = report.model_copy(update={"sources": {"reddit": opened}})
 
     row, other = source_rows([opened, source.model_copy(update={"gate": stood_in})])

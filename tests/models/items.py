@@ -15,7 +15,11 @@ def fixed() -> Fence:
     return Fence(NONCE)
 
 
-def item(title: Any, body: Any = "", *comments: str, key: str = "reddit:t3_a") -> Item:
+def item(
+    title: Any, body: Any = "", *comments: str, key: str = "reddit:t3_a", place: str | None = None
+) -> Item:
     """An item with these texts, of whatever type a careless caller has."""
     said = tuple(Comment(id=f"c{n}", body=body) for n, body in enumerate(comments))
-    return Item(key=key, id=key, source="reddit", title=title, body=body, comments=said)
+    return Item(
+        key=key, id=key, source="reddit", title=title, body=body, comments=said, place=place
+    )

@@ -104,7 +104,7 @@ async def test_it_says_that_vectors_are_missing() -> None:
     """Where the wheel is not installed the name ends in `-lexical`."""
     judge = LocalJudge(load=lambda: None)
     judgement = await judge.judge(Question("Oura"), [item("Oura ring")], "reddit")
-    assert judgement.model == "local-2-lexical" == judge.name
+    assert judgement.model == "local-3-lexical" == judge.name
     assert judgement.verdicts[0].relevant
 
 

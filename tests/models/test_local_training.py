@@ -133,7 +133,8 @@ def test_the_command_writes_and_checks(
     (words,) = commands("docs/local-judge.md", "python scripts/training/train_local_judge.py")
     given = [str(data) if word == "DIR" else word for word in words]
     training.main([*given, "--out", str(out)])
-    assert json.loads(out.read_text("utf-8")) == training.fitted(training.load(data))
+    shipped = json.loads(out.read_text("utf-8"))["profiles"]
+    assert shipped == training.fitted(training.samples(training.load(data), vectors()))
     printed = capsys.readouterr().out
     assert [line for line in printed.splitlines() if not line.startswith(" ")] == [
         f"{name} set, {judge}"

@@ -1,11 +1,7 @@
 """The judge without a key: names, words and word vectors, on this machine alone.
 
-`local_features` turns a page of texts into numbers, `local_model` turns those into probabilities.
-What it can and cannot do: docs/local-judge.md.
-
-The fitted weights of the local judge, and how they become probabilities.
-
-Why the local judge kept or dropped a text, in a few true words.
+`judge_features` turns a page of texts into numbers, fitted weights turn those into scores, and
+`corrections` moves these by what a person said of other items. docs/local-judge.md has the figures.
 """
 
 from __future__ import annotations
@@ -16,24 +12,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from math import exp
+from math import exp, log
+from typing import NamedTuple
 
 from api.choices import MAX_QUESTION_LENGTH
-from api.core.domain import Item, Question, Verdict
+from api.core.domain import Correction, Item, Question, Verdict
 from api.core.ports import Judgement
 from api.core.text import clean, cut, one_line
+from api.models.local.corrections import LATEST, shifts, similarity
 from api.models.local.judge_features import AGAINST, AGAINST_ALL, FOR_ALL, Row, adverts, page
 from api.models.local.reading import Reading, Topic, topic_of
 from api.models.local.word_vectors import Vectors, installed, vectors
 from api.pipeline.gate.excerpt import Excerpt, excerpt_of, parse_excerpt
 from api.pipeline.gate.name_matches import best
 from api.pipeline.gate.name_spellings import BRAND, KINDS, NEARLY
+from api.pipeline.question.exclusions import split_exclusions
 from api.pipeline.question.product_name import judged_words
 
 THRESHOLD = 0.5
 """Probability from which an item is kept."""
 RULED_OUT, RULED_IN = 0.05, 0.6
 """Probability of what a rule decides against, and the least of what one decides for."""
+EXCLUSION = 8.0
+"""What a text loses of its score for being nearer to an exclusion than to the description, by as
+much as likeness can differ; the figures in docs/local-judge.md are the same from 4 to 12."""
 LISTING = 6
 """Words of a name above which the question is a title copied from a shop."""
 
@@ -45,13 +47,18 @@ class Profile:
     bias: float
     weights: Mapping[str, float]
 
-    def probability(self, row: Row) -> float:
-        """How likely a text with these features is relevant."""
+    def score(self, row: Row) -> float:
+        """Log odds that a text with these features is relevant, before corrections."""
         if any(row[rule] for rule in AGAINST_ALL):
-            return RULED_OUT
+            return _log_odds(RULED_OUT)
         score = self.bias + sum(weight * row[name] for name, weight in self.weights.items())
-        chance = 1 / (1 + exp(-score))
-        return max(chance, RULED_IN) if any(row[rule] for rule in FOR_ALL) else chance
+        if any(row[rule] for rule in FOR_ALL):
+            score = max(score, _log_odds(RULED_IN))
+        return score - EXCLUSION * row["excluded"]
+
+
+def _log_odds(chance: float) -> float:
+    return log(chance / (1 - chance))
 
 
 def profile_name(topic: Topic, excerpt: Excerpt, *, lexical: bool) -> str:
@@ -90,6 +97,8 @@ def reason(question: Question, reading: Reading, row: Row, profile: Profile, *, 
         return "a job post"
     if row["order"]:
         return "tells a model what to answer"
+    if row["excluded"]:
+        return f"nearer to what {name} is not"
     heaviest = min(AGAINST, key=lambda feature: profile.weights.get(feature, 0.0) * row[feature])
     if heaviest == "version" and row["version"]:
         return f"another version than {name}"
@@ -100,7 +109,7 @@ def reason(question: Question, reading: Reading, row: Row, profile: Profile, *, 
         return f"advert words: {one_line(words[0])}"
     if reading.overall < NEARLY:
         return _nameless(name, reading)
-    if row["everyday"] or row["small"]:
+    if row["vague"] or row["small"]:
         return f"another {name}: {_around(reading)}"
     if row["late"]:
         return f"names {name} in passing"
@@ -131,7 +140,16 @@ def _around(reading: Reading) -> str:
     return ""
 
 
-VERSION = "local-2"
+VERSION = "local-3"
+
+
+class _Scored(NamedTuple):
+    """A text with what the judge makes of it before corrections."""
+
+    reading: Reading
+    row: Row
+    profile: Profile
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +162,7 @@ class LocalJudge:
 
     @property
     def name(self) -> str:
-        """Name and version; `local-2-lexical` where no word vectors are installed.
+        """Name and version; `local-3-lexical` where no word vectors are installed.
 
         The installed ones are not loaded for it.
         """
@@ -160,24 +178,63 @@ class LocalJudge:
         return Judgement(tuple(verdicts), self.name)
 
     def verdicts(self, question: Question, items: Sequence[Item], source: str) -> list[Verdict]:
-        """The verdicts of one page, in order."""
-        known = self.load()
-        question = replace(
-            question,
-            text=cut(clean(judged_words(question.text, KINDS)), MAX_QUESTION_LENGTH),
-            about=cut(clean(question.about), MAX_QUESTION_LENGTH),
-        )
-        topic = topic_of(question.text, question.about)
-        readings = [Reading(topic, excerpt_of(question, item)) for item in items]
-        rows = page(topic, readings, source, known)
+        """The verdicts of one page, in order; the question's corrections, oldest first, count."""
+        question = _understood(question)
+        judged = self._scored(question, items, source)
         verdicts, name = [], self.name
-        for reading, row in zip(readings, rows, strict=True):
-            profile = self.weights()[profile_name(topic, reading.shown, lexical=known is None)]
-            chance = profile.probability(row)
+        for text, shift in zip(judged, self._shifts(question, judged, source), strict=True):
+            chance = 1 / (1 + exp(-text.score - shift))
             kept = chance >= THRESHOLD
-            why = reason(question, reading, row, profile, kept=kept)
+            if kept != (text.score >= 0):
+                why = f"like texts marked as {'right' if kept else 'wrong'}"
+            else:
+                why = reason(question, text.reading, text.row, text.profile, kept=kept)
             verdicts.append(Verdict(kept, name, round(chance, 4), reason=why))
         return verdicts
+
+    def _scored(self, question: Question, items: Sequence[Item], source: str) -> list[_Scored]:
+        topic = topic_of(question.text, question.about, question.not_about, question.aim)
+        readings = [Reading(topic, excerpt_of(question, item)) for item in items]
+        scored = []
+        for reading, row in zip(readings, page(topic, readings, source, self.load()), strict=True):
+            kind = profile_name(topic, reading.shown, lexical=bool(row["lexical"]))
+            profile = self.weights()[kind]
+            scored.append(_Scored(reading, row, profile, profile.score(row)))
+        return scored
+
+    def _shifts(self, question: Question, judged: Sequence[_Scored], source: str) -> list[float]:
+        """What corrections add to each score; nothing to that of a text which a rule keeps out."""
+        corrections = question.corrections[-LATEST:]
+        if not corrections or not judged:
+            return [0.0] * len(judged)
+        items = [_corrected(correction, source) for correction in corrections]
+        corrected = self._scored(question, items, source)
+        texts = [*corrected, *judged]
+        by_words = all(text.row["lexical"] for text in texts)
+        moved = shifts(
+            [text.score for text in corrected],
+            [correction.relevant for correction in corrections],
+            similarity([text.reading for text in texts], None if by_words else self.load()),
+        )
+        return [
+            0.0 if any(text.row[rule] for rule in AGAINST_ALL) else shift
+            for text, shift in zip(judged, moved, strict=True)
+        ]
+
+
+def _corrected(correction: Correction, source: str) -> Item:
+    return Item(
+        key=correction.key, id=correction.key, source=source,
+        title=correction.title, body=correction.body, place=correction.place,
+    )  # fmt: skip
+
+
+def _understood(question: Question) -> Question:
+    """The question with its name alone, clean texts, and exclusions out of its description."""
+    about, excluded = split_exclusions(cut(clean(question.about), MAX_QUESTION_LENGTH))
+    others = tuple(cut(clean(text), MAX_QUESTION_LENGTH) for text in question.not_about)
+    name = cut(clean(judged_words(question.text, KINDS)), MAX_QUESTION_LENGTH)
+    return replace(question, text=name, about=about, not_about=(*others, *excluded))
 
 
 def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> list[float]:

@@ -1,7 +1,5 @@
 """What the local judge knows about a text: numbers from 0 to 1, each with a fixed direction.
 
-How alike a text and a question are, by word vectors or, without them, by shared words.
-
 What a text gives away apart from its topic: adverts, job posts, orders to a model, add-ons.
 
 A mark made of the question's own words is none: an offer of Groupon's, a post about Telegram.
@@ -10,78 +8,16 @@ A mark made of the question's own words is none: an offer of Groupon's, a post a
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import Any
 
 import regex
 
-from api.core.words import MINOR_WORDS, split_words, stem
+from api.core.words import split_words, stem
+from api.models.local.likeness import Likeness, likeness
 from api.models.local.reading import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
-from api.pipeline.gate.excerpt import contains_name
+from api.pipeline.gate.communities import is_community_of
 from api.pipeline.gate.name_matches import Sighting, other_version
 from api.pipeline.gate.name_spellings import NEARLY, PART, WHOLE
-
-# How much of an everyday name gives way to its description when texts are compared with it.
-_GIVES_WAY = 0.7
-# what says nothing by its letters: links, masked accounts, the marks of handles and hashtags
-_NOISE = regex.compile(
-    r"https?://\S+|(?<![\w-]|[\w-]\.)\b[\w-]++(?:\.[\w-]++)*\.\p{L}{2,4}/\S*|@user\w*|[#@]"
-)
-
-
-def likeness(
-    topic: Topic, readings: Sequence[Reading], vectors: Vectors | None
-) -> list[tuple[float, float]]:
-    """For each text: how near it is to the question and to its page, and to the description alone.
-
-    Of a page those other texts count that name the thing and are near the question. With vectors
-    the second is measured where the name is an everyday word, and 0 elsewhere.
-    """
-    if vectors is None or not readings:
-        return [_overlap(reading) for reading in readings]
-    numpy = vectors.numpy
-    described, alone = vectors.unit(topic.about), vectors.unit(topic.query)
-    plain = topic.everyday * _GIVES_WAY * bool(topic.about)
-    units = vectors.units([_NOISE.sub(" ", reading.text.lower()) for reading in readings])
-    strengths = numpy.array([reading.overall for reading in readings])
-
-    def near(wanted: Any) -> Any:
-        trust = numpy.maximum(strengths / 2 + units @ wanted - 0.5, 0.0)[:, None]
-        others = (trust * units).sum(axis=0) + wanted - trust * units
-        lengths = numpy.sqrt((others * others).sum(axis=1))
-        return (others * units).sum(axis=1) / numpy.where(lengths > 0, lengths, 1.0)
-
-    # a description may only help a post that names the thing, never speak against it
-    named = (strengths >= NEARLY) & numpy.array([bool(r.lines[0]) for r in readings])
-    like = near(vectors.normal((1 - plain) * alone + described))
-    like = numpy.where(named, numpy.maximum(like, near(alone)), like)
-    sense = [0.0] * len(readings)
-    if topic.everyday:  # to other names it makes no difference
-        bare = [_without(topic, reading) for reading in readings]
-        sense = (vectors.units(bare) @ described).tolist()
-    return [
-        (max(near_both, 0.0), max(near_description, 0.0))
-        for near_both, near_description in zip(like.tolist(), sense, strict=True)
-    ]
-
-
-def _without(topic: Topic, reading: Reading) -> str:
-    """The text without the name."""
-    own = topic.name.own
-    return " ".join(
-        word.text
-        for words in reading.words
-        for word in words
-        if word.text not in own and stem(word.text) not in own
-    )
-
-
-def _overlap(reading: Reading) -> tuple[float, float]:
-    there = {stem(word.text) for words in reading.words for word in words}
-    known = reading.topic.known
-    described = {stem(word) for word in reading.topic.about.split()} - MINOR_WORDS
-    return len(known & there) / (len(known) or 1), min(len(described & there), 2) / 2
-
 
 _ADVERT = regex.compile(
     r"\b(?:promo(?:\s?codes?|tion)?|coupons?|vouchers?|discounts?|cashback|bargain|clearance"
@@ -163,9 +99,12 @@ def _own(words: str, known: Set[str]) -> bool:
     return not known.isdisjoint(stem(word.text) for word in split_words(words))
 
 
-FOR = ("named", "handle", "words", "figures", "like", "named_like", "place", "pointer", "sense")
+FOR = (
+    "named", "handle", "words", "figures", "like", "named_like", "place", "pointer", "sense",
+    "nearby", "setting", "told",
+)  # fmt: skip
 """Features that can only speak for a text."""
-AGAINST = ("late", "everyday", "small", "version", "made_for", "advert")
+AGAINST = ("late", "vague", "small", "version", "made_for", "advert")
 """Features that can only speak against one."""
 FEATURES = FOR + AGAINST
 AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear",)
@@ -183,19 +122,27 @@ def page(
     """Measure the texts of one page; without `vectors` likeness is a share of words."""
     near = likeness(topic, readings, vectors)
     return [
-        _row(reading, *pair, shop=source == "amazon")
-        for reading, pair in zip(readings, near, strict=True)
+        _row(reading, measured, shop=source == "amazon")
+        for reading, measured in zip(readings, near, strict=True)
     ]
 
 
-def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
+def _own_place(reading: Reading) -> bool:
+    """Whether it stands in a community of the thing, or is written by its maker."""
+    topic, shown = reading.topic, reading.shown
+    return bool(shown.author) or is_community_of(topic.name, shown.place, topic.context)
+
+
+def _row(reading: Reading, near: Likeness, *, shop: bool) -> Row:
     topic, title, text, strong = reading.topic, reading.lines[0], reading.text, reading.strong
-    strength, comment = reading.overall, reading.shown.comment
+    strength = reading.overall
     named = float(strength >= NEARLY)
+    about, ambiguous = float(topic.aim == "about"), named * topic.everyday
     # an everyday name in a longer form (`monday.com`, `#notion`) is no everyday word any more
     bare = all(seen.size == 1 and not reading.words[at][seen.at].marked for at, seen in strong)
     plain = topic.everyday * named * (bare or topic.everyday < 1)
-    small = bool(strong) and all(reading.lines[at][seen.start].islower() for at, seen in strong)
+    small = bool(strong) and not topic.written_small
+    small = small and all(reading.lines[at][seen.start].islower() for at, seen in strong)
     marked = any(reading.words[at][seen.at].marked and seen.strength > PART for at, seen in strong)
     accessory = any(made_for(reading.lines[at], seen) for at, seen in strong[:1])
     other_title, other_passage = (
@@ -208,21 +155,23 @@ def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
         "figures": (
             len(topic.figures & figures_of(text)) / len(topic.figures) if topic.figures else 0.0
         ),
-        "like": like,
-        "named_like": strength * like,
-        "place": float(
-            contains_name(topic.name, reading.shown.place) or bool(reading.shown.author)
-        ),
+        "like": near.like,
+        "named_like": strength * near.like,
+        "place": float(_own_place(reading)),
         "pointer": float(reading.thread and strength < PART and points(text)),
-        "sense": named * topic.everyday * sense,
-        "late": float(bool(title) and reading.strength(1) >= NEARLY > reading.strength(0)),
-        "everyday": plain * (bool(topic.about) and not title and not comment),
+        "sense": ambiguous * near.sense,
+        "nearby": ambiguous * near.nearby,
+        "setting": ambiguous * near.setting,
+        "told": ambiguous * reading.told,
+        "vague": ambiguous * (topic.everyday == 1 and bool(topic.about)) * reading.amount,
+        "late": about * float(bool(title) and reading.strength(1) >= NEARLY > reading.strength(0)),
         "small": plain * (small and len(_CAPITAL.findall(text)) >= _CASED),
         "version": float(other_title or (strength < WHOLE and other_passage)),
         "made_for": float(shop and accessory),
-        "advert": min(len(adverts("" if shop else title, text, topic.known)), 2) / 2,
-        "job": float(job(text)),
+        "advert": about * min(len(adverts("" if shop else title, text, topic.known)), 2) / 2,
+        "job": about * float(job(text)),
         "order": float(order(text, topic.known)),
     }
     marked_down = any(row[name] for name in (*AGAINST, *AGAINST_ALL))
-    return row | {"clear": named * (not marked_down)}
+    rules = {"clear": named * (not marked_down), "excluded": near.excluded}
+    return row | rules | {"lexical": float(near.lexical)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 import regex
 
-from api.core.words import MINOR_WORDS, Word, split_words, stem
+from api.choices import Aim
+from api.core.words import MINOR_WORDS, Word, split_words, stem, stop_words
 from api.pipeline.gate.excerpt import Excerpt, contains_name
 from api.pipeline.gate.name_matches import Sighting, best, sightings
 from api.pipeline.gate.name_spellings import MODEL, PART, Name, everyday_parts, name_of
@@ -19,6 +20,19 @@ _LONG = 5
 _BETWEEN = 3
 # How everyday a name of several everyday words is.
 _TOGETHER = 0.3
+# Different words from which a text has enough of them to tell its sense.
+_TELLING = 25
+# Languages whose words without meaning are known, of those with other scripts than Latin.
+_OTHER_SCRIPTS = "ar bg bn el fa gu he hi hy ja ko mr ru th uk ur zh".split()
+_LETTER, _LATIN_LETTER = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
+_LATIN = regex.compile(r"[\p{Latin}\p{N}]")
+# Letters of a run that tells as much as a word, by script; 4 in those that are not here.
+_RUNS = (
+    (2, regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")),
+    (3, regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}]")),
+)
+# runs that are grammar in any Japanese text
+_GRAMMAR = regex.compile(r"\p{Hiragana}{2}")
 # a model code with letters and figures (`MD095LL`), or a number
 _FIGURE = regex.compile(
     r"(?:(?<!\p{L})(?=\p{L}++\p{N})|(?<!\p{N})(?=\p{N}++\p{L}))[\p{L}\p{N}]{4,}|\p{N}+(?:\.\p{N}+)?"
@@ -41,31 +55,68 @@ class Topic:
     everyday: float
     """1 for a name that is an everyday word."""
     figures: frozenset[str]
+    excluded: tuple[str, ...] = ()
+    """Descriptions of what is not meant, without the words of the name."""
+    aim: Aim = "about"
+    written_small: bool = False
+    """The description writes the name in small letters: `a bolt fastener`."""
+
+
+def is_latin(text: str) -> bool:
+    """Whether at least half of its letters are Latin."""
+    return len(_LATIN_LETTER.findall(text)) * 2 >= len(_LETTER.findall(text))
+
+
+def comparable(words: Iterable[str]) -> frozenset[str]:
+    """What of folded words can be found again in other texts.
+
+    Of Latin ones the stem. Others have endings and articles in many forms, or no blanks between
+    them: of these every run of two to four letters, by script.
+    """
+    found = set[str]()
+    for word in words:
+        if _LATIN.search(word):
+            found.add(stem(word))
+        elif len(word) > 1 and word not in _function_words():
+            size = next((size for size, script in _RUNS if script.search(word)), 4)
+            found |= {word[at : at + size] for at in range(max(1, len(word) - size + 1))}
+    return frozenset(run for run in found - MINOR_WORDS if not _GRAMMAR.fullmatch(run))
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    """Of languages in other scripts than Latin, folded like any word."""
+    listed = frozenset[str]().union(*map(stop_words, _OTHER_SCRIPTS))
+    return frozenset(word.text for text in listed for word in split_words(text))
 
 
 @lru_cache(maxsize=256)
-def topic_of(query: str, about: str) -> Topic:
+def topic_of(query: str, about: str, not_about: tuple[str, ...] = (), aim: Aim = "about") -> Topic:
     """Take a question apart."""
     name = name_of(query, about)
-    details = [
-        w.text
-        for w in split_words(about)
-        if w.text not in name.own and stem(w.text) not in name.own
-    ]
     parts = everyday_parts(name)
+    # nobody here knows how often a word of another script is used; its own script can describe it
+    unknown = len(name.words) == 1 and not (is_latin(query) or is_latin(about))
+    details = [word.text for word in split_words(about) if not name.is_own(word.text)]
     return Topic(
         name,
         " ".join(name.words),
         " ".join(details),
-        frozenset({stem(word) for word in details} - MINOR_WORDS),
-        frozenset(
-            stem(word.text)
+        comparable(details) - comparable(name.own),
+        comparable(
+            word.text
             for text in (f"{query} {about}", f"{query} {about}".lower())
             for word in split_words(text)
             if word.text not in MINOR_WORDS
         ),
-        1.0 if parts == 1 else _TOGETHER * bool(parts),
+        1.0 if parts == 1 or unknown else _TOGETHER * bool(parts),
         figures_of(query),
+        tuple(
+            " ".join(word.text for word in split_words(text) if not name.is_own(word.text))
+            for text in not_about
+        ),
+        aim,
+        any(name.is_own(word.text) and about[word.start].islower() for word in split_words(about)),
     )
 
 
@@ -155,6 +206,41 @@ class Reading:
         several = len(name.words) > 1
         there = [word in held or (several and _within(word, runs)) for word in name.words]
         return sum(there) / (len(there) or 1)
+
+    @cached_property
+    def setting(self) -> list[str]:
+        """The words of its community's name, without those of the thing's."""
+        place = "" if self.shown.comment else self.shown.place.removeprefix("r/")
+        return [w.text for w in split_words(place) if not self.topic.name.is_own(w.text)]
+
+    @cached_property
+    def around(self) -> list[str]:
+        """The words that show its sense: all but the name, and with those of its setting.
+
+        A comment's parent title is among them: it says what is spoken of there.
+        """
+        words = [
+            *split_words(self.shown.title),
+            *split_words(self.shown.context or self.shown.passage),
+        ]
+        own = self.topic.name.is_own
+        return [*(word.text for word in words if not own(word.text)), *self.setting]
+
+    @cached_property
+    def amount(self) -> float:
+        """How much there is to tell the sense by: 1 from `_TELLING` different words on.
+
+        Nothing where text and description are in different scripts.
+        """
+        if is_latin(self.text) != is_latin(self.topic.about):
+            return 0.0
+        return min(1.0, len(set(self.around) - MINOR_WORDS) / _TELLING)
+
+    @cached_property
+    def told(self) -> float:
+        """Share of the description's words among those around the name."""
+        context = self.topic.context
+        return len(context & comparable(self.around)) / (len(context) or 1)
 
     @cached_property
     def thread(self) -> bool:

@@ -92,7 +92,7 @@ def test_the_edge_is_exact_at_every_share(share: float) -> None:
     [
         (Verdict(False, "m"), "judged off topic by m"),
         (Verdict(False), "judged off topic by the gate"),
-        (Verdict(False, "local-2", 0.066, reason="names no plaud"), "names no plaud (7 % likely)"),
+        (Verdict(False, "local-3", 0.066, reason="names no plaud"), "names no plaud (7 % likely)"),
     ],
 )
 def test_a_dropped_item_says_what_decided(verdict: Verdict, reason: str) -> None:
