@@ -42,11 +42,14 @@ class Dialect:
 
     def next_for(self, body: Body, status: int, answer: bytes) -> Dialect | None:
         """This dialect with one more adaptation to retry `body` with; None: the answer stands."""
-        sent = self.adapted(body)
-        if status == 200:
-            candidates = [_MORE_TOKENS] if _only_reasoned(answer) else []
-        else:
-            candidates = _matching(status, answer.decode("utf-8", "replace"))
+        sent, refusal = self.adapted(body), answer.decode("utf-8", "replace")
+        candidates: list[Adaptation] = []
+        if status == 200 and _only_reasoned(answer):
+            candidates = [_MORE_TOKENS]
+        elif status in _REFUSING and not _UNRELATED.search(refusal):
+            candidates = [known for known in ADAPTATIONS if known.pattern.search(refusal)]
+            # servers refuse a schema in any words, so after what is named it is relaxed in steps
+            candidates += _RELAXED_SCHEMA if status in _INVALID else ()
         for adaptation in candidates:
             if adaptation not in self.adaptations and adaptation.change(sent) != sent:
                 return Dialect((*self.adaptations, adaptation))
@@ -103,14 +106,6 @@ def object_of(answer: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _matching(status: int, refusal: str) -> list[Adaptation]:
-    if status not in _REFUSING or _UNRELATED.search(refusal):
-        return []
-    named = [adaptation for adaptation in ADAPTATIONS if adaptation.pattern.search(refusal)]
-    # servers refuse a schema in any words, so after what is named it is relaxed step by step
-    return [*named, *(_RELAXED_SCHEMA if status in _INVALID else [])]
 
 
 def _without(*names: str) -> Callable[[Body], Body]:
