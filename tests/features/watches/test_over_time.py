@@ -19,8 +19,8 @@ from api.features.watches.watch_run import WatchRun
 from api.reports.report import Report
 from api.services.product import Ask
 from api.store import open_store
+from tests.features.watches.eight_weeks import CALM, HOOK, World, eight_weeks, posts
 from tests.features.watches.made import MONDAY, WATCH, WEEK, about
-from tests.features.watches.test_running import CALM, HOOK, World, eight_weeks, posts
 
 MINUTE = timedelta(minutes=1)
 

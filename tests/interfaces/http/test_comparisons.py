@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.interfaces.http.api_keys import code
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_access import code
 
 URL = "/v1/comparisons"
 TWO: dict[str, Any] = {"products": ["Oura", "Whoop"], "depth": "quick"}

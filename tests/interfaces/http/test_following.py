@@ -20,9 +20,9 @@ from api.interfaces.http.event_stream import EventStream, LastSeen
 from api.interfaces.shared.requests import AnalysisRequest
 from api.sandbox.server import Sandbox
 from tests.features.analyses.desk import Desk, joined
+from tests.interfaces.http.analysis_events import CLARIFY, URL, ended, events
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
 from tests.interfaces.http.process import threaded
-from tests.interfaces.http.test_analyses import CLARIFY, URL, ended, events
 
 STREAM = {"Accept": "text/event-stream"}
 ASYNC = {"Prefer": "respond-async"}

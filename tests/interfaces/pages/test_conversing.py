@@ -17,9 +17,8 @@ from api.features.chat.chat_sessions import UNKEPT
 from api.features.chat.chat_turn import ChatEvent, Citation, LookupEnded, LookupStarted, Turn
 from api.interfaces.pages.chat_page import page_wire
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_export import Tags
-from tests.interfaces.pages.test_access import entered
-from tests.interfaces.pages.visiting import QUICK, csrf, finished, poisoned, submit
+from tests.interfaces.http.hostile_report import Tags
+from tests.interfaces.pages.visiting import QUICK, csrf, entered, finished, poisoned, submit
 
 MUG = "and what about the Ember mug?"
 
