@@ -92,11 +92,11 @@ def reddit(count: int = 3, **fields: Any) -> FakeSource:
 
 async def heard(one: Chat, session: Session, message: str) -> list[ChatEvent]:
     """Everything a turn tells."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         return [moment async for moment in one.stream(session, message)]
 
 
 async def ask(one: Chat, message: str = MUG, session: Session | None = None) -> Turn:
     """One turn."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         return await one.answer(session or one.begin("ada", "s1"), message)

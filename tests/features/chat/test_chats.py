@@ -86,7 +86,7 @@ async def test_turns_of_one_session_wait_for_each_other() -> None:
     """Those of another do not."""
     echo = Echo(gate=asyncio.Event())
     chats = ChatSessions(echo, SessionsInMemory())
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(120), asyncio.TaskGroup() as group:
         turns = [
             group.create_task(say(chats, word, session, known=False))
             for word, session in (("one", "s1"), ("two", "s1"), ("other", "s2"))

@@ -24,7 +24,7 @@ def events(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 async def ended(client: httpx.AsyncClient, address: str) -> dict[str, Any]:
     """An analysis that runs no more."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while (shown := (await client.get(address)).json())["state"] == "running":
             continue
     return dict(shown)

@@ -411,7 +411,7 @@ async def test_hanging_up_ends_the_work(served: Served, body: dict[str, Any]) ->
         "client": ("127.0.0.1", 50000), "server": ("localhost", 80), "scheme": "http",
         "http_version": "1.1", "asgi": {"version": "3.0"}, "root_path": "",
     }  # fmt: skip
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         turn = asyncio.create_task(served.app(scope, receive, send))  # type: ignore[arg-type]
         while not all(served.sandbox.requests(name, "search") for name in UPSTREAMS):
             await served.client.get("/readyz")

@@ -235,7 +235,7 @@ async def test_a_stopped_turn_is_kept(served: Served) -> None:
         "headers": [(b"host", b"localhost"), (b"accept", b"text/event-stream")],
         "scheme": "http", "http_version": "1.1", "asgi": {"version": "3.0"}, "root_path": "",
     }  # fmt: skip
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await served.app(scope, receive, send)  # type: ignore[arg-type]
     page = (await served.client.get(f"{place}/a-session")).text
 
