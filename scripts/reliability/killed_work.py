@@ -27,7 +27,7 @@ from api.sandbox.server import Sandbox
 from api.sandbox.world import Journal, LoggedRequest, Options
 from api.services.product import Ask
 from api.store import open_store
-from fault_matrix import small, sure
+from fault_matrix import few_posts, judge_all
 from stored_rows import StoredRows, empty_table, stored_rows_of
 from tests.loopback import Asked, Loopback, Reply
 from work_process import KillPoint, Moment, Work, WorkOrder, WorkResult, run_process
@@ -271,7 +271,9 @@ def open_bench(url: str, folder: str) -> Iterator[CrashBench]:
 
     journal = KillJournal(trap)
     with (
-        Sandbox.start(small(), options=Options.endless(), judge=sure, journal=journal) as sandbox,
+        Sandbox.start(
+            few_posts(), options=Options.endless(), judge=judge_all, journal=journal
+        ) as sandbox,
         Loopback(answer) as receiver,
     ):
         environment = {
