@@ -11,9 +11,11 @@ import pytest
 from api.sandbox.server import Sandbox
 from tests.features.analyses.counted_runs import OPEN, asked, attempt
 from tests.interfaces.command import Here
-from tests.interfaces.stored_history import keep
+from tests.interfaces.stored_history import keep, url
 from tests.snippets import commands
 from tests.store.made import ODD, item, report
+
+__all__ = ["url"]
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from api.features.analyses.store_ports import Store
 from api.features.watches.notification import Message
@@ -17,7 +14,6 @@ from api.features.watches.watch_run import Delivery, WatchRun
 from api.features.watches.watch_service import Watching
 from api.reports.report import Report
 from api.services.product import Ask
-from api.store import open_store
 from tests.features.comparisons.made import PLACES
 from tests.features.watches.made import MONDAY, WEEK, about, heard
 
@@ -67,14 +63,6 @@ class World:
             runs += await self.due()
             self.now += WEEK
         return runs
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    """An empty store."""
-    opened = await open_store(f"sqlite:///{tmp_path / 'watches.db'}")
-    yield opened
-    await opened.aclose()
 
 
 def posts(week: int, place: str, texts: Sequence[str]) -> list[dict[str, Any]]:

@@ -6,10 +6,6 @@ import json
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
-
-from tests.interfaces.http.conftest import QUESTION, Served
-
 EVIL = [
     "<img src=x onerror=alert(1)>",
     "<script>alert(1)</script>",
@@ -72,16 +68,3 @@ def hostile(report: dict[str, Any]) -> dict[str, Any]:
 
     made: dict[str, Any] = poisoned(json.loads(json.dumps(report)))
     return made
-
-
-@pytest.fixture
-async def address(served: Served) -> str:
-    """Where a report can be read."""
-    return (await served.client.post("/v1/analyses", json=QUESTION)).headers["location"]
-
-
-@pytest.fixture
-async def report(served: Served, address: str) -> dict[str, Any]:
-    """A report as if its items were real: those of the sample world have no address."""
-    found: dict[str, Any] = (await served.client.get(address)).json()
-    return found | {"sample": False}

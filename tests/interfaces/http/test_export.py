@@ -23,6 +23,19 @@ from tests.interfaces.http.conftest import QUESTION, Served
 from tests.interfaces.http.hostile_report import Tags, hostile
 
 
+@pytest.fixture
+async def address(served: Served) -> str:
+    """Where a report can be read."""
+    return (await served.client.post("/v1/analyses", json=QUESTION)).headers["location"]
+
+
+@pytest.fixture
+async def report(served: Served, address: str) -> dict[str, Any]:
+    """A report as if its items were real: those of the sample world have no address."""
+    found: dict[str, Any] = (await served.client.get(address)).json()
+    return found | {"sample": False}
+
+
 async def test_formats_by_name_and_by_accept(served: Served, address: str) -> None:
     """The name wins; what nobody knows is JSON."""
     for name, accept, media in (
