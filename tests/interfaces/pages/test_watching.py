@@ -43,6 +43,8 @@ async def test_watch_is_added_run_and_looked_at(served: Served) -> None:
     (watch,) = await served.app_context.store.watches(LOCAL.id)
     before = await text(served, path)
     ran = await submit(served.client, f"{path}/run")
+    # a second run may stand in the next week, so the picture of one week is looked at before it
+    first_page = (await served.client.get(path)).text
     again = await submit(served.client, f"{path}/run")
     page = await text(served, path)
     runs = await served.app_context.store.watch_runs(LOCAL.id, watch.id, 5)
@@ -58,8 +60,8 @@ async def test_watch_is_added_run_and_looked_at(served: Served) -> None:
     assert runs[1].new[0].title in page
     html = (await served.client.get(path)).text
     assert f"/analyses/{runs[1].report_id}" in html
-    assert "One week so far, from" in page
-    assert "<svg" not in html  # of one week there is no picture
+    assert "One week so far, from" in " ".join(Tags(first_page).words)
+    assert "<svg" not in first_page  # of one week there is no picture
     listed = await text(served, "/watches")
     assert "every Monday at 08:00 (Asia/Tokyo time). Next run: now; it begins by itself." in before
     assert "Next run: Monday " in listed
