@@ -81,6 +81,8 @@ def check_answer(status: int, headers: Mapping[str, str], body: bytes, *, token:
         raise TokenRejected(NAME, "HTTP 401")
     if token and status in {400, 401}:
         raise Refused(NAME, f"HTTP {status} for the app's id and secret")
+    if status == 402:  # no quota of ours that could be used up: Reddit sells none
+        raise Broken(NAME, "HTTP 402")
     raise status_failure(NAME, status, retry_at=retry_at(headers))
 
 
