@@ -12,8 +12,8 @@ from api.features.watches.notification import text_of
 from api.features.watches.watch_run import WatchRun
 from api.interfaces.shared.watch_view import atom
 from tests.features.comparisons.made import PLACES
+from tests.features.watches.example_run import POST, run
 from tests.features.watches.made import MONDAY, WATCH
-from tests.features.watches.test_telling import POST, run
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 MINE = replace(WATCH, id="3f" * 16, name="Ember <&> co")

@@ -17,7 +17,7 @@ from api.features.chat.lookups import ENOUGH, KEPT
 from api.reports.composition import kept_item
 from api.reports.report import ItemFacts
 from api.settings import ChatSettings, RankingSettings, RetrievalSettings
-from tests.features.chat.test_chat import MUG, Script, ask, chat, fetch, heard, reddit
+from tests.features.chat.scripted_model import MUG, Script, ask, chat, fetch, heard, reddit
 from tests.services.kit import assessed, kit, post
 
 

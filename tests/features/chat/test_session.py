@@ -18,17 +18,8 @@ from api.features.chat.session import (
     Session,
     restored,
 )
-from api.reports.exhibits import Dossier
-from tests.services.fakes import FakeSource
-from tests.services.kit import assessed, kit, post, posts
-
-PRODUCT = kit(FakeSource(posts(3)))
-
-
-def session() -> Session:
-    """One that remembers nothing."""
-    run = PRODUCT.start()
-    return Session("s1", "ada", run, Dossier(run.places))
+from tests.features.chat.new_session import PRODUCT, session
+from tests.services.kit import assessed, post
 
 
 def again(one: Session) -> Session:

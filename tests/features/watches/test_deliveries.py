@@ -23,8 +23,8 @@ from api.features.watches.watch_service import (
 )
 from api.store import open_store
 from tests.features.comparisons.made import PLACES
+from tests.features.watches.example_run import run
 from tests.features.watches.made import MONDAY, WATCH, WEEK
-from tests.features.watches.test_telling import run
 
 # two of one server: what is shown of them is the same
 HOOKS = tuple(Target("slack", f"https://hooks.example/{number}") for number in range(3))

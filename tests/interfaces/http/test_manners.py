@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.interfaces.http.api_keys import ID, KEYED, OPEN
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
 from tests.interfaces.http.process import threaded
-from tests.interfaces.http.test_access import ID, KEYED, OPEN
 
 PATHS = [*OPEN, *dict.fromkeys(path for _, path, _ in KEYED), "/mcp", "/mcp/"]
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from api.features.watches.watch_ports import KeptCounts
 from api.interfaces.pages.timelines import PERIODS, gate_figure, watch_figure
-from tests.features.analyses.test_summing import asked, run, stats
+from tests.features.analyses.counted_runs import asked, run, stats
 from tests.features.watches.made import of, week
-from tests.interfaces.http.test_charts import picture, place, table, texts
-from tests.interfaces.test_trends import FOUR, kept, trend, undated
+from tests.interfaces.example_trends import FOUR, kept, trend, undated
+from tests.interfaces.http.chart_markup import picture, place, table, texts
 
 
 def rows(figure: str) -> list[tuple[list[float], list[tuple[float, float]]]]:

@@ -16,10 +16,10 @@ from api.features.watches.watch import Target, Watch, new_watch
 from api.features.watches.watch_run import Delivery, Gap, NewPost, NewQuestion
 from api.features.watches.watch_service import utc_now
 from api.interfaces.pages.watch_pages import RUNS, receivers_of
-from tests.features.watches.test_telling import CHANGE
-from tests.features.watches.test_telling import run as made_run
+from tests.features.watches.example_run import CHANGE
+from tests.features.watches.example_run import run as made_run
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_export import EVIL, URLS, Tags
+from tests.interfaces.http.hostile_report import EVIL, URLS, Tags
 from tests.interfaces.pages.visiting import csrf, submit
 from tests.loopback import Loopback, Reply
 
