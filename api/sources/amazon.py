@@ -352,10 +352,7 @@ class AmazonSource(SearchedSource):
         """Search products; quotes mean nothing to Amazon."""
         return await self._paged.take(plan)
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """The items with their product pages, one request each; stops after four block pages."""
-        if not self._max_comments:
-            return Commented(tuple(items))
+    async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
         doubts = (*SILENCES, Blocked)
         read = await read_each(
             items, self._commented, stops=self.stops, doubts=doubts, what="reviews"

@@ -71,12 +71,10 @@ class GitHubSource(KeylessSource):
         requests = Limit(5_000 if token else 60, 3_600)
         self._comments_pace = pace_of(NAME, f"{self._roots[0]} comments", requests)
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """The issues with their comments: a request each, for five at most without a token."""
-        if not self._max_comments:
-            return Commented(tuple(items))
+    async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
+        """A request for each issue, for five at most without a token."""
         discussed = [item for item in items if item.engagement.get("comments") != 0]
-        read = await super().comments(discussed[: self._max_threads])
+        read = await super()._with_comments_of(discussed[: self._max_threads])
         left = discussed[len(read.items) :]
         why = f"without `{GITHUB_TOKEN}` it answers 60 requests for comments an hour"
         unread = [with_note(item, f"its comments were not read: {why}") for item in left]

@@ -263,11 +263,9 @@ class SearchedSource(ABC):
         return replace(await phrase_first(self._paged, self._worded(plan)), plan=plan)
 
     async def comments(self, items: Sequence[Item]) -> Commented:
-        """The items with their comments; one request per item."""
-        if not self._max_comments:
-            return Commented(tuple(items))
-        return await read_each(
-            items, self._commented, parallel=self.parallel_items, stops=self.stops
+        """The items with their comments; see the source's page for the requests."""
+        return (
+            await self._with_comments_of(items) if self._max_comments else Commented(tuple(items))
         )
 
     async def with_best_comments(self, item: Item) -> Item | None:
@@ -283,6 +281,11 @@ class SearchedSource(ABC):
 
     def _worded(self, plan: FetchPlan) -> FetchPlan:
         return plan
+
+    async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
+        return await read_each(
+            items, self._commented, parallel=self.parallel_items, stops=self.stops
+        )
 
     @abstractmethod
     async def aclose(self) -> None:

@@ -78,10 +78,8 @@ class StackExchangeSource(KeylessSource):
         self._key = {"key": key} if key else {}
         super().__init__(settings, memory, parts=self._sites)
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """The items with their answers; one request per site."""
-        if not self._max_comments:
-            return Commented(tuple(items))
+    async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
+        """One request per site."""
         requests = {
             site: asyncio.ensure_future(
                 self._answers([item for item in items if item.place == site])

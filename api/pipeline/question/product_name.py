@@ -60,10 +60,9 @@ def without_web_ending(name: str) -> str:
 
 
 def search_words(question: str) -> str:
-    """The words to search for: those of an English question that do not ask, else the text itself.
+    """The words to search for: those of an English question that do not ask, else the text.
 
-    `what do people dislike about Notion?` is `Notion`, `is the battery of the Oura ring any good?`
-    and `the battery of the Oura ring` are `battery Oura ring`, `How I Met Your Mother` stays.
+    `is the battery of the Oura ring good?` is `battery Oura ring`; `How I Met Your Mother` stays.
     """
     return " ".join(_subject_words(question)) or question
 
