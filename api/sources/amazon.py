@@ -79,12 +79,8 @@ _BROWSER = {
 _LINKED_ASIN = re.compile(r"/(?:dp|gp/product)/([A-Z0-9]{10})(?:[/?#]|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderRequest:
-    """A GET below the provider's root."""
-
-    path: str
-    params: Mapping[str, str]
+Request = tuple[str, dict[str, str]]
+"""Path and parameters of a GET."""
 
 
 class Complaint(Exception):
@@ -111,11 +107,11 @@ class AmazonProvider:
     """It needs a key, and each request costs."""
     headers: Callable[[str, str], dict[str, str]]
     """`headers(root, key)` of each request."""
-    search_request: Callable[[str, int], ProviderRequest]
-    """`search_request(query, page)`, pages from 1."""
+    search: Callable[[str], Request]
+    """`search(query)`; a page's number is added as `page`."""
     parse_search: Callable[[str], ResultPage]
-    reviews_request: Callable[[str], ProviderRequest]
-    """`reviews_request(asin)`: reviews, and bullets where one request gives both."""
+    reviews: Callable[[str], Request]
+    """`reviews(asin)`, with bullets where one request gives both."""
     parse_reviews: Callable[[str], ProductPage]
 
 
@@ -201,54 +197,32 @@ def _omkar_reviews(answer: str) -> ProductPage:
     )
 
 
-PROVIDERS: Mapping[str, AmazonProvider] = {
-    provider.name: provider
-    for provider in (
-        AmazonProvider(
-            "html",
-            US,
-            paid=False,
-            headers=lambda root, key: dict(_BROWSER),
-            search_request=lambda query, page: ProviderRequest(
-                "/s", {"k": query, "page": str(page)}
-            ),
-            parse_search=parse_search_page,
-            reviews_request=lambda asin: ProviderRequest(f"/dp/{asin}", {}),
-            parse_reviews=parse_product_page,
-        ),
-        # OpenWeb Ninja's Real-Time Amazon Data, over RapidAPI or sold directly; bullets would cost
-        # a second request
-        AmazonProvider(
-            "openwebninja",
-            "https://real-time-amazon-data.p.rapidapi.com",
-            paid=True,
-            headers=_ninja_headers,
-            search_request=lambda query, page: ProviderRequest(
-                "/search", {"query": query, "page": str(page), "country": "US"}
-            ),
-            parse_search=_ninja_search,
-            reviews_request=lambda asin: ProviderRequest(
-                "/top-product-reviews", {"asin": asin, "country": "US"}
-            ),
-            parse_reviews=_ninja_reviews,
-        ),
-        # omkar.cloud's Amazon Scraper API
-        AmazonProvider(
-            "omkar",
-            "https://amazon-scraper-api.omkar.cloud",
-            paid=True,
-            headers=lambda root, key: {"API-Key": key},
-            search_request=lambda query, page: ProviderRequest(
-                "/amazon/search", {"query": query, "page": str(page), "country_code": "US"}
-            ),
-            parse_search=_omkar_search,
-            reviews_request=lambda asin: ProviderRequest(
-                "/amazon/product-details", {"asin": asin, "country_code": "US"}
-            ),
-            parse_reviews=_omkar_reviews,
-        ),
-    )
-}
+PROVIDERS: Mapping[str, AmazonProvider] = {provider.name: provider for provider in (
+    AmazonProvider(
+        "html", US, paid=False, headers=lambda root, key: dict(_BROWSER),
+        search=lambda query: ("/s", {"k": query}), parse_search=parse_search_page,
+        reviews=lambda asin: (f"/dp/{asin}", {}), parse_reviews=parse_product_page,
+    ),
+    # OpenWeb Ninja's Real-Time Amazon Data, over RapidAPI or sold directly; bullets would cost a
+    # second request
+    AmazonProvider(
+        "openwebninja", "https://real-time-amazon-data.p.rapidapi.com", paid=True,
+        headers=_ninja_headers,
+        search=lambda query: ("/search", {"query": query, "country": "US"}),
+        parse_search=_ninja_search,
+        reviews=lambda asin: ("/top-product-reviews", {"asin": asin, "country": "US"}),
+        parse_reviews=_ninja_reviews,
+    ),
+    # omkar.cloud's Amazon Scraper API
+    AmazonProvider(
+        "omkar", "https://amazon-scraper-api.omkar.cloud", paid=True,
+        headers=lambda root, key: {"API-Key": key},
+        search=lambda query: ("/amazon/search", {"query": query, "country_code": "US"}),
+        parse_search=_omkar_search,
+        reviews=lambda asin: ("/amazon/product-details", {"asin": asin, "country_code": "US"}),
+        parse_reviews=_omkar_reviews,
+    ),
+)}  # fmt: skip
 
 
 def _data(answer: str) -> dict[str, Any]:
@@ -379,7 +353,8 @@ class AmazonSource(SearchedSource):
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         number = int(cursor or 1)
-        request = self._provider.search_request(clean_query(plan.query), number)
+        path, params = self._provider.search(clean_query(plan.query))
+        request = path, {**params, "page": str(number)}
         page = await self._parsed(request, self._provider.parse_search)
         if page.tiles and not any(page.tiles):
             raise Broken(NAME, "results without the fields of a product")
@@ -391,7 +366,7 @@ class AmazonSource(SearchedSource):
 
     async def _commented(self, item: Item) -> Item:
         """The item with what its page holds, and with a note when that is no review."""
-        request = self._provider.reviews_request(item.id)
+        request = self._provider.reviews(item.id)
         product = await self._parsed(request, self._provider.parse_reviews)
         full = with_product(item, product, self._max_comments, self._site)
         if full.comments:
@@ -400,8 +375,8 @@ class AmazonSource(SearchedSource):
             full, NO_REVIEWS if full.engagement["ratings"] == 0 else self._without_reviews
         )
 
-    async def _parsed(self, request: ProviderRequest, parse: Callable[[str], R]) -> R:
-        reply = await self._web.get(request.path, request.params)
+    async def _parsed(self, request: Request, parse: Callable[[str], R]) -> R:
+        reply = await self._web.get(*request)
         try:
             return parse(self._checked(reply))
         except Complaint as complaint:

@@ -113,21 +113,14 @@ _INVISIBLE = ["script", "style", "noscript", "template"]
 # what pages that block a client hold, and their names
 _BLOCKS = (
     ("sign-in page", ('name="signIn"', "Amazon Sign-In</title>")),
-    (
-        "captcha page",
-        (
-            "/errors/validateCaptcha",
-            "Enter the characters you see below",
-            "Robot Check</title>",
-            'id="auth-captcha',
-            "/ap/cvf/",
-            "opfcaptcha",
-        ),
-    ),
+    ("captcha page", (
+        "/errors/validateCaptcha", "Enter the characters you see below", "Robot Check</title>",
+        'id="auth-captcha', "/ap/cvf/", "opfcaptcha",
+    )),
     ("bot challenge", ("AwsWafIntegration", "awswaf.com", "challenge-container")),
     ("throttle page", ("ref=cs_503_", "Sorry! Something went wrong!</title>")),
     ("block page", ("To discuss automated access to Amazon data", "api-services-support@amazon")),
-)
+)  # fmt: skip
 # the paths of sign-in and captcha, in any language: "/ap/signin", "/-/es/ap/cvf/request"
 _BLOCK_PATH = re.compile(r"(?:/-/\w+)?/(?:ap/(?P<login>signin)|ap/|errors/validateCaptcha)")
 # the account in "/gp/profile/amzn1.account.AEXAMPLE/ref=x"

@@ -315,7 +315,6 @@ class _Fetching:
 
     @property
     def left(self) -> float:
-        """Seconds until the deadline; negative when it has passed."""
         until = self.policy.until
         return inf if until is None else until - asyncio.get_running_loop().time()
 
