@@ -29,29 +29,27 @@ from api.errors import (
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
-from api.sources.amazon_fields import (
+from api.sources.amazon_pages import (
     NAME,
     US,
-    asin_of,
-    brand_of,
-    count_of,
-    day_of,
-    price_of,
-    review_body,
-    review_title,
-    site_of,
-    stars_of,
-)
-from api.sources.amazon_pages import (
     ProductPage,
     ResultPage,
     Tile,
+    asin_of,
     block_path,
     block_reason,
+    brand_of,
+    count_of,
+    day_of,
     item_of,
     parse_product_page,
     parse_search_page,
+    price_of,
+    review_body,
+    review_title,
     shopper,
+    site_of,
+    stars_of,
     with_product,
 )
 from api.sources.item_fields import as_dict, as_list, visible_text
@@ -113,11 +111,6 @@ class AmazonProvider:
     reviews: Callable[[str], Request]
     """`reviews(asin)`, with bullets where one request gives both."""
     parse_reviews: Callable[[str], ProductPage]
-
-
-def _ninja_headers(root: str, key: str) -> dict[str, str]:
-    # RapidAPI's pair of headers, and the one of the provider's own server
-    return {"X-RapidAPI-Key": key, "X-RapidAPI-Host": urlsplit(root).netloc, "X-API-Key": key}
 
 
 def _ninja_search(answer: str) -> ResultPage:
@@ -207,7 +200,10 @@ PROVIDERS: Mapping[str, AmazonProvider] = {provider.name: provider for provider 
     # second request
     AmazonProvider(
         "openwebninja", "https://real-time-amazon-data.p.rapidapi.com", paid=True,
-        headers=_ninja_headers,
+        # RapidAPI's pair of headers, and the one of the provider's own server
+        headers=lambda root, key: {
+            "X-RapidAPI-Key": key, "X-RapidAPI-Host": urlsplit(root).netloc, "X-API-Key": key,
+        },
         search=lambda query: ("/search", {"query": query, "country": "US"}),
         parse_search=_ninja_search,
         reviews=lambda asin: ("/top-product-reviews", {"asin": asin, "country": "US"}),

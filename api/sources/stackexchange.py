@@ -136,10 +136,7 @@ class StackExchangeSource(KeylessSource):
         return Probe("ok", "; ".join((f"{left:,} of {most:,} requests left today", *notes)))
 
     async def _answers(self, items: Sequence[Item]) -> Mapping[str, tuple[Comment, ...]]:
-        """The best voted answers to questions of one site, by the items' keys; a request per 100.
-
-        Answers to all of them share one page, so of many the worst voted may be missing.
-        """
+        """The best voted answers by item key, a request per 100 questions, which share one page."""
         answers: list[Any] = []
         for first in range(0, len(items), PAGE):
             ids = ";".join(item.id for item in items[first : first + PAGE])
