@@ -54,7 +54,7 @@ class GeneralSettings(BaseSettings):
     fail_open: Literal["all", "local"] = "all"
     """When the judge fails: keep all items, or let the local judge decide."""
     database_url: str | None = None
-    """`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; unset: a file of the user's data."""
+    """`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; unset: a file of the user."""
     api_keys: SecretStr | None = None
     """Comma-separated keys that may call the HTTP API; unset: loopback only."""
     cors_origins: Origins | None = None
@@ -125,7 +125,7 @@ class SourceSettings(BaseSettings):
     youtube_searches_per_day: Annotated[int, Field(ge=1, le=1_000_000)] = 100
     """Searches a day of the key's Google project, counted over all processes on one database."""
     amazon_provider: Literal["html", "openwebninja", "omkar"] | None = None
-    """Provider of Amazon's data; `html` reads its pages, against its terms; unset: none is asked."""
+    """Provider of Amazon's data; `html` reads its pages, against its terms; unset: none."""
     amazon_api_key: SecretStr | None = None
     """Key of a paid provider; `html` needs none."""
     amazon_url: Root | None = None
