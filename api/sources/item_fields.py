@@ -57,8 +57,6 @@ _BOTS = frozenset(
     wikipedia_answer_bot wikipediaposter wikisummarizerbot wikitextbot youtubefactsbot
     """.split()
 )
-# the accounts that explain removals: `gadgets-ModTeam`
-_MOD_TEAM = "-modteam"
 
 
 def as_dict(value: object) -> Mapping[str, Any]:
@@ -176,7 +174,7 @@ def says_something(text: str) -> bool:
 def is_bot(name: str) -> bool:
     """Whether a well-known program writes under this name of Reddit."""
     plain = name.lower()
-    return plain in _BOTS or plain.endswith(_MOD_TEAM)
+    return plain in _BOTS or plain.endswith("-modteam")  # they explain removals
 
 
 def make_item(

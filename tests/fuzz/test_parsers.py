@@ -30,7 +30,7 @@ from api.pipeline.question.query_screen import screen_query, without_operators
 from api.reports.markdown_text import formatted, link, md
 from api.reports.quotes import verbatim
 from api.settings import variables
-from api.sources import amazon_fields as amazon
+from api.sources import amazon_pages as amazon
 from api.sources import discourse, lemmy
 from api.sources.amazon import PROVIDERS, Complaint
 from api.sources.amazon_pages import block_reason, parse_product_page, parse_search_page
