@@ -28,7 +28,7 @@ from api.features.analyses.analysis_job import UNKEPT, stored_report
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.store_ports import AnalysisSummary, Filters
 from api.features.archive.entries import ArchiveAnswer
-from api.features.archive.search import described
+from api.features.archive.search import answer_for_model
 from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.features.watches.notification import text_of
@@ -299,7 +299,7 @@ def _archive_tool(app_context: AppContext) -> Tool:
         answer = await app_context.search(
             tenant, given.query, given.filters(), given.k, sandbox=given.sandbox
         )
-        return Answer(described(answer, ITEM_SOURCES), answer.model_dump(mode="json"))
+        return Answer(answer_for_model(answer, ITEM_SOURCES), answer.model_dump(mode="json"))
 
     return Tool(
         "search_archive",
