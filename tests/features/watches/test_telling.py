@@ -12,7 +12,13 @@ import pytest
 
 from api.core.domain import Outcome
 from api.errors import UsageError
-from api.features.watches.notification import Message, message_of, signature, text_of, trial_of
+from api.features.watches.notification import (
+    Message,
+    run_message,
+    run_text,
+    signature,
+    trial_message,
+)
 from api.features.watches.watch import Target, check_watch, name_of_query, new_watch, target_of
 from api.features.watches.watch_run import VERSION, Change, Gap, NewPost, NewQuestion, WatchRun
 from tests.features.comparisons.made import PLACES
@@ -44,7 +50,7 @@ def run(**more: Any) -> WatchRun:
 
 def text(**more: Any) -> str:
     """Of a run."""
-    return text_of(WATCH, run(**more), PLACES)
+    return run_text(WATCH, run(**more), PLACES)
 
 
 def test_what_changed() -> None:
@@ -131,15 +137,15 @@ def test_posts_behind_a_change_come_first() -> None:
 def test_only_complaints() -> None:
     """Other posts may be new, so that is not denied."""
     picky = replace(WATCH, only="complaints")
-    assert text_of(picky, run(state="nothing", looked_at=1), PLACES) == (
+    assert run_text(picky, run(state="nothing", looked_at=1), PLACES) == (
         "Ember: no new complaints and nothing unusual since 2026-11-02 08:00Z"
     )
-    assert text_of(picky, run(new=(POST,)), PLACES).startswith("Ember: 1 new complaint since ")
+    assert run_text(picky, run(new=(POST,)), PLACES).startswith("Ember: 1 new complaint since ")
 
 
 def test_program_gets_everything() -> None:
     """With the id of the run, and no word on who else was told."""
-    message = message_of(WATCH, run(new=(POST,) * 12), PLACES)
+    message = run_message(WATCH, run(new=(POST,) * 12), PLACES)
     document = json.loads(message.body)
     assert (document["id"], document["type"], document["watch"]["id"]) == (
         "run1",
@@ -149,7 +155,7 @@ def test_program_gets_everything() -> None:
     assert len(document["run"]["new"]) == 12
     assert not {"deliveries", "news"} & set(document["run"])
     assert "secret" not in message.body.decode()
-    trial = json.loads(trial_of(WATCH, "t1").body)
+    trial = json.loads(trial_message(WATCH, "t1").body)
     assert (trial["type"], trial["id"]) == ("watch.test", "t1")
 
 
