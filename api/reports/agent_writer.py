@@ -113,13 +113,10 @@ class AgentWriter:
         self._agent.output_validator(_return_once)
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
-        """One report over the evidence's exhibits.
+        """One report over the evidence's exhibits; raises `WritingFailed` without a usable draft.
 
         A draft with unknown citations, passages that are not word for word, foreign links or
         numbers nobody gave goes back once; what is still wrong then is removed and noted.
-
-        Raises:
-            WritingFailed: the model could not be reached or gave no usable draft.
         """
         state = WriterState(run, evidence, dossier, self.assessor)
         usage = RunUsage()

@@ -76,11 +76,7 @@ class Writer(Protocol):
     """Writes a report over a run's exhibits."""
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
-        """A checked draft over the exhibits of `dossier`, which follow-ups add to.
-
-        Raises:
-            ModelError: the model could not be reached or gave no usable draft.
-        """
+        """A checked draft; `dossier` gets the items of follow-ups. Raises `ModelError`."""
 
 
 def shown_share(evidence: Evidence) -> str:
@@ -135,10 +131,7 @@ async def conclude(
 
 
 def _extended(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
-    """The evidence with the writer's follow-ups and usage.
-
-    Ranks continue, figures and sources are counted again; the decision stays as it was made.
-    """
+    """The evidence with the writer's follow-ups and usage; the decision stays as it was made."""
     evidence = replace(evidence, usage=evidence.usage + writing)
     if not follow_ups:
         return evidence

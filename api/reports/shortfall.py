@@ -96,11 +96,7 @@ class Explainer(Protocol):
     """Puts a shortfall into words."""
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
-        """One model call.
-
-        Raises:
-            ModelError: no usable answer; the caller takes `plain_explanation`.
-        """
+        """One model call; raises `ModelError` without a usable answer."""
 
 
 def plain_explanation(shortfall: Shortfall) -> Explanation:

@@ -151,11 +151,10 @@ ImportListener = Callable[[ImportProgress, ImportPosition], None]
 async def import_file(
     source: OpenedImport, store: Imports, tenant: str, listener: ImportListener
 ) -> tuple[Import, bool]:
-    """Store a file; False when all of it was stored before.
+    """Store a file; False when all of it was stored before. A killed import is continued.
 
     Raises:
         Conflict: another process imports the same file.
-        StoreUnavailable: the database cannot be used; what is stored stays and is continued.
     """
     begun = await store.begin_import(tenant, source.identity)
     if begun.finished_at is not None:

@@ -126,11 +126,7 @@ class Imports(Protocol):
         """The import of this file: the finished one, the one to continue, or a new one."""
 
     async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
-        """Store a batch and the position after it, in one transaction.
-
-        Raises:
-            Conflict: another process continues this import, or has removed it.
-        """
+        """Store a batch and the position after it; `Conflict` when another process imports it."""
 
     async def finish_import(self, tenant: str, begun: Import) -> Import:
         """Note that all of it is stored."""
@@ -142,10 +138,7 @@ class Imports(Protocol):
         """The unreadable lines in order, at most `MOST_REFUSALS`."""
 
     async def remove_import(self, tenant: str, import_id: str) -> int | None:
-        """Remove an import and the items that nothing else holds; their number, None without one.
-
-        Works in small steps, so that one that is stopped can be continued.
-        """
+        """Remove an import, in small steps, with items that nothing else holds; their number."""
 
     async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
         """Remove comments with these ids from stored items, and from reports' lists of them."""

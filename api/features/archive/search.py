@@ -157,13 +157,10 @@ class ArchiveSearch:
         *,
         terse: bool = False,
     ) -> ArchiveAnswer:
-        """The best entries of a tenant about a question, `k` at most.
+        """The best entries of a tenant about a question, `k` at most; raises `StoreUnavailable`.
 
         Text of a search field may be `terse`: any word is searched for, and with fewer words than
         a question needs, entries that hold all of them are shown, else any of them.
-
-        Raises:
-            StoreUnavailable: the database cannot be used.
         """
         query, most = clean_query(text), k or self.retrieval.k
         filters = replace(filters, sample=self.sample)

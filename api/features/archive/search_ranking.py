@@ -81,10 +81,7 @@ def score_matches(
 
 
 def cosines(vector: bytes, others: Sequence[bytes]) -> list[float]:
-    """Cosines of vectors of signed bytes with one, -1 to 1; 0 beside a vector of zeros.
-
-    About 50 us each: a page of them costs less than loading a library would.
-    """
+    """Cosines of vectors of signed bytes with one, 0 beside zeros; about 50 us each."""
     query, length = memoryview(vector).cast("b"), _length(vector)
     shares = []
     for other in others:
@@ -159,10 +156,7 @@ def above_floors(
 
 
 def mark_holding(entries: Sequence[Scored]) -> tuple[list[Scored], bool]:
-    """For a search of few words: those that hold all of them pass the floors as a quotation does.
-
-    Where none holds all, those that hold any do, which the second value says.
-    """
+    """Let entries with all of a few words pass the floors, else any; True when none has all."""
     scattered = not any(entry.held > _ALL for entry in entries)
     least = 0.0 if scattered else _ALL
     return [replace(entry, quoted=entry.held > least) for entry in entries], scattered

@@ -52,10 +52,7 @@ def products_in(query: str) -> tuple[str, ...]:
 
 
 def is_variant(name: str, of: str) -> bool:
-    """Whether a name is another and something asked about it: `ember mug lid` of `ember mug`.
-
-    With a number it is another product: `ember mug 2`.
-    """
+    """Whether `ember mug lid` is a topic of `ember mug`; with a number it is another product."""
     words, shorter = ([singular(word) for word in text.split()] for text in (name, of))
     added = words[len(shorter) :]
     return words[: len(shorter)] == shorter and not any(map(str.isdigit, "".join(added)))
@@ -85,8 +82,8 @@ def subjects_named(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
 def names_product(question: str) -> bool:
     """Whether a question by its form names a product: `ember mug`, `the Yeti`, `a8x`, `cal.com`.
 
-    Not when it points back (`is its Zigbee good?`), and not `the weight`: one plain word may be
-    what is asked about something. In another language than English nobody can tell by the form.
+    Not when it points back, and not `the weight`: one plain word may be what is asked about. False
+    in other languages than English, where the form does not tell.
     """
     if refers_back(question) or "en" not in languages_of(question):
         return False

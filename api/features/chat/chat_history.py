@@ -85,12 +85,7 @@ _OUTLINE = TypeAdapter(_Outline)
 async def list_chats(
     store: Store, tenant: str, limit: int, cursor: str | None = None
 ) -> ChatListing:
-    """A tenant's conversations.
-
-    Raises:
-        UsageError: the cursor is not valid.
-        StoreUnavailable: the database cannot be used.
-    """
+    """A page of a tenant's conversations; raises `UsageError` for an invalid cursor."""
     page = await store.sessions(tenant, limit, cursor)
     # in a thread, since each may have 400 kB
     chats = await asyncio.to_thread(lambda: list(map(_listed, page.sessions)))
@@ -119,12 +114,7 @@ async def _stored_text(store: Sessions, tenant: str, session_id: str) -> str:
 
 
 async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript:
-    """A stored conversation; without turns when its text cannot be read.
-
-    Raises:
-        NotFound: the tenant has no conversation of that id.
-        StoreUnavailable: the database cannot be used.
-    """
+    """A stored conversation, without turns when it cannot be read; raises `NotFound`."""
     saved = read_session(await _stored_text(store, tenant, session_id))
     if saved is None:
         return Transcript(session_id, [], sample=False)
@@ -162,7 +152,6 @@ async def rate_turn(
     Raises:
         NotFound: the tenant has no such session, or it does not remember that turn.
         UsageError: the comment is too long, or the turn has `MOST_RATINGS` of others.
-        StoreUnavailable: the database cannot be used; nothing was saved or sent.
     """
     comment = worded(comment)
     saved = read_session(await _stored_text(store, tenant, session_id))

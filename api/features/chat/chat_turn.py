@@ -103,10 +103,9 @@ _END = object()
 async def streamed(
     work: Callable[[Callable[[T], None]], Coroutine[Any, Any, T]],
 ) -> AsyncGenerator[T]:
-    """The events that `work` emits, then what it returns; closing the iterator cancels it.
+    """The events that `work` emits, then its result; closing the iterator cancels it.
 
-    `work` runs in a task of its own: spans and counters are closed in the context they were opened
-    in, whichever tasks read the iterator.
+    It runs in a task of its own, so that its spans close in the context they were opened in.
     """
     events: asyncio.Queue[Any] = asyncio.Queue()
     task = asyncio.create_task(work(events.put_nowait))

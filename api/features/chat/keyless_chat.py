@@ -94,10 +94,7 @@ async def look_up_question(lookups: ChatLookups) -> None:
 
 
 def keyless_answer(lookups: ChatLookups) -> tuple[str, list[Exhibit]]:
-    """What the turn's exhibits say, as a list with citations, and those that are cited.
-
-    Of several products each under its name; asked who said so, the posts cited before.
-    """
+    """What the turn's exhibits say, of several products side by side, and those cited."""
     session, question = lookups.session, lookups.question
     text, labels = _who_said(lookups)
     if not labels and (len(lookups.subjects) > 1 or compared_names(question)):
@@ -131,10 +128,7 @@ def who_said(
     exhibits: Mapping[str, Exhibit],
     escape: Escape = str,
 ) -> tuple[str, list[str]]:
-    """For `who said that?`: the posts that the last answer cites, each with its words, and labels.
-
-    Empty where something else is asked, or nothing was cited.
-    """
+    """For `who said that?`, the posts that the last answer cites, and their labels; else empty."""
     last = answers[-1] if answers and _WHO.match(question) else ""
     labels = [label for label in dict.fromkeys(LABEL.findall(last)) if label in exhibits]
     lines = []
@@ -273,10 +267,7 @@ def _quoted(passages: Iterable[ThemePassage], escape: Escape) -> str:
 def theme_list(
     findings: Iterable[ThemeFinding], lean: int | None = None, escape: Escape = str
 ) -> str:
-    """Findings as a list: each theme with its passages and labels.
-
-    Themes in which nothing surely leans as was asked for stand last, below a line that says so.
-    """
+    """Findings as a list with labels; those that do not surely lean as asked for stand last."""
     groups: dict[bool, list[str]] = {True: [], False: []}
     for finding in findings:
         sure = lean is None or finding.leans(lean)

@@ -49,10 +49,7 @@ _UNKNOWN = "not known (an older version asked)"
 
 
 def differing_terms(reports: Sequence[Report], places: SourceLabels) -> Mapping[str, str]:
-    """The terms on which these reports were made differently: `quick for Oura; deep for Whoop`.
-
-    A report for which no source was asked differs in nothing.
-    """
+    """Terms on which reports that asked sources differ: `quick for Oura; deep for Whoop`."""
     reports = [report for report in reports if report.sources]
     names = [one_line(clean(report.query)) for report in reports]
     differing = {}
@@ -186,11 +183,7 @@ def _items(compared: Sequence[ProductCounts], cited: Collection[str]) -> Iterato
 
 
 def check_count(number: int) -> None:
-    """Refuse a comparison of too few or too many products.
-
-    Raises:
-        UsageError: there are not `MIN_PRODUCTS` to `MAX_PRODUCTS`.
-    """
+    """Raise `UsageError` unless there are `FEWEST_PRODUCTS` to `MOST_PRODUCTS`."""
     if not MIN_PRODUCTS <= number <= MAX_PRODUCTS:
         raise UsageError(
             f"a comparison takes {MIN_PRODUCTS} to {MAX_PRODUCTS} products, not {number}"
@@ -198,11 +191,7 @@ def check_count(number: int) -> None:
 
 
 def check_products(names: Sequence[str]) -> None:
-    """Refuse products that cannot be compared.
-
-    Raises:
-        UsageError: there are too few or too many, or one is named twice.
-    """
+    """Raise `UsageError` for too few or too many products, or one that is named twice."""
     check_count(len(names))
     known: dict[str, str] = {}
     for name, form in zip(map(_shown, names), map(canonical, names), strict=True):
@@ -212,11 +201,7 @@ def check_products(names: Sequence[str]) -> None:
 
 
 def asks_of(products: Sequence[tuple[str, str]], like: Ask) -> tuple[Ask, ...]:
-    """A request for each product and its description, with all other options as in `like`.
-
-    Raises:
-        UsageError: there are too few or too many, one names nothing, or one is named twice.
-    """
+    """A request, like `like`, for each product and its description; raises `UsageError`."""
     asks = []
     for query, about in products:
         try:
@@ -233,10 +218,7 @@ async def analyze_each(
     asks: Sequence[Ask],
     listener: Listener = ignore_event,
 ) -> list[Report | Failure]:
-    """Analyze all concurrently, so at one moment; one that fails does not stop the others.
-
-    `listener` receives `ProductEvent`s.
-    """
+    """Analyze all concurrently, so at one moment; failures are results, events `ProductEvent`s."""
 
     def listener_of(ask: Ask) -> Listener:
         return lambda event: listener(ProductEvent(product=ask.query, event=event))

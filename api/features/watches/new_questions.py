@@ -159,10 +159,7 @@ def _is_headline(title: str) -> bool:
 
 
 def _possible_questions(item: Item, roots: Collection[str]) -> Iterator[str]:
-    """All sentences with one of these roots that may ask: too many, so that less is called new.
-
-    A thousand posts are searched, so the slow test comes last.
-    """
+    """Sentences with one of these roots that may ask; the slow test comes last, for 1000 posts."""
 
     def holds(text: str) -> bool:
         folded = fold(text)

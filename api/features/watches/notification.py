@@ -60,10 +60,7 @@ def trial_message(watch: Watch, run_id: str) -> Message:
 
 
 def signature(secret: str, moment: int, body: bytes) -> str:
-    """The header that proves to a receiver who sent a message, and when: `t=SECONDS,v1=HEX`.
-
-    HEX is the HMAC-SHA256 of `SECONDS.BODY` with the watch's secret.
-    """
+    """The header that receivers verify: `t=SECONDS,v1=HEX`, the HMAC-SHA256 of `SECONDS.BODY`."""
     digest = hmac.new(secret.encode(), b"%d." % moment + body, hashlib.sha256)
     return f"t={moment},v1={digest.hexdigest()}"
 

@@ -112,12 +112,7 @@ class Trend(Published):
 async def read_trend(
     store: Watches, watch: Watch, now: datetime, weeks: int = TREND_WEEKS, most: int = MOST_RUNS
 ) -> Trend:
-    """The trend over `weeks` weeks, this one included, summed from at most `most` runs.
-
-    Raises:
-        UsageError: this machine does not know the watch's time zone.
-        StoreUnavailable: the database cannot be used.
-    """
+    """The trend over `weeks` weeks, this one included; `UsageError` for an unknown time zone."""
     zone = zone_of(watch.zone)
     first = _monday_of(now, now, zone) - (weeks - 1) * _WEEK
     since = datetime.combine(first, time(), zone)
@@ -172,10 +167,7 @@ def trend_lines(runs: Sequence[KeptCounts], zone: ZoneInfo, first: date) -> Iter
 
 
 def _monday_of(since: datetime, until: datetime, zone: ZoneInfo) -> date:
-    """The Monday of the week in which the middle of a time lies, by the clock of the zone.
-
-    By the clock, not by elapsed time: else a run each Thursday noon would miss a week in autumn.
-    """
+    """Monday of the middle of a time, by the zone's clock: else weeks shift with summer time."""
     start, end = (at.astimezone(zone).replace(tzinfo=None) for at in (since, until))
     day = (start + (end - start) / 2).date()
     return day - timedelta(days=day.weekday())

@@ -113,10 +113,7 @@ class Measurement:
         return beyond and not low <= (self.count if self.measure == POSTS else 0) <= high
 
     def _rates(self, runs: Sequence[tuple[int, float]]) -> Iterator[float]:
-        """The rates of the fewest consecutive runs that weigh half as much as this one.
-
-        Mostly these are single runs; one with one post, or of one minute, has no rate of its own.
-        """
+        """Rates of the fewest consecutive runs that weigh half as much: a minute alone has none."""
         start, count, weight = 0, 0, 0.0
         for more, heavier in runs:
             count, weight = count + more, weight + heavier
@@ -136,10 +133,7 @@ def measurements_of(now: RunCounts, past: Sequence[RunCounts]) -> list[Measureme
 def unusual_changes(
     measurements: Sequence[Measurement], keys: Keys, places: SourceLabels
 ) -> tuple[Change, ...]:
-    """What chance does not explain, the surest first.
-
-    Of an aspect whose praise or complaints changed, the change of its mentions is left out.
-    """
+    """What chance does not explain, the surest first; leans of an aspect replace its mentions."""
     chances = holm([measurement.chance for measurement in measurements])
     ordered = sorted(zip(chances, measurements, strict=True), key=lambda pair: pair[0])
     marked = [(chance, m) for chance, m in ordered if chance <= ALPHA and m.marked]
@@ -152,7 +146,7 @@ def unusual_changes(
 
 
 def new_aspects(now: RunCounts, past: Sequence[RunCounts]) -> tuple[str, ...]:
-    """Aspects that `SHARED` new posts mention, and no post of any run before.
+    """Aspects that `SHARED` new posts mention and none in any run before.
 
     Only of sources that answered in `FEWEST_RUNS` runs: of others it is not known what is new.
     """

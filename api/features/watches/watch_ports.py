@@ -47,11 +47,7 @@ class Watches(Protocol):
     """Watches of every tenant, their runs, and the posts they have seen."""
 
     async def add_watch(self, watch: Watch, most: int) -> None:
-        """Store a new watch.
-
-        Raises:
-            UsageError: its tenant has a watch of this name, or `most` of them.
-        """
+        """Store a watch; `UsageError` when its tenant has one of this name, or `most` of them."""
 
     async def watches(self, tenant: str) -> Sequence[Watch]:
         """All watches of a tenant, oldest first."""
@@ -90,10 +86,7 @@ class Watches(Protocol):
     async def finish_run(
         self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime
     ) -> bool:
-        """Store the run and the posts it has seen, and when the watch is due next.
-
-        False, with nothing stored, when another process has the claim, or the watch is gone.
-        """
+        """Store run, seen posts and next due time, all or nothing; False when the claim is lost."""
 
     async def release_claim(self, claim: RunClaim) -> None:
         """Let any process continue an interrupted run, by the same id."""

@@ -1,6 +1,7 @@
 """Runs of watches: an ordinary analysis, compared with the watch's own past, sent and stored.
 
-Also trial messages, and sending again what did not arrive.
+Also trial messages, and sending again what did not arrive. All of it raises `StoreUnavailable`
+when the database cannot be used.
 """
 
 from __future__ import annotations
@@ -77,11 +78,7 @@ class WatchRunner:
     clock: Callable[[], datetime] = utc_now
 
     async def run_due(self) -> AsyncIterator[tuple[Watch, WatchRun]]:
-        """Run all that is due, one after the other; missed runs are made up by a single one.
-
-        Raises:
-            StoreUnavailable: the database cannot be used.
-        """
+        """Run all that is due, one after the other; missed runs are made up by a single one."""
         now = self.clock()
         while (claim := await self.store.claim_due(now, now + LEASE, new_run_id())) is not None:
             yield claim.watch, await self._run_claimed(claim)
@@ -94,7 +91,6 @@ class WatchRunner:
 
         Raises:
             Conflict: it is being run, or was removed.
-            StoreUnavailable: the database cannot be used.
         """
         now = self.clock()
         claim = await self.store.claim_watch(
@@ -107,11 +103,7 @@ class WatchRunner:
     async def run_as_due(
         self, tenant: str, watch_id: str, due_at: datetime, run_id: str, run_step: StepRunner
     ) -> None:
-        """Run a watch unless it was run since `due_at`, or has been paused or removed.
-
-        Raises:
-            StoreUnavailable: the database cannot be used.
-        """
+        """Run a watch unless it was run since `due_at`, or has been paused or removed."""
         now = self.clock()
         claim = await self.store.claim_watch(tenant, watch_id, now, now + LEASE, run_id, due_at)
         if claim is not None:
@@ -226,12 +218,9 @@ class WatchRunner:
         )
 
     async def _is_news(self, claim: RunClaim, run: WatchRun) -> bool:
-        """Whether something changed, or no source answers any more, which is sent once.
-
-        Of a watch that was removed meanwhile nothing is sent.
-        """
+        """Whether something changed, or no source answers any more, which is sent once."""
         watch = claim.watch
-        if not await self.store.holds_claim(claim):
+        if not await self.store.holds_claim(claim):  # the watch was removed meanwhile
             return False
         if run.state in _WITHOUT_ANSWER:
             before = await self.store.watch_runs(watch.tenant, watch.id, 1)
@@ -240,11 +229,7 @@ class WatchRunner:
 
 
 async def find_watch(store: Watches, tenant: str, name: str) -> Watch:
-    """A tenant's watch by name, id or the beginning of its id.
-
-    Raises:
-        NotFound: there is none, or there are several.
-    """
+    """A tenant's watch by name, id or beginning of its id; `NotFound` unless exactly one."""
     watch = chosen(await store.watches(tenant), name)
     if watch is None:
         raise NotFound(f"there is no watch “{name[:60]}”; `listenpost watch list` shows them")
@@ -252,11 +237,7 @@ async def find_watch(store: Watches, tenant: str, name: str) -> Watch:
 
 
 def changed_watch(watch: Watch, fields: Mapping[str, Any]) -> Watch:
-    """The watch with these fields; where one of them is about its time, due at the next one.
-
-    Raises:
-        UsageError: its schedule or time zone is not valid.
-    """
+    """The watch with these fields, due anew where its time changed; raises `UsageError`."""
     new = replace(watch, **fields)
     if (new.every, new.zone, new.paused) == (watch.every, watch.zone, watch.paused):
         return new
@@ -270,11 +251,7 @@ def shortest_window(length: timedelta) -> Window:
 
 
 async def send_trial(send: Send, watch: Watch) -> Sequence[Delivery]:
-    """Send a trial message to every target of a watch.
-
-    Raises:
-        UsageError: it has none.
-    """
+    """Send a trial message to every target; raises `UsageError` without any."""
     if not watch.notify:
         raise UsageError(f"“{watch.name}” tells nobody; change it, and say whom with `notify`")
     message = trial_message(watch, uuid.uuid4().hex)
@@ -282,22 +259,13 @@ async def send_trial(send: Send, watch: Watch) -> Sequence[Delivery]:
 
 
 async def undelivered_runs(store: Watches, watch: Watch) -> Sequence[WatchRun]:
-    """Runs with news that some target has not received, the newest first.
-
-    Raises:
-        StoreUnavailable: the database cannot be used.
-    """
+    """Runs with news that some target has not received, the newest first."""
     runs = await store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
     return [run for run in runs if not all(delivery.delivered for delivery in run.deliveries)]
 
 
 async def run_to_resend(store: Watches, watch: Watch, run_id: str) -> WatchRun:
-    """The run with news of this id, or the only one whose id begins so.
-
-    Raises:
-        NotFound: there is none, or there are several.
-        StoreUnavailable: the database cannot be used.
-    """
+    """The run with news whose id begins so; `NotFound` unless exactly one."""
     runs = await store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
     fitting = [run for run in runs if run_id and run.id.startswith(run_id)]
     if len(fitting) != 1:
@@ -307,10 +275,7 @@ async def run_to_resend(store: Watches, watch: Watch, run_id: str) -> WatchRun:
 
 
 def undelivered_targets(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
-    """Targets of the watch that have not received a run, by the index of their delivery.
-
-    Of several targets that are shown by the same words, the first is taken for the first.
-    """
+    """By index of the delivery, targets that missed a run; equally shown ones in their order."""
     targets: dict[str, list[Target]] = {}
     for target in reversed(watch.notify):
         targets.setdefault(target.shown, []).append(target)
@@ -326,11 +291,7 @@ def undelivered_targets(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
 async def resend(
     store: Watches, send: Send, places: SourceLabels, watch: Watch, run: WatchRun
 ) -> WatchRun:
-    """Send a run, by its id, to the targets that have not received it, and store the deliveries.
-
-    Raises:
-        StoreUnavailable: the database cannot be used.
-    """
+    """Send a run, by its id, to the targets that have not received it, and store the deliveries."""
     message = run_message(watch, run, places)
     deliveries = list(run.deliveries)
 

@@ -163,8 +163,8 @@ def lean_of(
 ) -> int | None:
     """1 for praise, -1 for complaint; None when neither is sure.
 
-    With a `theme`, the clause that speaks of it must hold the words that decide. The name of the
-    `subject` counts neither as another product (`Oura`) nor as a feeling (`Magic Mouse`).
+    With a `theme`, the clause that speaks of it must decide. The name of the `subject` is neither
+    another product (`Oura`) nor a feeling (`Magic Mouse`).
     """
     text = sentence.replace("’", "'")
     if len(text) > _LONGEST or not is_english(text):

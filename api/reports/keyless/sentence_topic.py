@@ -140,10 +140,7 @@ def is_about_theme(sentence: str, theme: regex.Pattern[str], subject: Subject) -
 
 
 def is_plainly_about_theme(sentence: str, theme: regex.Pattern[str], subject: Subject) -> bool:
-    """Whether a sentence says by itself that the theme is the product's.
-
-    It names the product, or a clause begins with the theme, or with whose it is: `the battery`.
-    """
+    """Whether it names the product, or a clause begins with the theme: `the battery`."""
     text = sentence.replace("’", "'")
     return subject.is_named(text) or any(
         _BEGINNING.search(text[: match.start()]) for match in theme.finditer(text)

@@ -186,8 +186,7 @@ class Subject:
     def is_subject(self, sentence: str, *, topic: bool, follows: bool) -> bool:
         """Whether a sentence speaks of the product.
 
-        `topic`: its thread is about the product. `follows`: the sentence before it in the same text
-        speaks of the product by name.
+        `topic`: its thread is about it. `follows`: the sentence before it speaks of it by name.
         """
         text = sentence.replace("’", "'")
         if OTHER_THING.search(text) or _SWITCHED.search(text) or self.is_namesake(text):
@@ -361,9 +360,9 @@ def _is_accessory(title: str, subject: Subject) -> bool:
 def is_identified(item: Item, subject: Subject) -> bool:
     """Whether an item says which thing of that name is meant: `Journey, the game`, `r/journey`.
 
-    It holds all words of the name, if several, or a word of the description, and the number of a
-    name that has one; or its place bears the name. True where nobody can tell: without a
-    description, or where the name is in another script than the description.
+    It holds all words of a longer name, or a word of the description, and the number of a name that
+    has one; or its place bears the name. True where nobody can tell: without a description, or with
+    a name in another script.
     """
     telling = set(map(singular, subject.described - subject.name_words - stop_words("en")))
     if not telling or not subject.name.isascii():

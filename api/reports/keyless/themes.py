@@ -140,10 +140,7 @@ _REVERSAL = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
 def shared_nouns(
     sentences: Iterable[tuple[str, str]], subject: Subject, question: Question, shared: int
 ) -> list[str]:
-    """Nouns in sentences of at least `shared` exhibits, the most shared first.
-
-    A sentence comes with the label of its exhibit. No aspect, no word of the question, no name.
-    """
+    """Nouns that labelled sentences of `shared` exhibits have in common, the most common first."""
     question_words = _WORD.findall(fold(f"{question.text} {question.about}"))
     idle = stop_words("en") | _VAGUE | aspect_words() | OTHER_NAMES | frozenset(question_words)
     nouns: Counter[str] = Counter()
@@ -361,10 +358,7 @@ def _on_theme(
 def _finding(
     name: str, statements: Sequence[_Statement], total: int, lean: int | None
 ) -> ThemeFinding:
-    """The theme with the passages of the side that is asked for; maybe none is left.
-
-    Its sentence counts what is left; whether it is praise or complaint, all posts decide.
-    """
+    """The theme with the passages of the side asked for, maybe none; all posts decide its kind."""
     by_label: dict[str, list[_Statement]] = {}
     for statement in statements:
         by_label.setdefault(statement.passage.label, []).append(statement)
