@@ -65,13 +65,10 @@ class WriterState:
     dossier: Dossier
     assessor: Assessor
     fence: Fence = field(default_factory=Fence)
-    calls: int = 0
-    """Follow-up calls of the model, refused ones too."""
+    calls: int = 0  # follow-up calls of the model, refused ones too
     follow_ups: list[FollowUp] = field(default_factory=list)
     followed_up: set[str] = field(default_factory=set)
-    """Sources that a follow-up was sent to."""
-    returned: Draft | None = None
-    """The draft that was sent back for correction, at most one."""
+    returned: Draft | None = None  # the draft that was sent back for correction, at most one
     checked: tuple[Draft, tuple[Exhibit, ...], DraftText] | None = None
     """The draft that was checked last, over which exhibits, and what may stand of it."""
 

@@ -41,8 +41,7 @@ class FollowUp:
     """Another query to one source, sent while the report was written."""
 
     gathered: Gathered
-    ranked: Ranked
-    """What the evidence did not have yet."""
+    ranked: Ranked  # what the evidence did not have yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class WrittenDraft:
     usage: Usage
     follow_ups: tuple[FollowUp, ...] = ()
     notes: tuple[str, ...] = ()
-    """Limits of the writing that a reader has to know."""
 
 
 class WritingFailed(UnusableAnswer):

@@ -62,20 +62,15 @@ class Shortfall:
     """Why there is no report: all that an explanation may use."""
 
     question: Question
-    queries: tuple[str, ...]
-    """Every query that was sent, the original first."""
-    coverage: tuple[str, ...]
-    """One line per source: what it was asked for and how that ended."""
+    queries: tuple[str, ...]  # every query that was sent, the original first
+    coverage: tuple[str, ...]  # one line per source: what it was asked for and how that ended
     dropped: tuple[tuple[str, str], ...] = ()
     """Title and reason (maybe empty) of dropped items; the first `MOST_DROPPED` are used."""
     answered: bool = True
     """At least one source answered; otherwise nothing is known, which is not "nothing found"."""
-    kept: int = 0
-    """Kept items, too few for a report."""
-    unjudged: bool = False
-    """Some of the kept items were never judged."""
-    own: bool = False
-    """The items were handed in by the person; no source was searched."""
+    kept: int = 0  # kept items, too few for a report
+    unjudged: bool = False  # some of the kept items were never judged
+    own: bool = False  # the items were handed in by the person; no source was searched
 
     @property
     def advice(self) -> Sequence[str]:

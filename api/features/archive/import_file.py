@@ -48,16 +48,11 @@ class Merged:
     """An item after a merge."""
 
     facts: dict[str, Any]
-    comments: tuple[str, ...] = ()
-    """Ids of the comments that are new and were kept."""
-    again: int = 0
-    """How many of the item and its comments were stored already."""
+    comments: tuple[str, ...] = ()  # ids of the comments that are new and were kept
+    again: int = 0  # how many of the item and its comments were stored already
     gain: int = 0
-    """How many comments there are more."""
-    over: int = 0
-    """Comments beyond `MOST_COMMENTS`, stored ones included."""
-    new: bool = False
-    """The item's own text is new."""
+    over: int = 0  # comments beyond `MOST_COMMENTS`, stored ones included
+    new: bool = False  # the item's own text is new
 
     def brought(self, before: Collection[str]) -> list[str]:
         """Ids of the kept comments that are new or among `before`."""

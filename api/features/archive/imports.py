@@ -20,11 +20,9 @@ SHOWN = 200
 class Refusal:
     """A line that could not be read."""
 
-    line: int
-    """From 1; the first of an entry of several lines."""
+    line: int  # from 1; the first of an entry of several lines
     reason: str
-    start: str = ""
-    """The first `SHOWN` characters of the line."""
+    start: str = ""  # the first `SHOWN` characters of the line
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +40,7 @@ Entry = Item | Refusal | LeftOut
 class ImportPosition:
     """How far a file is read."""
 
-    offset: int = 0
-    """Bytes of the unpacked text as UTF-8."""
+    offset: int = 0  # bytes of the unpacked text as UTF-8
     line: int = 0
 
 
@@ -59,18 +56,12 @@ class ImportPortion:
 class ImportProgress:
     """Counts of a file's entries by what became of them."""
 
-    items: int = 0
-    """Items whose own text is new."""
-    comments: int = 0
-    """New comments, reviews included."""
-    merged: int = 0
-    """Items and comments that were stored already."""
-    over: int = 0
-    """Comments beyond `import_file.MOST_COMMENTS` of one item."""
-    refused: int = 0
-    """Lines that could not be read."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Entries left out, by reason."""
+    items: int = 0  # items whose own text is new
+    comments: int = 0  # new comments, reviews included
+    merged: int = 0  # items and comments that were stored already
+    over: int = 0  # comments beyond `import_file.MOST_COMMENTS` of one item
+    refused: int = 0  # lines that could not be read
+    left_out: Mapping[str, int] = field(default_factory=dict)  # entries left out, by reason
 
     def __add__(self, other: ImportProgress) -> ImportProgress:
         """The sum of both."""
@@ -97,10 +88,8 @@ class ImportBatch:
 class FileIdentity:
     """Recognises a file that is imported again in the same way."""
 
-    name: str
-    """Without its folder; `-` of standard input."""
-    form: str
-    """The format it is read as."""
+    name: str  # without its folder; `-` of standard input
+    form: str  # the format it is read as
     digest: str
     """Of its size, its first and last bytes and how it is read; empty where unknown (a pipe)."""
 
@@ -113,10 +102,8 @@ class Import:
     identity: FileIdentity
     position: ImportPosition
     progress: ImportProgress
-    created_at: datetime | None
-    """None of a damaged row."""
-    finished_at: datetime | None
-    """None until all of it is stored."""
+    created_at: datetime | None  # None of a damaged row
+    finished_at: datetime | None  # None until all of it is stored
 
 
 class Imports(Protocol):

@@ -118,18 +118,12 @@ class Chunk:
     """A piece of an item's text, or of one of its comments."""
 
     key: str
-    """Of the item."""
-    comment: str
-    """The comment's number in its item, from 1; empty: the item's own text."""
-    part: int
-    """From 0 within that text."""
-    title: str
-    """Of the item or its thread."""
-    text: str
-    """On one line, without the title."""
+    comment: str  # the comment's number in its item, from 1; empty: the item's own text
+    part: int  # from 0 within that text
+    title: str  # of the item or its thread
+    text: str  # on one line, without the title
     created_at: datetime | None = None
-    name: str = ""
-    """The item's key or the comment's id, by which the first piece can be found."""
+    name: str = ""  # the item's key or the comment's id, by which the first piece can be found
 
     @property
     def id(self) -> ChunkId:

@@ -139,8 +139,7 @@ class ArchiveSearch:
     embed: Embed
     retrieval: RetrievalSettings
     ranking: RankingSettings
-    sample: bool = False
-    """Only sample data is searched; else only real data."""
+    sample: bool = False  # only sample data is searched; else only real data
     observer: Observer = field(default_factory=SilentObserver)
     rerank: Rerank = by_words
     clock: Callable[[], float] = time.monotonic

@@ -28,23 +28,15 @@ class Scored:
 
     id: ChunkId
     thread: str
-    """Key of its item, or of the thread whose title it bears."""
-    words: float
-    """BM25; 0 without a common word."""
-    cosine: float | None
-    """None: the entry or the query has no vector."""
-    by_words: bool = True
-    """Among the best by words."""
-    by_vector: bool = True
-    """Among the nearest vectors."""
-    held: float = 1.0
-    """Share of the question that it holds; see `held_share`."""
-    quoted: bool = False
-    """It holds, word for word, all that the question quotes."""
+    words: float  # BM25; 0 without a common word
+    cosine: float | None  # None: the entry or the query has no vector
+    by_words: bool = True  # among the best by words
+    by_vector: bool = True  # among the nearest vectors
+    held: float = 1.0  # share of the question that it holds; see `held_share`
+    quoted: bool = False  # it holds, word for word, all that the question quotes
     words_share: float = 0.0
     """`words` stretched over what was found by words, 0 to 1; 0 for what was not."""
-    vector_share: float = 0.0
-    """`cosine` stretched likewise."""
+    vector_share: float = 0.0  # `cosine` stretched likewise
     combined: float = 0.0
 
 

@@ -202,8 +202,7 @@ class Chat:
     product: Product
     model: Model | None
     bounds: ChatSettings
-    archive: ArchiveSearch | None = None
-    """Searches the stored items; None: only sources are asked."""
+    archive: ArchiveSearch | None = None  # searches the stored items; None: only sources are asked
 
     @property
     def max_sources(self) -> int:

@@ -30,10 +30,8 @@ class ListedChat:
     id: str
     title: str
     """The first question that is remembered; empty when there is none, or none that can be read."""
-    updated_at: datetime
-    """When its last turn ended."""
-    sample: bool
-    """It rests on made-up posts, in part at least."""
+    updated_at: datetime  # when its last turn ended
+    sample: bool  # it rests on made-up posts, in part at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +48,12 @@ class PastTurn:
 
     question: str
     text: str
-    citations: list[Citation]
-    """Posts that it cites and that are still remembered."""
-    turn: int | None
-    """Its number, by which it is rated; None of one that an older release saved."""
+    citations: list[Citation]  # posts that it cites and that are still remembered
+    turn: int | None  # its number, by which it is rated; None of one that an older release saved
     opinions: tuple[Thumb, ...]
     stopped: bool
     """The person left before the answer was complete; `text` is what was shown by then."""
-    sample: bool
-    """It rests on made-up posts, in part at least."""
+    sample: bool  # it rests on made-up posts, in part at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +62,7 @@ class Transcript:
 
     id: str
     turns: list[PastTurn]
-    sample: bool
-    """It rests on made-up posts, in part at least."""
+    sample: bool  # it rests on made-up posts, in part at least
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,6 @@ class ChatSessions:
     _live: OrderedDict[_Key, tuple[Session, str | None]] = field(default_factory=OrderedDict)
     """Sessions with the text that the store has of them."""
     _running: dict[_Key, Session] = field(default_factory=dict)
-    """Sessions in which a turn runs."""
     _locks: WeakValueDictionary[_Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def stream(

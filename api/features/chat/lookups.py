@@ -59,27 +59,20 @@ class ChatLookups:
     session: Session
     question: str
     bounds: ChatSettings
-    max_sources: int
-    """Sources that the turn may ask."""
+    max_sources: int  # sources that the turn may ask
     emit: Callable[[ChatEvent], None]
-    archive: ArchiveSearch | None = None
-    """Searches the stored items; None: there are none."""
+    archive: ArchiveSearch | None = None  # searches the stored items; None: there are none
     fence: Fence = field(default_factory=Fence)
     recalled: bool = False
-    """Stored items were found."""
-    calls: int = 0
-    """Sources asked, or about to be."""
-    refused: int = 0
-    """Look-ups beyond the limits."""
+    calls: int = 0  # sources asked, or about to be
+    refused: int = 0  # look-ups beyond the limits
     gathered: list[Gathered] = field(default_factory=list)
     exhibits: dict[str, Exhibit] = field(default_factory=dict)
     """By label, those that look-ups of this turn brought or recalled."""
-    usage: Usage = field(default_factory=Usage)
-    """Of judging and grading."""
+    usage: Usage = field(default_factory=Usage)  # of judging and grading
     replies: list[str] = field(default_factory=list)
     """Our own words to the model in this turn, whose numbers it may repeat."""
-    queries: list[str] = field(default_factory=list)
-    """What was looked up, or would have been."""
+    queries: list[str] = field(default_factory=list)  # what was looked up, or would have been
     lines: dict[str, str] = field(default_factory=dict)
     """By source, how the last look-up went, for a person."""
     previous_subjects: tuple[str, ...] = field(init=False)

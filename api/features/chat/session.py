@@ -37,12 +37,10 @@ _DEPTHS: Mapping[DepthName, int] = {"quick": 0, "standard": 1, "deep": 2}
 class Thumb:
     """Somebody's rating of an answer."""
 
-    author: str
-    """A pseudonym."""
+    author: str  # a pseudonym
     rating: Rating
     comment: str
     created_at: datetime
-    """When it was first given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +48,9 @@ class Exchange:
     """One question and its answer."""
 
     question: str
-    answer: str
-    """Empty when the turn was stopped before anything was written."""
-    stopped: bool = False
-    """The person left before the answer was complete."""
-    sample: bool = False
-    """It rests on made-up posts, in part at least."""
+    answer: str  # empty when the turn was stopped before anything was written
+    stopped: bool = False  # the person left before the answer was complete
+    sample: bool = False  # it rests on made-up posts, in part at least
     trace_id: str | None = field(default=None, compare=False)
     number: int = field(default=0, compare=False)
     """Of its turn in the session, from 1; 0 of one that an older release saved."""
@@ -67,15 +62,11 @@ class Lookup:
     """One query to one source that answered."""
 
     source: str
-    query: str
-    """In its canonical form."""
+    query: str  # in its canonical form
     depth: DepthName
-    line: str
-    """How it went, for a person."""
+    line: str  # how it went, for a person
     labels: list[str]
-    """Of the exhibits it brought."""
-    sample: bool = False
-    """The sandbox was asked."""
+    sample: bool = False  # the sandbox was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +75,7 @@ class KnownExhibit:
 
     key: str
     label: str
-    turn: int
-    """When it was last shown or cited."""
+    turn: int  # when it was last shown or cited
     assessed: Assessed
     subjects: list[str] = field(default_factory=list)
     """The products it was found for, sorted; empty: unknown, so it may be about any."""
@@ -139,18 +129,15 @@ class Session:
     tenant: str
     run: Run
     dossier: Dossier = field(default_factory=Dossier)
-    number: int = 0
-    """Turns so far."""
+    number: int = 0  # turns so far
     exchanges: list[Exchange] = field(default_factory=list)
     looks: list[Lookup] = field(default_factory=list)
-    subjects: list[str] = field(default_factory=list)
-    """The products asked about so far."""
+    subjects: list[str] = field(default_factory=list)  # the products asked about so far
     last_subjects: list[str] = field(default_factory=list)
     """Those of the last turn; saved as `asked`."""
     unreadable: bool = False
     """Its saved text could not be read; noted in its first turn, never saved."""
-    deleted: bool = False
-    """It was deleted while a turn ran in it; that turn is not kept."""
+    deleted: bool = False  # it was deleted while a turn ran in it; that turn is not kept
     _known: dict[str, KnownExhibit] = field(default_factory=dict)
 
     @property

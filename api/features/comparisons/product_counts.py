@@ -55,8 +55,7 @@ class ProductCounts:
     """One product of a comparison: its row, and the posts and passages it is counted from."""
 
     standing: Standing
-    items: tuple[KeptItem, ...] = ()
-    """The counted posts, best first."""
+    items: tuple[KeptItem, ...] = ()  # the counted posts, best first
     passages: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
     """By aspect, a passage of each post that speaks of it, the most telling first."""
     leans: Mapping[tuple[str, Measure], frozenset[str]] = field(default_factory=dict)
@@ -185,11 +184,9 @@ class DifferenceTest:
     measure: Measure
     aspect: str
     pair: tuple[ProductCounts, ProductCounts]
-    counted: tuple[tuple[str, ...], tuple[str, ...]]
-    """Keys of the posts that count, best first."""
+    counted: tuple[tuple[str, ...], tuple[str, ...]]  # keys of the posts that count, best first
     totals: tuple[int, int]
     sources: tuple[str, ...]
-    """Those whose posts are compared."""
 
     @property
     def counts(self) -> tuple[int, int]:

@@ -24,12 +24,9 @@ _TITLE = 120
 class Message:
     """What is sent about one run."""
 
-    run_id: str
-    """The same whenever the same run is sent again."""
-    text: str
-    """Its first line is the result."""
-    body: bytes
-    """The JSON document, in UTF-8."""
+    run_id: str  # the same whenever the same run is sent again
+    text: str  # its first line is the result
+    body: bytes  # the JSON document, in UTF-8
 
     @property
     def slack(self) -> bytes:

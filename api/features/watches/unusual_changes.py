@@ -54,10 +54,8 @@ class Measurement:
     subject: str
     count: int
     weight: float
-    before: tuple[tuple[int, float], ...]
-    """Count and weight of earlier runs, the newest first."""
+    before: tuple[tuple[int, float], ...]  # count and weight of earlier runs, the newest first
     sources: tuple[str, ...]
-    """Whose posts are counted."""
     capped: bool = False
     least: tuple[tuple[int, float], ...] = ()
     """All earlier runs, where those at a limit of their source are not in `before`: minima."""

@@ -17,10 +17,8 @@ class SeenPost:
     """A post that a watch has seen."""
 
     key: str
-    dropped_by: str = ""
-    """The watch's rule by which it was dropped; empty: it was kept."""
-    item: Item | None = None
-    """Its words, by which copies are recognised."""
+    dropped_by: str = ""  # the watch's rule by which it was dropped; empty: it was kept
+    item: Item | None = None  # its words, by which copies are recognised
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +26,16 @@ class RunClaim:
     """The right of this process alone to run a watch, until a stored time."""
 
     watch: Watch
-    run_id: str
-    """The same as of an expired claim that it continues, so that receivers see one run."""
+    run_id: str  # the same as of an expired claim that it continues, so that receivers see one run
 
 
 @dataclass(frozen=True, slots=True)
 class KeptCounts:
     """The counts of a stored run."""
 
-    rule: str
-    """Digest of the request at that time; see `Watch.rule`."""
+    rule: str  # digest of the request at that time; see `Watch.rule`
     created_at: datetime
-    counts: RunCounts | None
-    """None when it failed or no source answered."""
+    counts: RunCounts | None  # None when it failed or no source answered
 
 
 class Watches(Protocol):

@@ -73,8 +73,7 @@ class WatchRunner:
     analyze: Analyze
     send: Send
     places: SourceLabels
-    similarity: float
-    """Percent from which two long texts are copies."""
+    similarity: float  # percent from which two long texts are copies
     clock: Callable[[], datetime] = utc_now
 
     async def run_due(self) -> AsyncIterator[tuple[Watch, WatchRun]]:

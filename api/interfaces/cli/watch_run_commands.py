@@ -229,7 +229,7 @@ def notify_again(
     async def work(store: Store, watch: Watch) -> None:
         from api import bootstrap
         from api.bootstrap.background_work import notifier_of
-        from api.features.watches.watch_service import run_to_resend, resend, undelivered_runs
+        from api.features.watches.watch_service import resend, run_to_resend, undelivered_runs
 
         send = notifier_of(bootstrap.load_settings()).send
         missing = (await undelivered_runs(store, watch))[::-1]

@@ -101,8 +101,7 @@ OTHER_NAMES = _RIVALS | _PLAIN_CAPITALS
 class Subject:
     """The product that a question asks about, and how it is written; words are folded."""
 
-    name: str
-    """As the question has it; empty when it names none."""
+    name: str  # as the question has it; empty when it names none
     pattern: regex.Pattern[str]
     name_words: frozenset[str]
     numbers: frozenset[str]
@@ -111,8 +110,7 @@ class Subject:
     """Words that the texts write in small letters somewhere, so that their capital says nothing."""
     known: frozenset[str]
     """Words of question and description, plurals as singulars too; web endings with their dot."""
-    described: frozenset[str]
-    """Words of the description alone."""
+    described: frozenset[str]  # words of the description alone
 
     @classmethod
     def of(cls, question: Question, texts: Iterable[str] = ()) -> Subject:

@@ -57,11 +57,9 @@ class ThemePassage:
     """A whole sentence of an exhibit, word for word."""
 
     label: str
-    comment_id: str | None
-    """The comment it stands in; None for title and body."""
+    comment_id: str | None  # the comment it stands in; None for title and body
     text: str
-    lean: int | None = None
-    """Its lean about the theme it is shown for, where that is sure."""
+    lean: int | None = None  # its lean about the theme it is shown for, where that is sure
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,6 @@ class ThemeReport:
 
     topic: str
     summary: str
-    """Counts and names of themes."""
     findings: tuple[ThemeFinding, ...]
     suggestions: tuple[str, ...]
 
@@ -173,17 +170,13 @@ class _Statement:
     """A sentence about the product."""
 
     passage: ThemePassage
-    thread: str
-    """Key of its thread."""
+    thread: str  # key of its thread
     named: bool
     wish: bool
     question: bool
-    doubted: bool
-    """The judge was hardly sure that its item is about the product."""
-    lean: int | None = None
-    """Its lean about the theme under which it is counted."""
-    reversal: str = ""
-    """The next sentence, where that one takes this one back."""
+    doubted: bool  # the judge was hardly sure that its item is about the product
+    lean: int | None = None  # its lean about the theme under which it is counted
+    reversal: str = ""  # the next sentence, where that one takes this one back
 
     def under(self, theme: regex.Pattern[str], subject: Subject) -> _Statement:
         """The same sentence with its lean about a theme."""
