@@ -19,6 +19,7 @@ from api.core.ports import Observer, SilentObserver
 from api.core.text import Fence, clean_query, cut, display_title, fold, one_line, quantity, web_url
 from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, languages_of
 from api.errors import ModelError
+from api.features.archive import index_words, search_ranking
 from api.features.archive.entries import (
     EVERYTHING,
     MOST_COUNTED,
@@ -30,24 +31,8 @@ from api.features.archive.entries import (
     Embed,
     Retrieval,
 )
-from api.features.archive.index_words import (
-    Chunk,
-    chunked,
-    comment_of,
-    quoted_phrases,
-    unmatched_words,
-)
-from api.features.archive.search_ranking import (
-    Scored,
-    above_floors,
-    combine_scores,
-    cosines,
-    diverse,
-    is_doubtful,
-    mark_holding,
-    reranked,
-    score_matches,
-)
+from api.features.archive.index_words import Chunk
+from api.features.archive.search_ranking import Scored
 from api.pipeline.question.query_screen import screen_query
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, ItemFacts
@@ -83,7 +68,11 @@ def guidance_for(text: str, names: Iterable[str], least: int) -> str:
     if not screened.ok:
         return screened.guidance
     query = screened.query
-    if len(content_words(query)) >= least or _NAMING.search(query) or quoted_phrases(query):
+    if (
+        len(content_words(query)) >= least
+        or _NAMING.search(query)
+        or index_words.quoted_phrases(query)
+    ):
         return ""
     known = {word for name in names for word in index_tokens(name)}
     if not known.isdisjoint(index_tokens(query)):
@@ -102,7 +91,7 @@ def passage_of(
     At most `LONGEST_PASSAGE` characters; without such a sentence the beginning of the piece or the
     title. `vector` is the question's; None: nothing is near.
     """
-    comment = comment_of(item, piece)
+    comment = index_words.comment_of(item, piece)
     text = beginning(item.body if comment is None else comment.body)
     whole = [part for part in sentences(text) if len(part) <= LONGEST_PASSAGE]
     parts = [part for part in whole if one_line(part) in piece.text]
@@ -113,7 +102,7 @@ def passage_of(
         start = cut(start, LONGEST_PASSAGE)
         return start.rpartition(" ")[0] or start
     wanted, vectors = set(index_tokens(query)), embed(parts) if vector else None
-    near = cosines(vector, vectors) if vector and vectors else [0.0] * len(parts)
+    near = search_ranking.cosines(vector, vectors) if vector and vectors else [0.0] * len(parts)
     shared = [len(wanted.intersection(index_tokens(part))) for part in parts]
     return max(zip(shared, near, parts, strict=True), key=lambda ranked: ranked[:2])[2]
 
@@ -206,10 +195,10 @@ class ArchiveSearch:
         words, vectors = index_tokens(query), await asyncio.to_thread(self.embed, [query])
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
-        phrases, scattered = quoted_phrases(query), False
-        entries = score_matches(matches, words, vector, phrases)
+        phrases, scattered = index_words.quoted_phrases(query), False
+        entries = search_ranking.score_matches(matches, words, vector, phrases)
         if terse and len(words) < retrieval.min_content_tokens and not phrases:
-            entries, scattered = mark_holding(entries)
+            entries, scattered = search_ranking.mark_holding(entries)
         if filters.language:
             facts, pieces = await self._read(tenant, entries)
             entries = [
@@ -218,7 +207,9 @@ class ArchiveSearch:
                 if (piece := pieces.get(entry.id))
                 and filters.language in languages_of(piece.text or piece.title)
             ]
-        ranked = combine_scores(entries, retrieval.vector_weight, vectors=matches.vectors)
+        ranked = search_ranking.combine_scores(
+            entries, retrieval.vector_weight, vectors=matches.vectors
+        )
         retrieved = Retrieval(
             vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
             keywordMax=max((e.words for e in entries if e.words), default=None),
@@ -228,23 +219,23 @@ class ArchiveSearch:
             unread=matches.unread,
         )
         if retrieval.guardrails_enable:
-            ranked, out = above_floors(ranked, retrieval, vectors=matches.vectors)
+            ranked, out = search_ranking.above_floors(ranked, retrieval, vectors=matches.vectors)
             retrieved = retrieved.model_copy(update={"filteredByFloor": out})
         ranked = ranked[: 2 * max(most, retrieval.rerank_window)]
         if not filters.language:  # else they are read already
             facts, pieces = await self._read(tenant, ranked)
         ranked = [entry for entry in ranked if entry.id in pieces]
         if retrieval.guardrails_enable:
-            if retrieval.rerank_enable and is_doubtful(ranked, retrieval):
+            if retrieval.rerank_enable and search_ranking.is_doubtful(ranked, retrieval):
                 ranked, retrieved = await self._reranked(query, ranked, pieces, retrieved)
-            ranked = diverse(ranked, self.ranking)
+            ranked = search_ranking.diverse(ranked, self.ranking)
         hits = [
             self._hit(f"E{number}", query, vector, entry, pieces[entry.id], facts[entry.id[0]])
             for number, entry in enumerate(ranked[:most], 1)
         ]
         retrieved = retrieved.model_copy(update={"shown": len(hits)})
         narrowed = filters != replace(EVERYTHING, sample=self.sample)
-        missing = unmatched_words(query, matches.frequencies)
+        missing = index_words.unmatched_words(query, matches.frequencies)
         text = answer_text(hits, missing, matches.entries, narrowed=narrowed)
         if hits and scattered:
             text = f"{text} {SCATTERED}"
@@ -261,7 +252,7 @@ class ArchiveSearch:
         pieces = {
             (key, piece.comment, piece.part): piece
             for key, item in facts.items()
-            for piece in chunked(item)
+            for piece in index_words.chunked(item)
         }
         return facts, pieces
 
@@ -281,7 +272,7 @@ class ArchiveSearch:
                 scores = await self.rerank(query, shown)
             if len(scores) != len(shown):
                 raise ModelError("count_mismatch")
-            ranked = reranked(ranked, scores, window)
+            ranked = search_ranking.reranked(ranked, scores, window)
         except TimeoutError:
             reason = "timeout"
         except ModelError as error:
@@ -299,7 +290,7 @@ class ArchiveSearch:
         piece: Chunk,
         item: ItemFacts,
     ) -> ArchiveHit:
-        comment = comment_of(item, piece)
+        comment = index_words.comment_of(item, piece)
         passage = passage_of(query, vector, piece, item, self.embed)
         below = self.retrieval.low_relevance_below
         return ArchiveHit(

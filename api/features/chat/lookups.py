@@ -23,16 +23,9 @@ from api.features.chat.chat_citations import (
     subjects_named,
 )
 from api.features.chat.chat_turn import ChatEvent, LookupEnded, LookupStarted
-from api.features.chat.session import Session
+from api.features.chat.session import Lookup, Session
 from api.pipeline.evidence.collection import collect
-from api.pipeline.question.query_guard import (
-    compared_names,
-    guarded_query,
-    joined_spellings,
-    naming_words,
-    refers_back,
-    singular,
-)
+from api.pipeline.question import query_guard
 from api.reports.composition import item_of
 from api.reports.exhibits import Exhibit, describe, gate_line
 from api.services.product import Ask, Product
@@ -85,15 +78,18 @@ class ChatLookups:
     def __post_init__(self) -> None:
         """Note the subjects before any look-up changes them."""
         self.previous_subjects = tuple(self.session.last_subjects)
-        words = set(map(singular, naming_words(self.question)))
+        words = set(map(query_guard.singular, query_guard.naming_words(self.question)))
         exhibits = self.session.exhibits_for(self.previous_subjects).values()
         going_on = not names_product(self.question) or any(
-            words & joined_spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
+            words & query_guard.joined_spellings(" ".join(exhibit.item.texts))
+            for exhibit in exhibits
         )
         self.implied_subjects = self.previous_subjects if going_on else ()
         named = subjects_named(self.question, self.session.subjects)
         self.continues = (
-            bool(self.implied_subjects) and not named and not compared_names(self.question)
+            bool(self.implied_subjects)
+            and not named
+            and not query_guard.compared_names(self.question)
         )
 
     @property
@@ -105,7 +101,11 @@ class ChatLookups:
         """
         looked = [name for query in self.queries for name in self.session.subjects_of(query)]
         named = dict.fromkeys((*looked, *subjects_named(self.question, self.session.subjects)))
-        both = named and compared_names(self.question) and refers_back(self.question)
+        both = (
+            named
+            and query_guard.compared_names(self.question)
+            and query_guard.refers_back(self.question)
+        )
         names = (*named, *self.previous_subjects) if both else tuple(named) or self.implied_subjects
         earlier = set(self.session.current_names(self.previous_subjects))
         if self.continues and earlier.issuperset(looked):
@@ -186,7 +186,9 @@ class ChatLookups:
     ) -> str:
         """Ask sources a query that may leave, unless the session knows; within the limits."""
         written = f"{self.session.questions_text}\n{self.question}"
-        sent = guarded_query(written, query, (self.question, *compared_names(self.question)))
+        sent = query_guard.guarded_query(
+            written, query, (self.question, *query_guard.compared_names(self.question))
+        )
         if sent is None:
             return self._reply(_OFF_TOPIC)
         self.queries.append(sent)
@@ -252,15 +254,13 @@ class ChatLookups:
         if not self.citable:
             del self.lines["archive"]  # else it would count as a look-up that brought nothing
 
-    def _noted(
-        self, gathered: Gathered, query: str, depth: DepthName, labels: Iterable[str]
-    ) -> str:
+    def _noted(self, gathered: Gathered, query: str, depth: DepthName, labels: list[str]) -> str:
         """How a look-up went; one that was answered is remembered with all it brought."""
         self.gathered.append(gathered)
         line = self.lines[gathered.source] = gate_line(gathered)
         if gathered.outcome.answered:
             sample = self.product.sample
-            self.session.remember(gathered.source, query, depth, line, labels, sample=sample)
+            self.session.remember(Lookup(gathered.source, query, depth, line, labels, sample))
         return line
 
     def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:

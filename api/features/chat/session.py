@@ -222,19 +222,9 @@ class Session:
                 return lookup
         return None
 
-    def remember(
-        self,
-        source: str,
-        query: str,
-        depth: DepthName,
-        line: str,
-        labels: Iterable[str] = (),
-        *,
-        sample: bool = False,
-    ) -> None:
-        """Note a look-up and the exhibits it brought."""
-        lookup = Lookup(source, canonical(query), depth, line, list(labels), sample)
-        self.looks = [*self.looks, lookup][-LOOKS:]
+    def remember(self, lookup: Lookup) -> None:
+        """Note a look-up that was answered; its query is made canonical."""
+        self.looks = [*self.looks, replace(lookup, query=canonical(lookup.query))][-LOOKS:]
 
     def best(
         self, question: str, limit: int, subjects: Sequence[str] = ()
@@ -360,7 +350,8 @@ def load_report(session: Session, report: Report) -> None:
             title = title_in(session.run.places, name)
             counted = f"{source.kept} of {source.fetched} results"
             line = f"{title}: {kept_line(counted, source.gate, refetched=source.refetched)}"
-            session.remember(name, report.query, report.depth, line, labels, sample=report.sample)
+            lookup = Lookup(name, report.query, report.depth, line, labels, report.sample)
+            session.remember(lookup)
     by_key = {exhibit.item.key: exhibit.label for exhibit in shown}
     lines = [report.summary or report.explanation_text or ""]
     for finding in report.findings:

@@ -19,6 +19,7 @@ from api.core.text import clean, cut, one_line, utc_minute
 from api.core.words import canonical
 from api.core.work import Failure, contained
 from api.errors import UsageError
+from api.features.comparisons import product_counts
 from api.features.comparisons.comparison import (
     VERSION,
     ComparedFinding,
@@ -26,13 +27,7 @@ from api.features.comparisons.comparison import (
     Comparison,
     Side,
 )
-from api.features.comparisons.product_counts import (
-    ProductCounts,
-    common_aspects,
-    count_product,
-    difference_tests,
-    marked_contrasts,
-)
+from api.features.comparisons.product_counts import ProductCounts
 from api.reports.keyless.theme_sentences import SHARED
 from api.reports.report import Cost, Report
 from api.services.caller_arguments import question_of
@@ -105,13 +100,15 @@ def comparison_of(
 ) -> Comparison:
     """The products of these requests side by side, in order; each answer is of its request."""
     reports = [answer for answer in answers if isinstance(answer, Report)]
-    names = common_aspects(reports)
-    products = [count_product(*both, names) for both in zip(asks, answers, strict=True)]
+    names = product_counts.common_aspects(reports)
+    products = [
+        product_counts.count_product(*both, names) for both in zip(asks, answers, strict=True)
+    ]
     compared = [each for each in products if each.standing.state == "compared"]
     differing = differing_terms(reports, places)
     volumes = differing.keys().isdisjoint(_COUNT_TERMS)
-    tests = difference_tests(compared, names, volumes=volumes)
-    contrasts = marked_contrasts(tests, places)
+    tests = product_counts.difference_tests(compared, names, volumes=volumes)
+    contrasts = product_counts.marked_contrasts(tests, places)
     marked = tuple(dict.fromkeys(each.aspect for each in contrasts if each.aspect))
     findings = tuple(_findings(compared, names, marked)) if len(compared) > 1 else ()
     cited = {key for contrast in contrasts for key in contrast.cites}

@@ -16,14 +16,8 @@ from api.features.comparisons.comparison import Measure
 from api.features.comparisons.product_counts import FEELINGS
 from api.features.watches.new_posts import POSTS, Keys
 from api.features.watches.watch_run import Change, RunCounts
-from api.pipeline.evidence.figures import (
-    Interval,
-    fisher,
-    holm,
-    share_difference,
-    split,
-    usual_counts,
-)
+from api.pipeline.evidence import figures
+from api.pipeline.evidence.figures import Interval
 from api.reports.keyless.theme_sentences import SHARED
 
 FEWEST_RUNS = 3
@@ -80,15 +74,17 @@ class Measurement:
         """The probability that chance alone makes a difference as large."""
         if self.measure == POSTS:
             share = self.weight / (self.weight + self.past_weight)
-            return split(self.count, self.past, share)
-        return fisher(self.count, int(self.weight), self.past, int(self.past_weight))
+            return figures.split(self.count, self.past, share)
+        return figures.fisher(self.count, int(self.weight), self.past, int(self.past_weight))
 
     @property
     def usual(self) -> Interval:
         """See `Change.usual`."""
         if self.measure == POSTS:
-            return usual_counts(self.past, self.weight / (self.weight + self.past_weight))
-        interval = share_difference(self.count, int(self.weight), self.past, int(self.past_weight))
+            return figures.usual_counts(self.past, self.weight / (self.weight + self.past_weight))
+        interval = figures.share_difference(
+            self.count, int(self.weight), self.past, int(self.past_weight)
+        )
         assert interval is not None
         return interval
 
@@ -132,7 +128,7 @@ def unusual_changes(
     measurements: Sequence[Measurement], keys: Keys, places: SourceLabels
 ) -> tuple[Change, ...]:
     """What chance does not explain, the surest first; leans of an aspect replace its mentions."""
-    chances = holm([measurement.chance for measurement in measurements])
+    chances = figures.holm([measurement.chance for measurement in measurements])
     ordered = sorted(zip(chances, measurements, strict=True), key=lambda pair: pair[0])
     marked = [(chance, m) for chance, m in ordered if chance <= ALPHA and m.marked]
     leaning = {(m.subject, m.more) for _, m in marked if m.measure != "mentions"}

@@ -22,32 +22,29 @@ from api.reports.keyless.aspects import aspect_words
 
 # another thing of the writer's, who shows it, who delivers it: `my old Fitbit`, `great video`
 OTHER_THING = regex.compile(
-    r"\b(?:my (?:old|last|previous|former|other|phone|wife|husband|boss|dad|mom|wi-?fi"
+    r"(?i)\b(?:my (?:old|last|previous|former|other|phone|wife|husband|boss|dad|mom|wi-?fi"
     r"|neighbou?r)\w*|(?:a|an|any) (?:free|different|normal|regular|cheap) \w+"
     r"|neighbou?r'?s|the other|other(?:s| ones?)|knock-?offs?|every other|subscribed|seller"
     r"|courier|restaurant|(?:this|your|great|good|nice|awesome|amazing|best|helpful|thanks for the)"
     r" (?:\w+ )?(?:video|review|channel|explanation|post|write-?up|comment|tutorial|point|question"
     r"|article|effort|test)|(?:this|the) (?:book|guide|chapter|author)|^thanks for|thank you"
     r"|(?:the )?(?:guy|person|people) in|cases? (?:i|for)"
-    r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$",
-    regex.I,
+    r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$"
 )
 # who left for something else speaks of that: `we moved ours to Make`, `I switched to Vivaldi`
 _SWITCHED = regex.compile(
-    r"\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b", regex.I
+    r"(?i)\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b"
 )
 # right before a name that is only compared with: `better than`, `unlike`, `Colour is Oslo's`
 _COMPARED_WITH = regex.compile(
-    r"(?:\bis \w+['’]s (?:\w+ )?|\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)"
+    r"(?i)(?:\bis \w+['’]s (?:\w+ )?|\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)"
     r"|instead of|like|alternative to|replace[sd]?|left|ditched|for my|for the|for)\s+"
-    r"(?:(?:the|my|an?|your)\s+)?)$",
-    regex.I,
+    r"(?:(?:the|my|an?|your)\s+)?)$"
 )
 # a sentence that goes on about what was just named: `It holds`, `Has never failed`
 _PRONOUN = regex.compile(
-    r"^\W*(?:it|its|it's|they|their|this|mine|ours|also|and|but|still|has|had|is|was|does|works"
-    r"|never|not|no|the (?:\w+ )?(?:is|was|are|were|has)|er|es|sie|es|il|elle)\b",
-    regex.I,
+    r"(?i)^\W*(?:it|its|it's|they|their|this|mine|ours|also|and|but|still|has|had|is|was|does|works"
+    r"|never|not|no|the (?:\w+ )?(?:is|was|are|were|has)|er|es|sie|es|il|elle)\b"
 )
 # a word with a capital, its genitive included: `Oslo` and `Garmin's`, not `@Garmin`
 _CAPITAL = regex.compile(r"(?<![\p{L}\p{N}@#])\p{Lu}[\p{L}\p{N}]*(?:['’]s)?")
@@ -263,22 +260,19 @@ def _plain_words() -> frozenset[str]:
 
 # a title that compares several products or tells of leaving one
 _COMPARING = regex.compile(
-    r"\b(?:vs\.?|versus|alternatives?|compared|comparison|or|oder|instead of"
-    r"|switch\w* (?:to|from)|coming from|moved|wechsel|replac\w+)\b",
-    regex.I,
+    r"(?i)\b(?:vs\.?|versus|alternatives?|compared|comparison|or|oder|instead of"
+    r"|switch\w* (?:to|from)|coming from|moved|wechsel|replac\w+)\b"
 )
 # an accessory, in a shop or in the news: `Lid for`, `a pocket charging case`
 _ACCESSORY = regex.compile(
-    r"\b(?:stickers?|decals?|(?<!\b(?:in|any|use) )cases?|cover|sleeves?|lids?|straps?|bands?"
+    r"(?i)\b(?:stickers?|decals?|(?<!\b(?:in|any|use) )cases?|cover|sleeves?|lids?|straps?|bands?"
     r"|replacement|chargers?|cables?|holders?|stand|protectors?|planner|poster|kit|mount|skins?"
-    r"|modules?|dock|adapt[eo]rs?|refills?)\b",
-    regex.I,
+    r"|modules?|dock|adapt[eo]rs?|refills?)\b"
 )
 # a book, in a shop
 _PRINTED = regex.compile(
-    r"\b(?:(?:hand|work|play|guide|text)?books?|(?:hand|praxis|fach)?buch|guides?|paperback"
-    r"|hardcover|taschenbuch)\b",
-    regex.I,
+    r"(?i)\b(?:(?:hand|work|play|guide|text)?books?|(?:hand|praxis|fach)?buch|guides?|paperback"
+    r"|hardcover|taschenbuch)\b"
 )
 # a title up to where its features begin: `Lid| for Ember`, `Plaud Note Recorder|, with Case`
 _HEAD = regex.compile(r"^.*?(?=,|\||\(| - | with | mit | avec | con |$)", regex.I)

@@ -18,17 +18,11 @@ from api.core.words import stop_words
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_guard import compared_names
 from api.reports.exhibits import Exhibit
+from api.reports.keyless import subjects
 from api.reports.keyless.aspects import aspect_words, aspects, aspects_in, aspects_named
 from api.reports.keyless.polarity import ASKING, WISHING, lean_of, lean_wanted
 from api.reports.keyless.sentence_topic import KIND, is_about_theme, is_plainly_about_theme
-from api.reports.keyless.subjects import (
-    OTHER_NAMES,
-    Subject,
-    is_excluded,
-    is_identified,
-    is_topic,
-    thread_of,
-)
+from api.reports.keyless.subjects import Subject
 from api.reports.keyless.theme_sentences import SHARED, count_phrase, lean_phrase, theme_summary
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, FindingKind
@@ -109,9 +103,8 @@ def unsure_side(findings: Iterable[ThemeFinding], lean: int | None) -> str:
 
 # a noun, by the word before it: `the lanyard`, `my lanyard`, `der Clip`, `no clip`
 _NOUN = regex.compile(
-    r"\b(?:the|a|an|my|its|your|their|no|this|that|der|die|das|den|dem|ein|eine|mein|kein|el|la"
-    r"|los|las|un|una|le|les|une|o|os|as|um|uma)\s+(\p{L}[\p{L}-]{3,})\b",
-    regex.I,
+    r"(?i)\b(?:the|a|an|my|its|your|their|no|this|that|der|die|das|den|dem|ein|eine|mein|kein|el|la"
+    r"|los|las|un|una|le|les|une|o|os|as|um|uma)\s+(\p{L}[\p{L}-]{3,})\b"
 )
 # a word long enough to name a theme
 _WORD = regex.compile(r"\p{L}[\p{L}-]{3,}")
@@ -139,7 +132,13 @@ def shared_nouns(
 ) -> list[str]:
     """Nouns that labelled sentences of `shared` exhibits have in common, the most common first."""
     question_words = _WORD.findall(fold(f"{question.text} {question.about}"))
-    idle = stop_words("en") | _VAGUE | aspect_words() | OTHER_NAMES | frozenset(question_words)
+    idle = (
+        stop_words("en")
+        | _VAGUE
+        | aspect_words()
+        | subjects.OTHER_NAMES
+        | frozenset(question_words)
+    )
     nouns: Counter[str] = Counter()
     uses: Counter[str] = Counter()
     labels: dict[str, set[str]] = {}
@@ -288,11 +287,11 @@ def is_spoken_of(name: str, text: str) -> bool:
 def _statements(exhibit: Exhibit, subject: Subject) -> Iterator[_Statement]:
     """The sentences about the product; what a shop says of its own goods is no opinion."""
     item = exhibit.item
-    if is_excluded(item, subject):
+    if subjects.is_excluded(item, subject):
         return
     probability = exhibit.assessed.verdict.probability
     doubted = probability is not None and probability < DOUBTED
-    topic = is_topic(item, subject)
+    topic = subjects.is_topic(item, subject)
     # comments under a post that names the product only somewhere in its text may be about the rest
     headed = subject.is_named(f"{item.title} {item.place or ''}")
     texts: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
@@ -315,7 +314,7 @@ def _statements(exhibit: Exhibit, subject: Subject) -> Iterator[_Statement]:
                 reversal = following if _REVERSAL.match(following) else ""
                 reversal = reversal if f"{sentence} {reversal}" in text else ""
                 yield _Statement(
-                    passage, thread_of(item), named, wish, asks, doubted, reversal=reversal
+                    passage, subjects.thread_of(item), named, wish, asks, doubted, reversal=reversal
                 )
 
 
@@ -417,7 +416,8 @@ def _without_theme(
         first.get(exhibit.label)
         or ThemePassage(exhibit.label, None, one_line(exhibit.item.texts[0]))
         for exhibit in exhibits
-        if is_identified(exhibit.item, subject) and not is_excluded(exhibit.item, subject)
+        if subjects.is_identified(exhibit.item, subject)
+        and not subjects.is_excluded(exhibit.item, subject)
     )
     passages = tuple(
         passage
@@ -426,6 +426,6 @@ def _without_theme(
     )
     if passages:
         labels = {passage.label for passage in passages}
-        threads = len({thread_of(e.item) for e in exhibits if e.label in labels})
+        threads = len({subjects.thread_of(e.item) for e in exhibits if e.label in labels})
         count = count_phrase(len(passages), total, "is about it", "are about it", threads)
         yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", passages)
