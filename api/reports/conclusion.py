@@ -31,8 +31,7 @@ from api.reports.report import Finding, Passage, SupportCheck
 from api.reports.shortfall import Explainer, Explanation, Shortfall, plain_explanation
 from api.reports.support_check import supported
 
-WRITER_REQUESTS = 8
-"""Most model requests of one report."""
+WRITER_REQUESTS = 8  # most model requests of one report
 _NO_KEY = "`OPENAI_API_KEY` is not set"
 
 
@@ -65,7 +64,6 @@ class WritingFailed(UnusableAnswer):
         follow_ups: tuple[FollowUp, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> None:
-        """Keep what was used and found until the failure."""
         super().__init__(reason, detail, usage)
         self.follow_ups, self.notes = follow_ups, notes
 

@@ -122,11 +122,9 @@ class DraftFlaws:
     passages: tuple[str, ...] = ()  # label and words that its exhibit does not hold
 
     def __bool__(self) -> bool:
-        """Whether anything is wrong."""
         return self != DraftFlaws()
 
     def __add__(self, other: DraftFlaws) -> DraftFlaws:
-        """The flaws of two texts."""
         return DraftFlaws(
             tuple(dict.fromkeys((*self.citations, *other.citations))),
             tuple(dict.fromkeys((*self.links, *other.links))),

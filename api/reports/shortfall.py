@@ -13,8 +13,7 @@ from api.core.text import clean, cut, is_visible, one_line
 from api.pipeline.question.product_name import new_queries, search_words
 
 FEWEST_WORDS, MOST_WORDS = 150, 250
-MOST_DROPPED = 10
-"""Dropped items that an explanation may name."""
+MOST_DROPPED = 10  # dropped items that an explanation may name
 
 # a run of other signs, or one sign of a script without spaces between words
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}]+")

@@ -116,7 +116,6 @@ def _to_check(draft: DraftText, question: Question) -> tuple[list[str], list[str
 
 
 def _without(quotes: Sequence[Quote], refused: Iterable[Passage]) -> tuple[Quote, ...]:
-    """The quotes that share no words with a refused passage."""
     return tuple(
         quote
         for quote in quotes
@@ -160,7 +159,6 @@ def _stands(text: str, related: Sequence[Finding], left: Mapping[int, Finding | 
 
 
 def _context(passage: Passage, item: Item) -> str:
-    """The item's title, and the words on either side of the passage."""
     texts = item.texts
     if passage.comment_id is not None:
         texts = tuple(c.body for c in item.comments if c.id == passage.comment_id)

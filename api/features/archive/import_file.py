@@ -31,15 +31,12 @@ from api.reports.report import ItemFacts
 
 STUB = "only comments on it were imported; its own text was in none of the files"
 """The note of a stub; its title, if any, comes from its address."""
-MOST_COMMENTS = 500
-"""Comments stored of one item: those with most votes, of equal votes the newest."""
+MOST_COMMENTS = 500  # comments stored of one item: those with most votes, of equal votes the newest
 ENTRIES, LETTERS = 2_000, 4_000_000
 """Entries and characters of a batch; it ends with whichever comes first."""
-LONGEST, LONGEST_COMMENT = 100_000, 20_000
-"""Characters stored of an item's text and of a comment's."""
+LONGEST, LONGEST_COMMENT = 100_000, 20_000  # characters stored of an item's text and of a comment's
 CUT = f"its text was longer than {LONGEST:,} characters and was cut"
-EXAMPLES = 10
-"""Items and refusals that a preview shows."""
+EXAMPLES = 10  # items and refusals that a preview shows
 Facts = Mapping[str, Any]
 
 

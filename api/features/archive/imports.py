@@ -10,10 +10,8 @@ from typing import Protocol
 from api.core.domain import Item
 from api.reports.report import ItemFacts
 
-MOST_REFUSALS = 10_000
-"""Unreadable lines that are stored of one import; more are only counted."""
-SHOWN = 200
-"""Characters of a line that are stored with its refusal."""
+MOST_REFUSALS = 10_000  # unreadable lines that are stored of one import; more are only counted
+SHOWN = 200  # characters of a line that are stored with its refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,6 @@ class ImportProgress:
     left_out: Mapping[str, int] = field(default_factory=dict)  # entries left out, by reason
 
     def __add__(self, other: ImportProgress) -> ImportProgress:
-        """The sum of both."""
         reasons = dict(self.left_out)
         for reason, count in other.left_out.items():
             reasons[reason] = reasons.get(reason, 0) + count

@@ -30,12 +30,9 @@ USUAL_LENGTH = 60
 ORDINARY = 3_000
 """Entries of an ordinary archive: in one of ten entries about one mug, `mug` would weigh nothing
 beside a word that none of them happens to use."""
-LONGEST_CHUNK = 1000
-"""Characters of one piece, without the title that goes before it."""
-MOST_CHUNKS = 20
-"""Pieces of one text; what comes later (of a book in a post) is not searched."""
-TITLE = 300
-"""Characters of the title before each piece."""
+LONGEST_CHUNK = 1000  # characters of one piece, without the title that goes before it
+MOST_CHUNKS = 20  # pieces of one text; what comes later (of a book in a post) is not searched
+TITLE = 300  # characters of the title before each piece
 # Characters of an id that may be searched for: a shorter one may be the number of a row.
 _SHORTEST_ID = 5
 # what stands in quotation marks: `"drawn with crayons"`, `«sans fil»`

@@ -38,8 +38,7 @@ from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, ItemFacts
 from api.settings import RankingSettings, RetrievalSettings
 
-CANDIDATES = 50
-"""Entries that each of the two searches gives."""
+CANDIDATES = 50  # entries that each of the two searches gives
 WEAK = "What is stored does not answer this."
 SCATTERED = "None of them holds all of the words."
 # Latest queries of the tenant whose words count as names.
@@ -247,7 +246,6 @@ class ArchiveSearch:
     async def _read(
         self, tenant: str, entries: Sequence[Scored]
     ) -> tuple[Mapping[str, ItemFacts], dict[ChunkId, Chunk]]:
-        """The items of these entries, and all pieces of those."""
         facts = await self.archive.facts(tenant, {entry.id[0] for entry in entries})
         pieces = {
             (key, piece.comment, piece.part): piece

@@ -16,8 +16,7 @@ from api.features.archive.entries import DIMENSIONS, ChunkId, FloorCounts, Match
 from api.features.archive.index_words import bm25, held_share, holds_phrase
 from api.settings import RankingSettings, RetrievalSettings
 
-SURE_OF_WORDS = 0.9
-"""Share by words from which the strongest such hit passes the vector floor."""
+SURE_OF_WORDS = 0.9  # share by words from which the strongest such hit passes the vector floor
 # A held share that is all of the question, although it is a sum of fractions.
 _ALL = 0.999
 

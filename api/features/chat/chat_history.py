@@ -19,8 +19,7 @@ from api.features.chat.session import Exchange, Thumb, read_session, session_jso
 from api.reports.citable import LABEL
 from api.reports.exhibits import Exhibit
 
-MOST_RATINGS = 10
-"""Ratings that one turn takes, one of each author."""
+MOST_RATINGS = 10  # ratings that one turn takes, one of each author
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,7 @@ _WHO = regex.compile(
     r" (?:said|says?|wrote|writes?)|where (?:is|are|does|did|do))"
     r" (?:that|this|it|so|these|those)(?: (?:come )?from)?\W*$"
 )
-Escape = Callable[[str], str]
-"""How strangers' words are written into an answer."""
+Escape = Callable[[str], str]  # how strangers' words are written into an answer
 
 
 async def look_up_question(lookups: ChatLookups) -> None:

@@ -33,13 +33,11 @@ from api.settings import ChatSettings
 
 _OFF_TOPIC = "Name what the person asked about, in a few words of theirs."
 _NO_MORE = "No more look-ups in this turn: answer with what you have."
-SHOWN = 30
-"""Exhibits that one look-up or one prompt shows."""
+SHOWN = 30  # exhibits that one look-up or one prompt shows
 ARCHIVE_TOOL = "search_archive"
 KEPT = ArchiveFilters(kept=True)
 """Items that a gate let pass, or a person imported: an answer may rest on these."""
-ENOUGH = 3
-"""Stored entries from which on no source is asked."""
+ENOUGH = 3  # stored entries from which on no source is asked
 # Latest queries of the tenant that are searched for the product of the question.
 _QUERIES = 200
 
@@ -264,7 +262,6 @@ class ChatLookups:
         return line
 
     def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
-        """The labels of what a query found, remembered from now on."""
         shown = self.session.show(
             list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample
         )

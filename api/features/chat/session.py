@@ -272,7 +272,6 @@ class Session:
         ]
 
     def _by_use(self) -> list[str]:
-        """Labels, the last used first."""
         return sorted(self._known, key=lambda label: (-self._known[label].turn, int(label[1:])))
 
     def _keep_only(self, labels: Sequence[str]) -> None:

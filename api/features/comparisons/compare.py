@@ -59,7 +59,6 @@ def differing_terms(reports: Sequence[Report], places: SourceLabels) -> Mapping[
 
 
 def _terms(reports: Sequence[Report], places: SourceLabels) -> Iterator[tuple[str, list[str]]]:
-    """Each term on which reports are made, and its value for each of them."""
     yield "depth", [report.depth for report in reports]
     yield "grades by a model", ["yes" if report.grading == "on" else "no" for report in reports]
     yield (

@@ -30,8 +30,7 @@ FEELINGS: Mapping[Measure, int] = MappingProxyType({"sounds_positive": 1, "sound
 """Measures by the sentiment of a grade."""
 FEW_POSTS = 5
 """Posts of both products together below which volumes are not compared: chance explains most."""
-ALPHA = 0.05
-"""Probability that chance alone marks any difference at all."""
+ALPHA = 0.05  # probability that chance alone marks any difference at all
 _WORDS: dict[Measure, str] = {
     "posts": "More is said about",
     "sounds_positive": "More posts sound positive about",

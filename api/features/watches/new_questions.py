@@ -26,8 +26,7 @@ from api.reports.keyless.subjects import Subject, is_excluded, is_topic
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, KeptItem
 
-MOST = 5
-"""Questions of a run."""
+MOST = 5  # questions of a run
 # Words of a question at least; in scripts without spaces pairs of letters.
 _FEWEST_WORDS = 3
 # A headline begins this share of its words with a capital, not counting words of few letters.
@@ -66,7 +65,6 @@ _BEFORE = {
 
 @cache
 def _texts() -> dict[str, str]:
-    """Lines of patterns, or words, by name."""
     return loads(files("api.features.watches").joinpath("new_questions.toml").read_text("utf-8"))
 
 

@@ -14,8 +14,7 @@ from api.core.text import clean, cut, one_line, quantity, utc_minute, web_url
 from api.features.watches.watch import Watch
 from api.features.watches.watch_run import NewPost, WatchRun
 
-SHOWN = 10
-"""New posts in a text; the JSON has them all."""
+SHOWN = 10  # new posts in a text; the JSON has them all
 # Characters of a title in a text.
 _TITLE = 120
 

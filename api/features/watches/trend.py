@@ -21,8 +21,7 @@ from api.features.watches.watch_run import RunCounts
 from api.pipeline.evidence.figures import Interval, wilson
 from api.reports.report import Timestamp
 
-VERSION = 1
-"""Of a `Trend`; raised when a field changes meaning."""
+VERSION = 1  # of a `Trend`; raised when a field changes meaning
 MOST_RUNS = 25_000
 """Runs that are summed, the newest: years of one every hour, two weeks of one every minute."""
 _WEEK = timedelta(days=7)

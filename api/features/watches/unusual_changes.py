@@ -20,14 +20,11 @@ from api.pipeline.evidence import figures
 from api.pipeline.evidence.figures import Interval
 from api.reports.keyless.theme_sentences import SHARED
 
-FEWEST_RUNS = 3
-"""Earlier runs below which nothing is called unusual."""
+FEWEST_RUNS = 3  # earlier runs below which nothing is called unusual
 SHORTEST = timedelta(days=7)
 """How long these runs must be together, so that no night is compared with days alone."""
-FEW = 5
-"""Posts that must be counted, or for a drop be expected: chance explains changes of fewer."""
-ALPHA = 0.05
-"""Probability that chance alone calls anything unusual in a run."""
+FEW = 5  # posts that must be counted, or for a drop be expected: chance explains changes of fewer
+ALPHA = 0.05  # probability that chance alone calls anything unusual in a run
 _WORDS: dict[Measure, str] = {
     "mentions": "spoken of in",
     "praise": "praised in",
@@ -162,7 +159,6 @@ def new_aspects(now: RunCounts, past: Sequence[RunCounts]) -> tuple[str, ...]:
 
 
 def _suffices(past: Sequence[RunCounts]) -> bool:
-    """Whether there are enough runs, over enough time, to compare with."""
     seconds = sum((earlier.seconds for earlier in past), 0.0)
     return len(past) >= FEWEST_RUNS and seconds >= SHORTEST.total_seconds()
 

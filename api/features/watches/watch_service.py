@@ -38,17 +38,14 @@ from api.services.product import Ask
 Analyze = Callable[[Watch, Ask, str], Awaitable[Report]]
 """The report for a watch's request; for one run id it is made and paid once."""
 Send = Callable[[Watch, Target, Message], Awaitable[Delivery]]
-LEASE = timedelta(minutes=30)
-"""After this time another process may take a run that has not ended."""
+LEASE = timedelta(minutes=30)  # after this time another process may take a run that has not ended
 PAST = timedelta(days=84)
 MOST_PAST = 2100
 """How far back a run is compared, in time and in runs: a week of one every five minutes."""
-MOST_WORDED = 1000
-"""Posts, the last seen, whose copies are recognised by their words."""
+MOST_WORDED = 1000  # posts, the last seen, whose copies are recognised by their words
 SLACK = timedelta(minutes=30)
 """By how much a window may be too short: else a run that starts late would need the next longer."""
-MOST_NEWS = 100
-"""Runs with news, the newest, that can be sent again."""
+MOST_NEWS = 100  # runs with news, the newest, that can be sent again
 # Within this time a source that stopped answering is asked for all it had meanwhile.
 _PATIENCE = timedelta(days=31)
 _COMPLAINTS = frozenset({"complaint", "sounds_negative"})
@@ -152,7 +149,6 @@ class WatchRunner:
     async def _analyzed(
         self, claim: RunClaim, now: datetime
     ) -> tuple[WatchRun, Sequence[SeenPost]]:
-        """The run, and the posts it has seen."""
         watch = claim.watch
         past = await self.store.past_counts(watch, now - PAST, MOST_PAST)
         length = length_of(watch.schedule, now, zone_of(watch.zone))
@@ -179,7 +175,6 @@ class WatchRunner:
         past: Sequence[RunCounts],
         created_at: datetime,
     ) -> WatchRun:
-        """The run that has this report."""
         watch, answered = claim.watch, bool(now.counts.sources)
         measurements = measurements_of(now.counts, past)
         changes = unusual_changes(measurements, now.keys, self.places)

@@ -90,8 +90,7 @@ _RIVALS = frozenset(
     " microsoft tesla honda".split()
 )
 
-OTHER_NAMES = _RIVALS | _PLAIN_CAPITALS
-"""Names that are no theme."""
+OTHER_NAMES = _RIVALS | _PLAIN_CAPITALS  # names that are no theme
 
 
 @dataclass(frozen=True)

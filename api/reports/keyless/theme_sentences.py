@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import regex
 
 _SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
-SHARED = 3
-"""Posts from which a theme is shown and counted in figures: fewer may be chance."""
+SHARED = 3  # posts from which a theme is shown and counted in figures: fewer may be chance
 
 COUNTED = regex.compile(
     r"^(?P<name>.+?): (?:at least )?(?:\d+ of (?P<total>\d+) kept posts|one post|two posts)"

@@ -27,20 +27,15 @@ from api.reports.keyless.theme_sentences import SHARED, count_phrase, lean_phras
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, FindingKind
 
-PASSAGES = 4
-"""Most passages that are shown of one theme."""
-MOST_THEMES = 7
-"""Themes of a report at most."""
+PASSAGES = 4  # most passages that are shown of one theme
+MOST_THEMES = 7  # themes of a report at most
 # Themes that are named by a shared noun, and suggested questions, at most.
 _MOST_NOUNS, _MOST_SUGGESTIONS = 3, 3
 # Below so many themes, those of two posts are shown too.
 _FEW_THEMES = 3
-DOUBTED = 0.55
-"""Probability of the judge below which a kept item's passages come last."""
-UNNAMED = "No shared theme"
-"""Name of the finding when the posts share no theme."""
-SIDES = {1: "praise", -1: "a complaint"}
-"""By lean, what a sentence is."""
+DOUBTED = 0.55  # probability of the judge below which a kept item's passages come last
+UNNAMED = "No shared theme"  # name of the finding when the posts share no theme
+SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
 VERBS = {None: "say", 1: "like", -1: "dislike"}
 """By the lean that is asked for, what people do in the headline."""
 _KINDS: dict[int, FindingKind] = {1: "praise", -1: "complaint"}
@@ -166,8 +161,6 @@ def _singular(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence about the product."""
-
     passage: ThemePassage
     thread: str  # key of its thread
     named: bool
