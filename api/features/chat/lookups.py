@@ -16,12 +16,7 @@ from api.core.text import Fence
 from api.core.work import Failure, contained
 from api.features.archive.entries import ArchiveFilters
 from api.features.archive.search import ArchiveSearch
-from api.features.chat.chat_citations import (
-    is_comparing,
-    names_product,
-    products_in,
-    subjects_named,
-)
+from api.features.chat import chat_citations
 from api.features.chat.chat_turn import ChatEvent, LookupEnded, LookupStarted
 from api.features.chat.session import Lookup, Session
 from api.pipeline.evidence.collection import collect
@@ -78,12 +73,12 @@ class ChatLookups:
         self.previous_subjects = tuple(self.session.last_subjects)
         words = set(map(query_guard.singular, query_guard.naming_words(self.question)))
         exhibits = self.session.exhibits_for(self.previous_subjects).values()
-        going_on = not names_product(self.question) or any(
+        going_on = not chat_citations.names_product(self.question) or any(
             words & query_guard.joined_spellings(" ".join(exhibit.item.texts))
             for exhibit in exhibits
         )
         self.implied_subjects = self.previous_subjects if going_on else ()
-        named = subjects_named(self.question, self.session.subjects)
+        named = chat_citations.subjects_named(self.question, self.session.subjects)
         self.continues = (
             bool(self.implied_subjects)
             and not named
@@ -98,7 +93,9 @@ class ChatLookups:
         question after a comparison that looks up one of the two alone.
         """
         looked = [name for query in self.queries for name in self.session.subjects_of(query)]
-        named = dict.fromkeys((*looked, *subjects_named(self.question, self.session.subjects)))
+        named = dict.fromkeys(
+            (*looked, *chat_citations.subjects_named(self.question, self.session.subjects))
+        )
         both = (
             named
             and query_guard.compared_names(self.question)
@@ -121,8 +118,8 @@ class ChatLookups:
         A sentence that names subjects of the turn may cite what was found for those, unless it
         compares them with others; naming another subject of the session adds that one's.
         """
-        turn, named = self.subjects, subjects_named(sentence, self.session.subjects)
-        alone = not set(turn).isdisjoint(named) and not is_comparing(sentence)
+        turn, named = self.subjects, chat_citations.subjects_named(sentence, self.session.subjects)
+        alone = not set(turn).isdisjoint(named) and not chat_citations.is_comparing(sentence)
         return self.session.exhibits_for(named if alone else (*turn, *named))
 
     @property
@@ -242,8 +239,8 @@ class ChatLookups:
         earlier = await contained(queries, "the archive")
         if isinstance(earlier, Failure):
             return
-        products = [name for query in earlier for name in products_in(query)]
-        if not subjects_named(self.question, products):
+        products = [name for query in earlier for name in chat_citations.products_in(query)]
+        if not chat_citations.subjects_named(self.question, products):
             return
         call = uuid4().hex
         self.emit(LookupStarted(call, ARCHIVE_TOOL, {"query": self.question}))

@@ -283,20 +283,27 @@ class Session:
 
     def save(self) -> str:
         """The session as JSON; when that is too long, what was used longest ago goes first."""
-        while len((text := self._json()).encode()) > BYTES and (self._known or self.exchanges):
+        while True:
+            known = []
+            for entry in self._known.values():
+                item = entry.assessed.item
+                comments = tuple(
+                    replace(comment, body=cut(comment.body, _COMMENT))
+                    for comment in item.comments[:_COMMENTS]
+                )
+                item = replace(item, body=cut(item.body, _BODY), comments=comments)
+                known.append(replace(entry, assessed=replace(entry.assessed, item=item)))
+            saved = SavedSession(
+                VERSION, self.number, self.dossier.given, known, self.looks, self.exchanges,
+                self.subjects, self.last_subjects, self.sample,
+            )  # fmt: skip
+            text = session_json(saved)
+            if len(text.encode()) <= BYTES or not (self._known or self.exchanges):
+                return text
             if self._known:
                 self._keep_only(self._by_use()[: len(self._known) // 2])
             else:
                 self.exchanges = self.exchanges[len(self.exchanges) // 2 + 1 :]
-        return text
-
-    def _json(self) -> str:
-        known = [replace(e, assessed=_trimmed(e.assessed)) for e in self._known.values()]
-        saved = SavedSession(
-            VERSION, self.number, self.dossier.given, known, self.looks, self.exchanges,
-            self.subjects, self.last_subjects, self.sample,
-        )  # fmt: skip
-        return session_json(saved)
 
 
 def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:
@@ -313,14 +320,6 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
         session_id, tenant, run, dossier, saved.number, saved.exchanges, looks, saved.subjects,
         saved.asked, _known=known,
     )  # fmt: skip
-
-
-def _trimmed(assessed: Assessed) -> Assessed:
-    item = assessed.item
-    comments = tuple(
-        replace(comment, body=cut(comment.body, _COMMENT)) for comment in item.comments[:_COMMENTS]
-    )
-    return replace(assessed, item=replace(item, body=cut(item.body, _BODY), comments=comments))
 
 
 def load_report(session: Session, report: Report) -> None:

@@ -121,7 +121,7 @@ def measurements_of(now: RunCounts, past: Sequence[RunCounts]) -> list[Measureme
     return [m for m in measurements if m.count + m.past >= FEW]
 
 
-def unusual_changes(
+def marked_changes(
     measurements: Sequence[Measurement], keys: Keys, places: SourceLabels
 ) -> tuple[Change, ...]:
     """What chance does not explain, the surest first; leans of an aspect replace its mentions."""

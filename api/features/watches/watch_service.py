@@ -20,15 +20,10 @@ from api.core.display_names import SourceLabels
 from api.core.domain import Question
 from api.core.work import Failure, StepRunner, contained, run_step
 from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
+from api.features.watches import unusual_changes
 from api.features.watches.new_posts import CountedRun, counted, sifted
 from api.features.watches.new_questions import new_questions
 from api.features.watches.notification import Message, run_message, trial_message
-from api.features.watches.unusual_changes import (
-    FEWEST_RUNS,
-    measurements_of,
-    new_aspects,
-    unusual_changes,
-)
 from api.features.watches.watch import Target, Watch, chosen, length_of, next_after, zone_of
 from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
 from api.features.watches.watch_run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
@@ -161,7 +156,7 @@ class WatchRunner:
         known = await self.store.seen_posts(watch, MOST_WORDED)
         sift = sifted(report, watch, known, self.similarity)
         run = self._run_of(claim, report, counted(report, ask, sift, since, now), past, now)
-        if watch.only is None and len(past) >= FEWEST_RUNS:
+        if watch.only is None and len(past) >= unusual_changes.FEWEST_RUNS:
             earlier = [entry.item for entry in known if entry.item is not None]
             questions = new_questions(Question(report.query, report.about), sift.new, earlier)
             run = run.model_copy(update={"questions": questions})
@@ -176,8 +171,8 @@ class WatchRunner:
         created_at: datetime,
     ) -> WatchRun:
         watch, answered = claim.watch, bool(now.counts.sources)
-        measurements = measurements_of(now.counts, past)
-        changes = unusual_changes(measurements, now.keys, self.places)
+        measurements = unusual_changes.measurements_of(now.counts, past)
+        changes = unusual_changes.marked_changes(measurements, now.keys, self.places)
         new = now.new
         if watch.only == "complaints":
             new = tuple(post for post in new if post.complains)
@@ -201,7 +196,7 @@ class WatchRunner:
             kept=len(report.items),
             unusual=changes,
             looked_at=len(measurements),
-            new_aspects=new_aspects(now.counts, past),
+            new_aspects=unusual_changes.new_aspects(now.counts, past),
             gaps=tuple(
                 Gap(source=name, outcome=source.outcome, reason=source.reason or source.gate.reason)
                 for name, source in report.sources.items()
@@ -248,7 +243,7 @@ async def send_trial(send: Send, watch: Watch) -> Sequence[Delivery]:
     """Send a trial message to every target; raises `UsageError` without any."""
     if not watch.notify:
         raise UsageError(f"“{watch.name}” tells nobody; change it, and say whom with `notify`")
-    message = trial_message(watch, uuid.uuid4().hex)
+    message = trial_message(watch, new_run_id())
     return await asyncio.gather(*(send(watch, target, message) for target in watch.notify))
 
 

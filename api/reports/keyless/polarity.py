@@ -8,12 +8,11 @@ right, and what it was compared with: docs/keyless.md.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
-from tomllib import loads
 
 import regex
 
 from api.core.text import fold
+from api.reports.keyless.aspects import data
 from api.reports.keyless.subjects import OTHER_THING, Subject, names_another
 
 # `n't` and small words reverse what follows within four words: `not worth`, `never a bug`; `no`
@@ -105,7 +104,7 @@ _LONGEST = 1_000
 @cache
 def _lexicon() -> tuple[regex.Pattern[str], regex.Pattern[str], frozenset[str], frozenset[str]]:
     """Patterns of praise and complaint; small words of English alone and of other languages."""
-    read = loads(files("api.reports.keyless").joinpath("polarity.toml").read_text("utf-8"))
+    read = data("polarity")
 
     def words(name: str) -> regex.Pattern[str]:
         families = "|".join(f"(?:{line})" for line in read[name].split("\n") if line)

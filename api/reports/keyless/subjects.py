@@ -18,7 +18,7 @@ from api.core.text import fold
 from api.core.words import stop_words
 from api.pipeline.question.product_name import product_in, without_web_ending
 from api.pipeline.question.query_guard import singular
-from api.reports.keyless.aspects import aspect_words
+from api.reports.keyless.aspects import aspect_words, data
 
 # another thing of the writer's, who shows it, who delivers it: `my old Fitbit`, `great video`
 OTHER_THING = regex.compile(
@@ -73,22 +73,8 @@ _ACTS = regex.compile(
     r"^(?:['’]s)?(?:\s+\p{L}+){0,2}?\s+(?:is|are|was|were|has|had|does|did|can|will|just|wins?"
     r"|beats?|owners?|users?|\p{Ll}{2,}(?:ed|es)\b)"
 )
-# Words with a capital that name no product of their own kind: abbreviations, days, platforms.
-_PLAIN_CAPITALS = frozenset(
-    "i ai api usb led pdf csv gps hrv ram cpu gpu ui ux os pc tv hd ui sd hdmi nfc ip ok cmd url"
-    " sla dpi crm io english german french spanish bluetooth wifi wi internet monday tuesday"
-    " wednesday thursday friday saturday sunday january february march april may june july august"
-    " september october november december christmas android ios iphone ipad mac macos windows"
-    " linux reddit youtube amazon europe german us uk eu usd eur".split()
-)
-# Well-known products: one of them in a sentence is its subject, unless it is the one asked for.
-_RIVALS = frozenset(
-    "garmin fitbit uber lyft chrome safari firefox excel trello asana clickup notion evernote"
-    " obsidian samsung sony bose apple airpods airtag galaxy pixel kobo kindle roomba dyson otter"
-    " zendesk jira slack teams lenovo thinkpad macbook dell zen vivaldi brave edge whoop oura"
-    " huawei nextmug yeti stanley remarkable boox humane siri alexa chatgpt gemini google"
-    " microsoft tesla honda".split()
-)
+_PLAIN_CAPITALS = frozenset(data("names")["plain"].split())
+_RIVALS = frozenset(data("names")["rivals"].split())
 
 OTHER_NAMES = _RIVALS | _PLAIN_CAPITALS  # names that are no theme
 
@@ -154,8 +140,15 @@ class Subject:
         named so. The name with its kind is the thing itself: `Old Ember mug`.
         """
         mentions = self._mentions(text)
-        if self.numbers and any(self._has_other_number(text, *span) for span in mentions):
-            return not any(self.has_number(text[start:end]) for start, end in mentions)
+        for start, end in mentions if self.numbers else ():
+            match = _CONTINUATION.match(text, end)
+            # another number stands where the product's own would: `WH-1000XM5`
+            if (
+                match
+                and _NUMBER.fullmatch(match[1])
+                and not self.has_number(text[start : match.end()])
+            ):
+                return not any(self.has_number(text[start:end]) for start, end in mentions)
         return bool(mentions) and all(self._is_other(text, *span) for span in mentions)
 
     def has_number(self, text: str) -> bool:
@@ -201,13 +194,6 @@ class Subject:
                 start = spans.pop()[0]
             spans.append((start, end))
         return spans
-
-    def _has_other_number(self, text: str, start: int, end: int) -> bool:
-        """Whether another number stands where the product's own would: `WH-1000XM5`."""
-        match = _CONTINUATION.match(text, end)
-        if match is None or not _NUMBER.fullmatch(match[1]):
-            return False
-        return not self.has_number(text[start : match.end()])
 
     def _continues(self, text: str, end: int) -> bool:
         """Whether an unknown capital follows a name, in a text that does not write all so."""

@@ -19,7 +19,7 @@ from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_guard import compared_names
 from api.reports.exhibits import Exhibit
 from api.reports.keyless import subjects
-from api.reports.keyless.aspects import aspect_words, aspects, aspects_in, aspects_named
+from api.reports.keyless.aspects import aspect_words, aspects, aspects_in, aspects_named, data
 from api.reports.keyless.polarity import ASKING, WISHING, lean_of, lean_wanted
 from api.reports.keyless.sentence_topic import KIND, is_about_theme, is_plainly_about_theme
 from api.reports.keyless.subjects import Subject
@@ -103,19 +103,7 @@ _NOUN = regex.compile(
 )
 # a word long enough to name a theme
 _WORD = regex.compile(r"\p{L}[\p{L}-]{3,}")
-# Nouns that name no theme.
-_VAGUE = frozenset(
-    "thing things people person month months year years week weeks weekend hour hours minute "
-    "minutes night morning evening time times money dollar dollars euro euros thread post "
-    "video review comment channel link product products device gadget company maker brand "
-    "model version unit issue issues problem problems feature features question questions "
-    "answer reason point bit lot rest half part side kind sort place world life story idea "
-    "fact case cases whole same other first second third last next best worst right wrong "
-    "good great real only new old full free big small whole single entire current latest "
-    "normal desk office home house work room team boss office partner wife husband kids "
-    "mother father friend friends user users owner owners guys anyone everyone box list table "
-    "page book chapter truth verdict result end code".split()
-)
+_VAGUE = frozenset(data("names")["vague"].split())
 
 
 # begins a sentence that takes back the one before it: `But I dropped it`

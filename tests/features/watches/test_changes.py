@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from api.features.watches.new_posts import POSTS, Keys
-from api.features.watches.unusual_changes import measurements_of, new_aspects, unusual_changes
+from api.features.watches.unusual_changes import marked_changes, measurements_of, new_aspects
 from api.features.watches.watch_run import Change, RunCounts, SourceCount
 from tests.features.comparisons.made import PLACES
 from tests.features.watches.made import of, week
@@ -22,7 +22,7 @@ def changes(
     now: RunCounts, past: Sequence[RunCounts], keys: Keys | None = None
 ) -> tuple[Change, ...]:
     """By these counts."""
-    return unusual_changes(measurements_of(now, past), keys or {}, PLACES)
+    return marked_changes(measurements_of(now, past), keys or {}, PLACES)
 
 
 def test_more_posts_than_usual() -> None:
