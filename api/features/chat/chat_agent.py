@@ -57,10 +57,8 @@ _FEWEST_CALLS = 6
 _SPARE_REQUESTS = 3
 STOPPED = "(The person stopped the answer here and has seen nothing more of it.)"
 """What a model reads below an earlier answer that is not whole."""
-UNREADABLE = (
-    "what was kept of this conversation cannot be read: it begins anew and knows nothing of before"
-)
-RECALLED = "this rests on what earlier reports kept; no source was asked anew"
+UNREADABLE = "the stored conversation cannot be read: it starts again without its earlier turns"
+RECALLED = "this rests on items of earlier reports; no source was asked"
 
 
 class AnswerDraft:

@@ -73,13 +73,13 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = ut
     since = "" if run.counts is None else f" since {dated(run.counts.since)}"
     match run.state:
         case "failed":
-            return f"the run failed: {one_line(run.reason or 'nobody knows why')}"
+            return f"the run failed: {one_line(run.reason or 'unknown reason')}"
         case "not_asked":
-            return f"nothing was heard: {one_line(run.reason or 'no source answered')}"
+            return f"no source answered: {one_line(run.reason or 'unknown reason')}"
         case "baseline":
             written = since.replace("since", "written since")
             words = f"the first run found {quantity(run.kept, 'post')}{written} or without a date"
-            return f"{words}; later runs tell of {noun}s"
+            return f"{words}; later runs report {noun}s"
         case "nothing":
             usual = " and nothing unusual" if run.looked_at else ""
             return f"no {noun}s{usual}{since}"
@@ -108,10 +108,10 @@ def run_text(watch: Watch, run: WatchRun, places: SourceLabels) -> str:
     )
     lines = [headline(watch, run)]
     if run.state in {"failed", "not_asked", "nothing"}:
-        return lines[0] + (f"; not heard: {gaps}" if gaps and run.state == "nothing" else "")
+        return lines[0] + (f"; no answer: {gaps}" if gaps and run.state == "nothing" else "")
     lines += [f"Unusual: {change.text}" for change in run.unusual]
     if run.new_aspects:
-        lines.append(f"Spoken of for the first time: {', '.join(run.new_aspects)}.")
+        lines.append(f"Mentioned for the first time: {', '.join(run.new_aspects)}.")
     posts = {post.key: post for post in run.new}
     for question in run.questions:
         first = posts[question.cites[0]]
@@ -129,7 +129,7 @@ def run_text(watch: Watch, run: WatchRun, places: SourceLabels) -> str:
     if len(run.new) > SHOWN:
         lines.append(f"- and {len(run.new) - SHOWN} more")
     if gaps:
-        lines.append(f"Not heard, so nothing is known of: {gaps}.")
+        lines.append(f"No answer, so nothing is known of: {gaps}.")
     if run.report_id:
         lines.append(f"Report: {run.report_id}")
     return "\n".join(lines)

@@ -242,7 +242,7 @@ def shortest_window(length: timedelta) -> Window:
 async def send_trial(send: Send, watch: Watch) -> Sequence[Delivery]:
     """Send a trial message to every target; raises `UsageError` without any."""
     if not watch.notify:
-        raise UsageError(f"“{watch.name}” tells nobody; change it, and say whom with `notify`")
+        raise UsageError(f"“{watch.name}” notifies nobody: add a target with `notify`")
     message = trial_message(watch, new_run_id())
     return await asyncio.gather(*(send(watch, target, message) for target in watch.notify))
 
@@ -258,7 +258,7 @@ async def run_to_resend(store: Watches, watch: Watch, run_id: str) -> WatchRun:
     runs = await store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
     fitting = [run for run in runs if run_id and run.id.startswith(run_id)]
     if len(fitting) != 1:
-        words = f"there is no run “{run_id[:60]}” of “{watch.name}” that anybody was to hear of"
+        words = f"there is no run “{run_id[:60]}” with news of “{watch.name}”"
         raise NotFound(f"{words}; `listenpost watch show` lists what did not arrive")
     return fitting[0]
 

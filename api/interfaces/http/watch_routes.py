@@ -270,7 +270,7 @@ _WRONG_WEEKS = "`weeks` must be a whole number from 1 to 260, not `0`"
 async def read_watch_trend(
     watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[TrendRequest, Query()]
 ) -> Trend:
-    """Volume, sentiment and aspects by week; what was not heard is `null`, never 0.
+    """Volume, sentiment and aspects by week; what is not known is `null`, never 0.
 
     When the question is changed another line begins.
     """

@@ -75,7 +75,7 @@ async def test_trial_says_what_came_back_of_each() -> None:
     deliveries = await send_trial(receivers.send, HEARD)
     assert [delivery.delivered for delivery in deliveries] == [True, False, True]
     assert len({message.run_id for _, message in receivers.messages}) == 1
-    with pytest.raises(UsageError, match="“Ember” tells nobody"):
+    with pytest.raises(UsageError, match="“Ember” notifies nobody"):
         await send_trial(receivers.send, WATCH)
 
 

@@ -61,12 +61,12 @@ def test_what_changed() -> None:
     ).splitlines() == [
         "Ember: 2 new posts and 1 unusual change since 2026-11-02 08:00Z",
         "Unusual: Reddit: 20 posts in this time.",
-        "Spoken of for the first time: noise.",
+        "Mentioned for the first time: noise.",
         "- My Ember <!channel> (Reddit, 2026-11-02)",
         "  “I hate the battery.”",
         "  https://r.example/1",
         "- reddit:1 (Reddit)",
-        "Not heard, so nothing is known of: Lemmy (no answer in time).",
+        "No answer, so nothing is known of: Lemmy (no answer in time).",
         "Report: r1",
     ]
 
@@ -104,20 +104,20 @@ def test_many_posts_are_counted() -> None:
         ({"state": "nothing"}, "Ember: no new posts since 2026-11-02 08:00Z"),  # it is too early
         (
             {"state": "nothing", "gaps": (GAP,), "sample": True},
-            "Ember (made-up sample data): no new posts since 2026-11-02 08:00Z; not heard: Lemmy "
+            "Ember (made-up sample data): no new posts since 2026-11-02 08:00Z; no answer: Lemmy "
             "(no answer in time)",
         ),
         ({"state": "failed", "reason": "no\nmodel"}, None),
         ({"state": "failed", "counts": None, "reason": "a\nb"}, "Ember: the run failed: a b"),
-        ({"state": "failed", "counts": None}, "Ember: the run failed: nobody knows why"),
+        ({"state": "failed", "counts": None}, "Ember: the run failed: unknown reason"),
         (
             {"state": "not_asked", "counts": None, "gaps": (GAP,)},
-            "Ember: nothing was heard: no source answered",
+            "Ember: no source answered: unknown reason",
         ),
         (
             {"state": "baseline", "report_id": None},
             "Ember: the first run found 1 post written since 2026-11-02 08:00Z or without a date; "
-            "later runs tell of new posts",
+            "later runs report new posts",
         ),
     ],
 )
