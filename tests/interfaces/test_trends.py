@@ -22,15 +22,15 @@ def test_weeks_in_a_terminal() -> None:
     volumes = lines.index("          Lemmy          Reddit")
     assert lines[volumes + 1 : volumes + 5] == [
         "2026-W45  ████████    4  ████····    8",
-        "2026-W46  not heard      ████████   16",
-        "2026-W47  not heard      not heard",
+        "2026-W46  no answer      ████████   16",
+        "2026-W47  no answer      no answer",
         "2026-W48  ████····    2  ········    0",
     ]
     aspects = lines.index("          battery")
     assert lines[aspects + 1 : aspects + 5] == [
         "2026-W45  ████···· 6 of 12 +3 -3",
         "2026-W46  ████···· 8 of 16 +4 -4",
-        "2026-W47  not heard",
+        "2026-W47  no answer",
         "2026-W48  ████···· 1 of 2 +0 -0",
     ]
 
@@ -43,7 +43,7 @@ def test_sentiment_with_its_interval() -> None:
     assert re.search(r"^ +positive +negative$", text, re.M)
     assert "2026-W45  ········ 0 of 4 (0-49 %)  ██████·· 3 of 4 (30-95 %)\n" in text
     assert "2026-W46  none graded               none graded\n" in text
-    assert "2026-W47  not heard                 not heard" in text
+    assert "2026-W47  no answer                 no answer" in text
 
 
 def test_week_that_is_not_whole_says_so() -> None:
@@ -61,7 +61,7 @@ def test_week_that_is_not_whole_says_so() -> None:
     long = week(2, reddit=of(30)).model_copy(update={"until": MONDAY + 5 * WEEK})
     text = trend_text("Ember", trend(*(KeptCounts("a", c.until, c) for c in (*half, long))), 100)
     assert "2026-W45  ████████    1 (1 of 2 runs)  ████····   ≥5\n" in text
-    assert "2026-W48  not heard                    ████████   30 (21 days)" in text
+    assert "2026-W48  no answer                    ████████   30 (21 days)" in text
 
 
 def test_another_question_is_told_apart() -> None:
@@ -71,7 +71,7 @@ def test_another_question_is_told_apart() -> None:
     assert "From here on another question was asked" in both
     assert "Earlier runs are too many to be summed." in both
     nothing = trend_text("Ember", trend(GAP), 100)
-    assert nothing.endswith("2026-W48  not heard")
+    assert nothing.endswith("2026-W48  no answer")
 
 
 @pytest.mark.parametrize("columns", [40, 60, 200])

@@ -55,7 +55,7 @@ class FakeArchive:
         self.asked_for.append(filters)
         facts = await FakeArchive(self.items).facts(tenant, [item.key for item in self.items])
         found = [
-            Match(chunk.id, chunk.key, tuple(index_tokens(chunk.whole)), None, True, False)
+            Match(chunk.id, chunk.key, tuple(index_tokens(chunk.full_text)), None, True, False)
             for item in facts.values()
             for chunk in chunked(item)
         ]

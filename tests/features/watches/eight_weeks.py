@@ -11,7 +11,7 @@ from api.features.analyses.store_ports import Store
 from api.features.watches.notification import Message
 from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import Delivery, WatchRun
-from api.features.watches.watch_service import Watching
+from api.features.watches.watch_service import WatchRunner
 from api.reports.report import Report
 from api.services.product import Ask
 from tests.features.comparisons.made import PLACES
@@ -49,8 +49,8 @@ class World:
         return Delivery(target=target.shown, delivered=True, tries=1)
 
     @property
-    def watching(self) -> Watching:
-        return Watching(self.store, self.analyze, self.send, PLACES, 92, lambda: self.now)
+    def watching(self) -> WatchRunner:
+        return WatchRunner(self.store, self.analyze, self.send, PLACES, 92, lambda: self.now)
 
     async def due(self) -> list[WatchRun]:
         """All that is due now."""

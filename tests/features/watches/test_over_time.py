@@ -122,7 +122,7 @@ async def test_watch_that_is_removed_under_way(
         assert (await running).state == "baseline"
     assert world.messages == []
     assert await store.watch_runs("local", "w1", 9) == []
-    assert await store.known(WATCH, 9) == []
+    assert await store.seen_posts(WATCH, 9) == []
     assert await world.due() == []
     assert caplog.records == []
 

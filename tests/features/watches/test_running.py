@@ -14,7 +14,7 @@ from api.features.analyses.store_ports import Store
 from api.features.watches.notification import Message
 from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import Delivery
-from api.features.watches.watch_service import changed, utc_now, watch_of, window_of
+from api.features.watches.watch_service import changed_watch, find_watch, shortest_window, utc_now
 from api.reports.report import Report
 from api.services.product import Ask
 from tests.features.watches.eight_weeks import (
@@ -238,12 +238,12 @@ async def test_watch_is_found_by_name_id_or_its_beginning(store: Store) -> None:
     await store.add_watch(replace(WATCH, id="abc1", name="first"), 9)
     await store.add_watch(replace(WATCH, id="abc2", name="second"), 9)
     for name, wanted in (("first", "abc1"), ("abc2", "abc2")):
-        assert (await watch_of(store, "local", name)).id == wanted
+        assert (await find_watch(store, "local", name)).id == wanted
     for name in ("abc", "", "third"):
         with pytest.raises(NotFound, match="there is no watch"):
-            await watch_of(store, "local", name)
+            await find_watch(store, "local", name)
     with pytest.raises(NotFound):
-        await watch_of(store, "b", "first")
+        await find_watch(store, "b", "first")
 
 
 @pytest.mark.parametrize(
@@ -260,18 +260,18 @@ async def test_watch_is_found_by_name_id_or_its_beginning(store: Store) -> None:
 )
 def test_window(length: timedelta, window: str) -> None:
     """The shortest that reaches so far."""
-    assert window_of(length) == window
+    assert shortest_window(length) == window
     assert utc_now().tzinfo is not None
 
 
 def test_changed_watch_is_due_by_its_new_clock() -> None:
     """Whatever else is changed; of another question alone it stays due as it was."""
-    new = changed(WATCH, {"every": "daily 07:30", "zone": "Asia/Tokyo", "about": "a cup"})
+    new = changed_watch(WATCH, {"every": "daily 07:30", "zone": "Asia/Tokyo", "about": "a cup"})
     assert (new.about, new.query) == ("a cup", "Ember")
     assert timedelta() < new.due_at - utc_now() <= timedelta(days=1)
     assert (new.due_at.hour, new.due_at.minute) == (22, 30)
-    assert changed(WATCH, {"query": "Ember mug"}).due_at == WATCH.due_at
-    assert changed(WATCH, {"paused": True}).due_at > WATCH.due_at
+    assert changed_watch(WATCH, {"query": "Ember mug"}).due_at == WATCH.due_at
+    assert changed_watch(WATCH, {"paused": True}).due_at > WATCH.due_at
 
 
 UNDECIDED: dict[str, Any] = {

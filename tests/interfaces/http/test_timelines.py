@@ -46,8 +46,8 @@ def test_a_week_that_was_not_heard_is_a_gap() -> None:
     ]  # fmt: skip
     assert table(figure)[0] == ["week from", "Lemmy", "Reddit"]
     assert table(figure)[2:] == [
-        ["9 Nov 2026", "not heard", "16"],
-        ["16 Nov 2026", "not heard", "not heard"],
+        ["9 Nov 2026", "no answer", "16"],
+        ["16 Nov 2026", "no answer", "no answer"],
         ["23 Nov 2026", "2", "0"],
     ]
     assert fits(figure)

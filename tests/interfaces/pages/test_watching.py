@@ -264,7 +264,7 @@ async def test_who_is_told_can_be_tried(opening: Opening) -> None:
             nobody = await submit(served.client, f"/watches/{silent.id}/try")
     assert "Delivered: a program (webhook) at 127.0.0.1" in page
     assert len(hook.asked) == 1
-    assert (nobody.status_code, "tells nobody" in nobody.text) == (422, True)
+    assert (nobody.status_code, "notifies nobody" in nobody.text) == (422, True)
 
 
 async def test_what_was_not_delivered_is_told_again(opening: Opening) -> None:
