@@ -10,9 +10,8 @@ from typing import Any, cast
 import pytest
 
 from api.errors import UsageError
-from api.features.analyses.analysis_counts import Tally
 from api.features.analyses.statistics import MOST, Stats, ThumbStats, YieldStats, since_of, stats_of
-from api.features.analyses.store_ports import Counted, Store, Thumbs
+from api.features.analyses.store_ports import Counted, Store, Tally, Thumbs
 from tests.features.analyses.test_tallies import OPEN, attempt
 from tests.store.made import finding, item, report, source, typed
 
