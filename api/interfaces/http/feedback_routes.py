@@ -12,7 +12,7 @@ from api.bootstrap.app_context import AppContext
 from api.bootstrap.storage import feedback_sender
 from api.choices import Rating
 from api.core.context import current_caller
-from api.features.analyses.analysis_job import missing
+from api.features.analyses.analysis_job import missing_report
 from api.features.analyses.corrections import StoredCorrection
 from api.features.analyses.feedback import (
     Given,
@@ -115,7 +115,7 @@ async def list_feedback(analysis_id: str, tenant: Asker, app_context: OpenContex
     """Of your own analyses alone."""
     kept = await app_context.store.feedback(tenant.id, analysis_id)
     if not kept and await app_context.store.get(tenant.id, analysis_id) is None:
-        raise missing(analysis_id)
+        raise missing_report(analysis_id)
     return FeedbackList(feedback=list(map(KeptFeedback.of, kept)))
 
 
