@@ -18,7 +18,7 @@ from api.features.analyses.corrections import LONGEST_BODY, StoredCorrection
 from api.features.analyses.corrections import MOST as MOST_CORRECTIONS
 from api.features.analyses.store_ports import Feedback, Store
 from api.reports.report import DroppedItem, KeptItem, Report
-from api.services.caller_arguments import question_digest
+from api.services.product import question_digest
 
 MOST = 1_000
 """Ratings that one analysis takes, of all authors."""

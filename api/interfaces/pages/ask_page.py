@@ -32,8 +32,7 @@ from api.interfaces.shared.upstream_status import Upstream, probed
 from api.pipeline.gate.name_spellings import namesake
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_screen import screen_query
-from api.services.caller_arguments import question_of
-from api.services.product import Ask
+from api.services.product import Ask, question_of
 from api.settings import Settings
 from api.sources import SOURCES, SourceSpec, check_askable, default_sources
 
