@@ -26,9 +26,8 @@ from api.models.dialects import GRADED_AT_ONCE
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
-from api.reports.citable import citable_text
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
-from api.reports.quotes import verbatim
+from api.reports.quotes import citable_text, verbatim
 from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
 from api.settings import ModelSettings
 

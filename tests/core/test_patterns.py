@@ -25,12 +25,11 @@ from api.core.text import Fence
 from api.models import answer_parsing
 from api.pipeline.evidence import duplicates
 from api.pipeline.gate import excerpt
-from api.pipeline.gate.name_matches import sightings
-from api.pipeline.gate.name_spellings import name_of
+from api.pipeline.gate.name_matches import name_of, sightings
 from api.reports import citable, markdown_text, quotes
-from api.reports.citable import citable_text
 from api.reports.draft_rules import DraftCleaner
 from api.reports.keyless import aspects, polarity
+from api.reports.quotes import citable_text
 from api.sources import amazon_fields, item_fields
 
 MUG = name_of("ember mug", "")

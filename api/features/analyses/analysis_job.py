@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from api.core.context import Caller
+from api.core.domain import REMOVED
 from api.core.progress import Event, Listener, SourceFetched
 from api.core.text import clean, one_line
 from api.core.work import ProcessStopping, SharedTask, StepRunner, WorkLease
@@ -21,7 +22,6 @@ from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable, Us
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.limits import Limits, Slot, Spending
 from api.features.analyses.store_ports import State, Store, StoredAnalysis
-from api.pipeline.gate.drop_reasons import REMOVED
 from api.reports.report import Report
 from api.services.product import Ask
 

@@ -22,12 +22,11 @@ from api.pipeline.question.query_guard import (
     refers_back,
     singular,
 )
-from api.reports.citable import ADDRESSES, LABEL
 from api.reports.composition import credit_of
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.markdown_text import md, quotation
-from api.reports.quotes import sentences
+from api.reports.quotes import ADDRESSES, LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
 
 WEB_ENDING = regex.compile(r"(?i)(?<=\w)\.(?:ai|app|co|com|dev|io|net|org|so)\b")

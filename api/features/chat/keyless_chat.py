@@ -21,7 +21,6 @@ from api.pipeline.question.query_guard import (
     refers_back,
     singular,
 )
-from api.reports.citable import LABEL
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
@@ -34,7 +33,7 @@ from api.reports.keyless.themes import (
     unsure_side,
 )
 from api.reports.markdown_text import formatted, quotation
-from api.reports.quotes import sentences
+from api.reports.quotes import LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
 
 FOREIGN = (

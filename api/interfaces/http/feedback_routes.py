@@ -24,9 +24,8 @@ from api.features.analyses.feedback import (
     withdraw,
 )
 from api.features.analyses.store_ports import Feedback, Subject
-from api.interfaces.http.access import Asker, OpenContext
+from api.interfaces.http.access import Asker, OpenContext, metrics_of
 from api.interfaces.http.errors_json import documented
-from api.interfaces.http.health_routes import counted
 from api.interfaces.shared.listing_requests import FeedbackRequest
 from api.interfaces.shared.requests import RequestBody
 
@@ -106,7 +105,7 @@ async def give_feedback(
     app = request.app
     send, author = sender_of(app, app_context), author_of(tenant.id, current_caller().user)
     given = await give(app_context.store, tenant.id, author, analysis_id, body.vote(), send)
-    counted(app).rated(given)
+    metrics_of(app).rated(given)
     return GivenFeedback.told_of(given)
 
 
