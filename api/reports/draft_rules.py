@@ -16,7 +16,9 @@ from pydantic import BaseModel, Field
 
 from api.core.domain import Item, Question
 from api.core.text import clean, cut, one_line
-from api.reports.citable import (
+from api.reports.exhibits import Dossier, Exhibit
+from api.reports.markdown_text import formatted, quotation
+from api.reports.quotes import (
     ADDRESS,
     ADDRESSES,
     LABEL,
@@ -25,10 +27,8 @@ from api.reports.citable import (
     bare,
     citable_text,
     numbers,
+    verbatim,
 )
-from api.reports.exhibits import Dossier, Exhibit
-from api.reports.markdown_text import formatted, quotation
-from api.reports.quotes import verbatim
 from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote
 from api.reports.shortfall import count_words
 

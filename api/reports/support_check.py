@@ -19,12 +19,12 @@ from api.core.text import one_line
 from api.core.words import content_words, words
 from api.core.work import translated
 from api.errors import ModelError
-from api.reports.citable import says_count
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, plain_topic
 from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
+from api.reports.quotes import says_count
 from api.reports.report import Finding, Passage, Quote, SupportCheck
 
 _NOT_CHECKED = "the support check did not work"

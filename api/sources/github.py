@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.core.domain import Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, PULL_REQUEST, Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, cut, web_url
 from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
-from api.pipeline.gate.drop_reasons import BY_BOT, PULL_REQUEST
 from api.settings import SourceSettings
 from api.sources import GITHUB_THREADS, GITHUB_TOKEN, setting_value
 from api.sources.item_fields import (

@@ -13,9 +13,8 @@ from typing import Any
 
 import regex
 
-from api.core.domain import Item
+from api.core.domain import INVISIBLE, REMOVED, Item
 from api.core.text import clean, is_visible, one_line
-from api.pipeline.gate.drop_reasons import INVISIBLE, REMOVED
 
 # a larger number is no measure of an item
 _MAX_NUMBER = 1e15

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.core.domain import Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, one_line, unescape, web_url
 from api.errors import (
@@ -26,7 +26,6 @@ from api.errors import (
     Unreachable,
 )
 from api.features.analyses.store_ports import SourceMemory
-from api.pipeline.gate.drop_reasons import BY_BOT
 from api.settings import SourceSettings
 from api.sources import setting_value
 from api.sources.item_fields import (

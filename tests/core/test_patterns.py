@@ -25,12 +25,11 @@ from api.core.text import Fence
 from api.models import answer_parsing
 from api.pipeline.evidence import duplicates
 from api.pipeline.gate import excerpt
-from api.pipeline.gate.name_matches import sightings
-from api.pipeline.gate.name_spellings import name_of
-from api.reports import citable, markdown_text, quotes
-from api.reports.citable import citable_text
+from api.pipeline.gate.name_matches import name_of, sightings
+from api.reports import markdown_text, quotes
 from api.reports.draft_rules import DraftCleaner
 from api.reports.keyless import aspects, polarity
+from api.reports.quotes import citable_text
 from api.sources import amazon_pages, item_fields
 
 MUG = name_of("ember mug", "")
@@ -51,7 +50,7 @@ FUNCTIONS: tuple[Callable[[str], object], ...] = (
     quotes.sentences, quotes.beginning, aspects.aspects_in,
     polarity.count_feelings,
     polarity.lean_of,
-    citable.numbers, lambda written: citable.says_count(written, 7), duplicates.canonical_url,
+    quotes.numbers, lambda written: quotes.says_count(written, 7), duplicates.canonical_url,
     words.split_words, words.joined_pieces,
     lambda written: sightings(MUG, words.split_words(written), written),
     lambda written: excerpt.excerpt_of(

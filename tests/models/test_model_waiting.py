@@ -11,8 +11,8 @@ import pytest
 from pydantic import SecretStr
 
 from api.errors import ModelError
-from api.models import ModelCallLimiter
 from api.models.answer_parsing import Completion
+from api.models.dialects import ModelCallLimiter
 from api.models.model_client import ModelClient, Request
 from api.settings import ModelSettings
 from tests.models.model_server import KEY, ModelServer, Reply, client_of, fails, says, serving

@@ -44,9 +44,9 @@ from api.features.chat.session import Exchange, Session, load_report, restored
 from api.pipeline.question.query_guard import refers_back
 from api.pipeline.question.query_screen import STOP_WORDS_ALONE, screen_query
 from api.reports.agent_writer import reason_of, usage_of
-from api.reports.citable import CitableText, citable_text
 from api.reports.draft_rules import DraftCleaner
 from api.reports.exhibits import Dossier, Exhibit, describe, gate_lines
+from api.reports.quotes import CitableText, citable_text
 from api.reports.report import Report
 from api.services.product import Product
 from api.settings import ChatSettings

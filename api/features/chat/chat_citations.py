@@ -15,12 +15,11 @@ from api.core.text import display_title, fold, one_line, web_url
 from api.core.words import languages_of
 from api.features.chat.chat_turn import Citation
 from api.pipeline.question import query_guard
-from api.reports.citable import ADDRESSES, LABEL
 from api.reports.composition import credit_of
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.markdown_text import md, quotation
-from api.reports.quotes import sentences
+from api.reports.quotes import ADDRESSES, LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
 
 WEB_ENDING = regex.compile(r"(?i)(?<=\w)\.(?:ai|app|co|com|dev|io|net|org|so)\b")

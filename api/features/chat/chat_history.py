@@ -16,8 +16,8 @@ from api.features.analyses.store_ports import KeptSession, Sessions, Store
 from api.features.chat.chat_citations import citations_of
 from api.features.chat.chat_turn import Citation
 from api.features.chat.session import Exchange, Thumb, read_session, session_json
-from api.reports.citable import LABEL
 from api.reports.exhibits import Exhibit
+from api.reports.quotes import LABEL
 
 MOST_RATINGS = 10  # ratings that one turn takes, one of each author
 

@@ -15,7 +15,6 @@ from api.core.words import content_words, is_not_english, words
 from api.features.chat.chat_citations import passage_for, plain_text
 from api.features.chat.lookups import ChatLookups
 from api.pipeline.question import query_guard
-from api.reports.citable import LABEL
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
@@ -28,7 +27,7 @@ from api.reports.keyless.themes import (
     unsure_side,
 )
 from api.reports.markdown_text import formatted, quotation
-from api.reports.quotes import sentences
+from api.reports.quotes import LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
 
 FOREIGN = (

@@ -20,9 +20,9 @@ from api.core.text import cut
 from api.core.words import canonical, content_words, words
 from api.features.chat.chat_citations import is_variant, products_in
 from api.pipeline.evidence.crawl import Run
-from api.reports.citable import LABEL
 from api.reports.composition import assessed_of
 from api.reports.exhibits import Dossier, Exhibit, kept_line
+from api.reports.quotes import LABEL
 from api.reports.report import Report
 
 VERSION = 1

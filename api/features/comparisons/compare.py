@@ -30,8 +30,7 @@ from api.features.comparisons.comparison import (
 from api.features.comparisons.product_counts import ProductCounts
 from api.reports.keyless.theme_sentences import SHARED
 from api.reports.report import Cost, Report
-from api.services.caller_arguments import question_of
-from api.services.product import Ask
+from api.services.product import Ask, question_of
 
 MOST_ASPECTS = 8
 """Most findings without a marked difference; the JSON has the counts of every aspect."""

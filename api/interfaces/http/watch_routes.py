@@ -29,8 +29,7 @@ from api.features.watches.watch_service import (
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.analysis_routes import COMMON
 from api.interfaces.http.errors_json import WRONG_LIMIT, documented
-from api.interfaces.http.event_stream import GONE, unless_gone
-from api.interfaces.http.http_headers import unless_kept
+from api.interfaces.http.event_stream import GONE, unless_gone, unless_kept
 from api.interfaces.shared.listing_requests import RunsRequest, TrendRequest
 from api.interfaces.shared.requests import WatchPatch, WatchRequest
 from api.interfaces.shared.watch_view import (

@@ -49,8 +49,7 @@ from api.interfaces.shared.markdown_report import comparison_markdown, report_ma
 from api.interfaces.shared.watch_view import WatchView, requested_watch, watch_view
 from api.reports.markdown_text import md
 from api.reports.report import Fetched, Report
-from api.services.caller_arguments import question_of
-from api.services.product import ROOM, Ask
+from api.services.product import ROOM, Ask, question_of
 from api.sources import ALL_SOURCES, ITEM_SOURCES, SOURCE_LIST, SOURCES, Price
 
 # Characters for the note of how much was cut.

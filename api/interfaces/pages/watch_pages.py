@@ -65,8 +65,7 @@ from api.interfaces.shared.watch_view import (
     watch_fields,
     watch_view,
 )
-from api.services.caller_arguments import question_of
-from api.services.product import Ask
+from api.services.product import Ask, question_of
 from api.sources import ALL_SOURCES, SOURCES
 
 # Fields of one line by the names that the API has for them, with what stands in them at first.

@@ -18,8 +18,7 @@ from api.core.words import MINOR_WORDS, split_words, stem
 from api.models.local.reading import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
 from api.pipeline.gate.excerpt import contains_name
-from api.pipeline.gate.name_matches import Sighting, other_version
-from api.pipeline.gate.name_spellings import NEARLY, PART, WHOLE
+from api.pipeline.gate.name_matches import NEARLY, PART, WHOLE, Sighting, other_version
 
 # How much of an everyday name gives way to its description when texts are compared with it.
 _GIVES_WAY = 0.7

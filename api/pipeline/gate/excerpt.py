@@ -13,8 +13,7 @@ import regex
 from api.core.domain import Item, Question
 from api.core.text import clean, cut, one_line
 from api.core.words import joined_pieces, split_words
-from api.pipeline.gate.name_matches import best, sightings
-from api.pipeline.gate.name_spellings import PART, WHOLE, Name, name_of
+from api.pipeline.gate.name_matches import PART, WHOLE, Name, best, name_of, sightings
 
 TITLE_LENGTH, PASSAGE_LENGTH = 300, 200
 """Characters of title and body that a judge sees, the marks of a cut included."""

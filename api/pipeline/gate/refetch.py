@@ -34,6 +34,7 @@ from api.core.domain import (
     Question,
     Usage,
     Verdict,
+    drop_reason,
 )
 from api.core.ports import Observer, Source
 from api.core.progress import (
@@ -49,10 +50,8 @@ from api.core.progress import (
 from api.core.words import split_words
 from api.core.work import translated
 from api.errors import Broken, SourceError
-from api.pipeline.gate.drop_reasons import drop_reason
 from api.pipeline.gate.excerpt import COMMENT_PLACE
-from api.pipeline.gate.name_matches import best, sightings
-from api.pipeline.gate.name_spellings import NEARLY, name_of
+from api.pipeline.gate.name_matches import NEARLY, best, name_of, sightings
 from api.pipeline.gate.verdicts import Verdicts
 
 Failure = SourceError | TimeoutError

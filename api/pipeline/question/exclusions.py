@@ -13,12 +13,13 @@ LONGEST = 200
 # `; not a crochet square`, `(not the fruit)`, `, nicht der Fluss`: a clause that begins with a
 # negation; inside a sentence (`it does not sync`) the word denies something else and stays
 _CLAUSE = regex.compile(
-    r"(?:^|[\s]*[,;:.(\[–—-]|\s+(?:and|but|und|aber|et|y|e|mas|pero))\s*"
+    # blanks are taken whole and from their first on, so that a long run of them costs no more
+    r"(?:^|(?<!\s)\s*+[,;:.(\[–—-]|(?<!\s)\s++(?:and|but|und|aber|et|y|e|mas|pero))\s*+"
     r"(?:not|nicht|kein|keine|pas|no|não|non)\s+(?P<what>[^,;.()\[\]–—]+)[)\]]?",
     regex.IGNORECASE,
 )
 # within a clause: `not the fruit or the record label` excludes two things
-_ALTERNATIVES = regex.compile(r"\s+(?:or|nor|oder|ou|o)\s+", regex.IGNORECASE)
+_ALTERNATIVES = regex.compile(r"(?<!\s)\s++(?:or|nor|oder|ou|o)\s++", regex.IGNORECASE)
 _ARTICLE = regex.compile(
     r"^(?:about\s+)?(?:an?|the|any|der|die|das|ein|eine|le|la|les|un|une|el|los|um|uma)\s+",
     regex.IGNORECASE,

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from api.features.analyses.analysis_counts import Tally
 from api.features.analyses.statistics import MOST, Stats, stats_of
-from api.features.analyses.store_ports import Counted, Store, Thumbs
+from api.features.analyses.store_ports import Counted, Store, Tally, Thumbs
 from tests.store.made import report, source, typed
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.features.analyses.analysis_counts import SourceTally, Tally
+from api.features.analyses.store_ports import SourceTally, Tally
 from tests.features.analyses.counted_runs import OPEN, attempt
 from tests.store.made import dropped, finding, item, report, source, typed
 

@@ -13,7 +13,7 @@ from api.pipeline.gate.excerpt import (
     excerpt_of,
     parse_excerpt,
 )
-from api.pipeline.gate.name_spellings import name_of
+from api.pipeline.gate.name_matches import name_of
 
 ZORVEX = Question("zorvex.ai")
 FILLER = "It rained all day and nobody went out to see the hills. " * 8
