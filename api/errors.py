@@ -64,10 +64,7 @@ class ConfigurationError(ListenpostError):
 
 
 class StoreUnavailable(ListenpostError):
-    """The database cannot be used; the message names its variable, never its password.
-
-    `public` names neither variable nor path, which concern the operator alone.
-    """
+    """The database cannot be used; `public` names neither its variable nor a path."""
 
     code, status = "store_unavailable", 503
 
@@ -114,10 +111,7 @@ class NotFound(ListenpostError):
 
 
 class Conflict(ListenpostError):
-    """A key or event of another request, or an analysis that was cancelled or has no report.
-
-    `retry_after`: seconds until the conflict may be over, None when waiting does not help.
-    """
+    """A key or event of another request, or an analysis without a report; `retry_after` in s."""
 
     code, status = "conflict", 409
 
@@ -137,13 +131,9 @@ class ModelError(ListenpostError):
 
 
 class LangfuseError(ListenpostError):
-    """Langfuse failed; the message says what happened and what to do.
+    """Langfuse failed, perhaps after doing what was requested (`maybe_done`).
 
-    Args:
-        detail: the message.
-        http_status: status of its answer, None without one.
-        maybe_done: what was requested may have been done all the same.
-        retry_after: seconds until it takes requests again, when it says.
+    `retry_after`: seconds until it takes requests again, None when it does not say.
     """
 
     code, status = "langfuse_failed", 502
@@ -161,12 +151,9 @@ class LangfuseError(ListenpostError):
 
 
 class SourceError(ListenpostError):
-    """One source could not be asked; the others go on.
+    """One source could not be asked; `detail` says in a few words what happened, without secrets.
 
-    Args:
-        source: its name in `SOURCES`.
-        detail: what happened, in a few words, without secrets.
-        retry_at: aware UTC time from which asking again makes sense, when the source says.
+    `retry_at`: aware UTC time from which asking again makes sense, when the source says.
     """
 
     code, status = "source_error", 502

@@ -149,3 +149,10 @@ class Loopback:
         self.over.set()
         self._server.shutdown()
         self._server.server_close()
+
+
+def free_port() -> int:
+    """A port where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

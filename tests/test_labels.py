@@ -216,12 +216,12 @@ def test_the_scripts_of_the_page_run(root: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         printed[Path(name).stem] = done.stdout
 
-    assert list(printed) == ["labelling_sheets", "agreement", "eval_recorded"]
+    assert list(printed) == ["labelling_sheets", "label_agreement", "evaluate_recorded"]
     assert {path.name for path in (tmp_path / "sheets").iterdir()} == {
         "guideline.md", "recorded_sheet.jsonl", "corpus_sheet.jsonl",
     }  # fmt: skip
-    assert printed["agreement"].splitlines()[:2] == list(map(str, parts()))
-    assert "224" in printed["eval_recorded"]
+    assert printed["label_agreement"].splitlines()[:2] == list(map(str, parts()))
+    assert "224" in printed["evaluate_recorded"]
 
 
 def test_without_recordings_the_remedy_is_named(root: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def pythonless(tmp_path: Path) -> Path:
 def run(script: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """One script with exactly this environment."""
     return subprocess.run(
-        [script], capture_output=True, text=True, env=environment, timeout=30, check=False
+        [script], capture_output=True, text=True, env=environment, timeout=120, check=False
     )
 
 
@@ -127,7 +127,7 @@ def test_areas_are_folders_of_the_tests(
         (programs / name).chmod(0o755)
 
     done = subprocess.run(
-        [root / "scripts" / "test", *words], capture_output=True, text=True, timeout=30,
+        [root / "scripts" / "test", *words], capture_output=True, text=True, timeout=120,
         env={"PATH": os.environ["PATH"], "VENV": str(tmp_path / "venv")}, check=True,
     )  # fmt: skip
 

@@ -27,9 +27,8 @@ from api.core.ports import (
 from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
 from api.features.analyses.store_ports import SourceMemory
-from api.models import ModelCallLimiter
 from api.models.answer_parsing import STAND_IN, Tokens
-from api.models.dialects import Dialects
+from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.local.judge import LocalJudge
 from api.pipeline.evidence.collection import Assessor, Evidence, Steps
 from api.pipeline.evidence.crawl import Run

@@ -25,7 +25,6 @@ from api.core.work import Resume, SharedTasks, StepRunner
 from api.errors import StoreUnavailable
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
-from api.features.analyses.corrections import corrections_of
 from api.features.analyses.limits import FairQueue, Limits, fetch_within
 from api.features.analyses.runner import KIND, Runner
 from api.features.analyses.store_ports import Store
@@ -33,14 +32,13 @@ from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
 from api.features.archive.search import ArchiveSearch
 from api.features.chat.chat_sessions import ChatSessions
 from api.features.chat.chat_turn import ChatEvent, Turn, streamed
-from api.models import ModelCallLimiter
+from api.models.dialects import ModelCallLimiter
 from api.models.local.word_vectors import vectors
 from api.pipeline.gate.verdicts import Gate
 from api.reports.exhibits import Dossier
 from api.reports.report import Fetched, Report
 from api.services import product as product_service
-from api.services.caller_arguments import origin_of
-from api.services.product import Ask, Product, SourceAnswer
+from api.services.product import Ask, Product, SourceAnswer, origin_of, question_digest
 from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES
 from api.sources.own_items import own_items_of
@@ -304,8 +302,8 @@ class AppContext:
         """The question with the tenant's corrections; without, if they cannot be read."""
         question = Question(ask.query, ask.about)
         with suppress(StoreUnavailable):
-            corrections = await corrections_of(self.store, tenant.id, question)
-            return replace(ask, corrections=corrections)
+            entries = await self.store.corrections(tenant.id, question_digest(question))
+            return replace(ask, corrections=tuple(entry.correction for entry in entries))
         return ask
 
     async def _product_for(self, ask: Ask, tenant: Tenant = LOCAL) -> Product:

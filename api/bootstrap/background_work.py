@@ -21,7 +21,7 @@ from api.features.analyses.store_ports import WATCH, Store
 from api.features.watches.watch import Watch, check_watch
 from api.features.watches.watch_ports import Watches
 from api.features.watches.watch_run import WatchRun
-from api.features.watches.watch_service import Watching, new_run_id, utc_now, watch_of
+from api.features.watches.watch_service import WatchRunner, find_watch, new_run_id, utc_now
 from api.reports.report import Report
 from api.services.product import Ask
 from api.settings import Settings
@@ -164,7 +164,7 @@ class WatchContext(Protocol):
     engine: BackgroundEngine | None
 
 
-def watching_of(context: WatchContext) -> Watching:
+def watching_of(context: WatchContext) -> WatchRunner:
     """Runs watches, each as an analysis of its tenant within that tenant's limits."""
 
     async def analyze(watch: Watch, ask: Ask, run_id: str) -> Report:
@@ -176,7 +176,7 @@ def watching_of(context: WatchContext) -> Watching:
         except ProcessStopping:  # the run stops too, and counts as not failed
             raise asyncio.CancelledError from None
 
-    return Watching(
+    return WatchRunner(
         context.store,
         analyze,
         notifier_of(context.settings).send,
@@ -235,7 +235,7 @@ async def resume_run(context: WatchContext, written: str, lease: WorkLease) -> N
         )
         return
     with suppress(Conflict, NotFound):  # it ended before, or the watch is gone
-        watch = await watch_of(context.store, request.tenant, request.watch_id)
+        watch = await find_watch(context.store, request.tenant, request.watch_id)
         ended = await context.store.watch_runs(watch.tenant, watch.id, 1)
         if not ended or ended[0].id != request.run_id:  # its process may have died after storing it
             await watching.run(watch, request.run_id, lease.run_step)

@@ -13,8 +13,8 @@ from typing import Any
 
 from api.bootstrap import for_own_items, mode_of, stand_in
 from api.core.ports import PER_CALL
-from api.models import GRADED_AT_ONCE
 from api.models.answer_parsing import Tokens
+from api.models.dialects import GRADED_AT_ONCE
 from api.pipeline.question.query_screen import screen_query
 from api.reports.conclusion import WRITER_REQUESTS
 from api.services.product import Ask

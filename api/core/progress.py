@@ -96,7 +96,6 @@ class _SourceEnded(Event):
 
     @classmethod
     def of(cls, gathered: Gathered) -> Self:
-        """The event for what a source gave."""
         return cls(
             source=gathered.source, query=gathered.query, outcome=gathered.outcome,
             fetched=gathered.fetched, kept=len(gathered.kept), yield_ratio=gathered.yield_ratio,

@@ -86,11 +86,7 @@ _DROPPED = regex.compile(r"[[\p{P}\p{Z}\p{C}™®©`´]--[#&%]]|^#+", regex.V1)
 
 
 def canonical(name: str) -> str:
-    """One form for the spellings of a name; empty when it holds punctuation only.
-
-    Case, width, optional diacritics, quotes, apostrophes, hyphens, dots and blanks do not count;
-    `+`, `#`, `&` do (C++ is not C).
-    """
+    """One form for the spellings of a name; empty for punctuation alone; C++ is not C."""
     return str(_DROPPED.sub("", fold(_DROPPED.sub("", clean(name)))))
 
 
@@ -160,11 +156,7 @@ _POSSESSIVE = regex.compile(r"['’]s(?!\p{L})")
 
 
 def index_tokens(text: str) -> list[str]:
-    """The tokens of a text in the archive's index: folded, in the singular, no `MINOR_WORDS`.
-
-    Scripts without blanks give pairs of letters, so that words of two letters are found:
-    `小米手环` is `小米`, `米手`, `手环`.
-    """
+    """Tokens of the archive's index: folded, singular; letter pairs in scripts without blanks."""
     written: list[str] = []
     folded = fold(text)
     if "'" in folded or "’" in folded:
@@ -191,10 +183,7 @@ def diversify(
     worth: Callable[[T], float],
     ranking: RankingSettings,
 ) -> list[T]:
-    """Reorder entries, best first: at most `diversity_max` of a group before others.
-
-    An entry is not moved up when it is worth less than the best by over `diversity_delta`.
-    """
+    """Best first, at most `diversity_max` of a group unless it costs over `diversity_delta`."""
     left, chosen, seen = list(line), list[T](), Counter[Hashable]()
     most = ranking.diversity_max  # 0 is off: no group is below it, so the best stays first
     while left:

@@ -32,8 +32,7 @@ from api.models.local.judge import LocalJudge
 from api.models.local.support import LocalSupport
 from api.models.local.word_vectors import Vectors, vectors
 from api.pipeline.gate.excerpt import PASSAGE_LENGTH
-from api.pipeline.gate.name_matches import best, sightings
-from api.pipeline.gate.name_spellings import name_of
+from api.pipeline.gate.name_matches import best, name_of, sightings
 from api.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from api.evaluation.metrics import Measures, discounted, grouped, summary
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.index_words import chunked
 from api.features.archive.search import CANDIDATES, ArchiveSearch
-from api.features.archive.search_ranking import Scored, scored
+from api.features.archive.search_ranking import Scored, score_matches
 from api.models.local.word_vectors import embed
 from api.pipeline.evidence.figures import Figures
 from api.reports.composition import kept_item
@@ -261,7 +261,7 @@ def plain_searches(archive: Archive, embedding: Embed = embed) -> Mapping[str, S
         words, vectors = index_tokens(question), embedding([question])
         vector = vectors[0] if vectors else None
         matches = await archive.matches(TENANT, words, vector, _SAMPLE_ONLY, CANDIDATES)
-        scores = score(scored(matches, words, vector))
+        scores = score(score_matches(matches, words, vector))
         best = sorted(scores, key=lambda entry: (-scores[entry], entry.id))[:DEPTH]
         items = await archive.facts(TENANT, {entry.id[0] for entry in best})
         names = {key: _comment_ids(item) for key, item in items.items()}

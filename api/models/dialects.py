@@ -7,6 +7,7 @@ JSON, so this serves the report writer's library as well as our own calls.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -42,11 +43,14 @@ class Dialect:
 
     def next_for(self, body: Body, status: int, answer: bytes) -> Dialect | None:
         """This dialect with one more adaptation to retry `body` with; None: the answer stands."""
-        sent = self.adapted(body)
-        if status == 200:
-            candidates = [_MORE_TOKENS] if _only_reasoned(answer) else []
-        else:
-            candidates = _matching(status, answer.decode("utf-8", "replace"))
+        sent, refusal = self.adapted(body), answer.decode("utf-8", "replace")
+        candidates: list[Adaptation] = []
+        if status == 200 and _only_reasoned(answer):
+            candidates = [_MORE_TOKENS]
+        elif status in _REFUSING and not _UNRELATED.search(refusal):
+            candidates = [known for known in ADAPTATIONS if known.pattern.search(refusal)]
+            # servers refuse a schema in any words, so after what is named it is relaxed in steps
+            candidates += _RELAXED_SCHEMA if status in _INVALID else ()
         for adaptation in candidates:
             if adaptation not in self.adaptations and adaptation.change(sent) != sent:
                 return Dialect((*self.adaptations, adaptation))
@@ -103,14 +107,6 @@ def object_of(answer: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _matching(status: int, refusal: str) -> list[Adaptation]:
-    if status not in _REFUSING or _UNRELATED.search(refusal):
-        return []
-    named = [adaptation for adaptation in ADAPTATIONS if adaptation.pattern.search(refusal)]
-    # servers refuse a schema in any words, so after what is named it is relaxed step by step
-    return [*named, *(_RELAXED_SCHEMA if status in _INVALID else [])]
 
 
 def _without(*names: str) -> Callable[[Body], Body]:
@@ -188,3 +184,25 @@ _STATUSES = (
     (re.compile(r"unauthorized|authentication|api.?key", re.I), 401),
     (re.compile(r"invalid|unsupported|not support|unknown|schema|grammar", re.I), 400),
 )
+
+
+GRADED_AT_ONCE = 10  # most items in one call of the grader
+
+
+class ModelCallLimiter:
+    """What all model clients of a process share: the slots for calls, and the known dialects."""
+
+    def __init__(self, size: int = 8, dialects: Dialects | None = None) -> None:
+        """At most `size` calls run at once in each event loop."""
+        self.dialects = dialects or Dialects()
+        self._size = size
+        self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+
+    def slots(self) -> asyncio.Semaphore:
+        """The semaphore of the running loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._slots:
+            for closed in [other for other in self._slots if other.is_closed()]:
+                del self._slots[closed]
+            self._slots[loop] = asyncio.Semaphore(self._size)
+        return self._slots[loop]

@@ -21,14 +21,13 @@ from api.core.prompts import PackagedPrompts, PromptName, Prompts
 from api.core.text import Fence, clean, cut, one_line
 from api.core.words import index_tokens
 from api.errors import ModelError
-from api.models import GRADED_AT_ONCE
 from api.models.answer_parsing import booleans, entries, record
+from api.models.dialects import GRADED_AT_ONCE
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
-from api.reports.citable import citable_text
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
-from api.reports.quotes import verbatim
+from api.reports.quotes import citable_text, verbatim
 from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
 from api.settings import ModelSettings
 

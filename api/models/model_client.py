@@ -24,9 +24,8 @@ from openai import AsyncOpenAI
 
 from api.core import http_limits as limits
 from api.errors import ModelError, construction_failures_as
-from api.models import ModelCallLimiter
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
-from api.models.dialects import object_of, status_of
+from api.models.dialects import ModelCallLimiter, object_of, status_of
 from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0

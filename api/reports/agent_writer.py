@@ -65,13 +65,10 @@ class WriterState:
     dossier: Dossier
     assessor: Assessor
     fence: Fence = field(default_factory=Fence)
-    calls: int = 0
-    """Follow-up calls of the model, refused ones too."""
+    calls: int = 0  # follow-up calls of the model, refused ones too
     follow_ups: list[FollowUp] = field(default_factory=list)
     followed_up: set[str] = field(default_factory=set)
-    """Sources that a follow-up was sent to."""
-    returned: Draft | None = None
-    """The draft that was sent back for correction, at most one."""
+    returned: Draft | None = None  # the draft that was sent back for correction, at most one
     checked: tuple[Draft, tuple[Exhibit, ...], DraftText] | None = None
     """The draft that was checked last, over which exhibits, and what may stand of it."""
 
@@ -113,13 +110,10 @@ class AgentWriter:
         self._agent.output_validator(_return_once)
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
-        """One report over the evidence's exhibits.
+        """One report over the evidence's exhibits; raises `WritingFailed` without a usable draft.
 
         A draft with unknown citations, passages that are not word for word, foreign links or
         numbers nobody gave goes back once; what is still wrong then is removed and noted.
-
-        Raises:
-            WritingFailed: the model could not be reached or gave no usable draft.
         """
         state = WriterState(run, evidence, dossier, self.assessor)
         usage = RunUsage()

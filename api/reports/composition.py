@@ -28,7 +28,7 @@ from api.core.text import clean, cut, one_line
 from api.pipeline.evidence.collection import Evidence
 from api.pipeline.evidence.figures import Figures
 from api.pipeline.evidence.sufficiency import SufficiencyDecision
-from api.pipeline.gate.name_spellings import namesake
+from api.pipeline.gate.name_matches import namesake
 from api.pipeline.gate.refetch import NO_TIME, UNJUDGED_REFETCH
 from api.pipeline.question.product_name import new_queries
 from api.pipeline.question.query_guard import compared_names

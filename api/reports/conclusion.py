@@ -31,8 +31,7 @@ from api.reports.report import Finding, Passage, SupportCheck
 from api.reports.shortfall import Explainer, Explanation, Shortfall, plain_explanation
 from api.reports.support_check import supported
 
-WRITER_REQUESTS = 8
-"""Most model requests of one report."""
+WRITER_REQUESTS = 8  # most model requests of one report
 _NO_KEY = "`OPENAI_API_KEY` is not set"
 
 
@@ -41,8 +40,7 @@ class FollowUp:
     """Another query to one source, sent while the report was written."""
 
     gathered: Gathered
-    ranked: Ranked
-    """What the evidence did not have yet."""
+    ranked: Ranked  # what the evidence did not have yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,6 @@ class WrittenDraft:
     usage: Usage
     follow_ups: tuple[FollowUp, ...] = ()
     notes: tuple[str, ...] = ()
-    """Limits of the writing that a reader has to know."""
 
 
 class WritingFailed(UnusableAnswer):
@@ -67,7 +64,6 @@ class WritingFailed(UnusableAnswer):
         follow_ups: tuple[FollowUp, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> None:
-        """Keep what was used and found until the failure."""
         super().__init__(reason, detail, usage)
         self.follow_ups, self.notes = follow_ups, notes
 
@@ -76,11 +72,7 @@ class Writer(Protocol):
     """Writes a report over a run's exhibits."""
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
-        """A checked draft over the exhibits of `dossier`, which follow-ups add to.
-
-        Raises:
-            ModelError: the model could not be reached or gave no usable draft.
-        """
+        """A checked draft; `dossier` gets the items of follow-ups. Raises `ModelError`."""
 
 
 def shown_share(evidence: Evidence) -> str:
@@ -135,10 +127,7 @@ async def conclude(
 
 
 def _extended(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
-    """The evidence with the writer's follow-ups and usage.
-
-    Ranks continue, figures and sources are counted again; the decision stays as it was made.
-    """
+    """The evidence with the writer's follow-ups and usage; the decision stays as it was made."""
     evidence = replace(evidence, usage=evidence.usage + writing)
     if not follow_ups:
         return evidence

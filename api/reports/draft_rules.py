@@ -16,7 +16,9 @@ from pydantic import BaseModel, Field
 
 from api.core.domain import Item, Question
 from api.core.text import clean, cut, one_line
-from api.reports.citable import (
+from api.reports.exhibits import Dossier, Exhibit
+from api.reports.markdown_text import formatted, quotation
+from api.reports.quotes import (
     ADDRESS,
     ADDRESSES,
     LABEL,
@@ -25,10 +27,8 @@ from api.reports.citable import (
     bare,
     citable_text,
     numbers,
+    verbatim,
 )
-from api.reports.exhibits import Dossier, Exhibit
-from api.reports.markdown_text import formatted, quotation
-from api.reports.quotes import verbatim
 from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote
 from api.reports.shortfall import count_words
 
@@ -115,22 +115,16 @@ _NAMED, _NAMED_LENGTH = 10, 120
 class DraftFlaws:
     """What is wrong with a text, each thing once; falsy when nothing is."""
 
-    citations: tuple[str, ...] = ()
-    """Labels of no exhibit."""
+    citations: tuple[str, ...] = ()  # labels of no exhibit
     links: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
-    """Numbers that neither exhibits nor question say."""
-    uncited: int = 0
-    """Findings without a valid passage."""
-    passages: tuple[str, ...] = ()
-    """Label and words that its exhibit does not hold."""
+    numbers: tuple[str, ...] = ()  # numbers that neither exhibits nor question say
+    uncited: int = 0  # findings without a valid passage
+    passages: tuple[str, ...] = ()  # label and words that its exhibit does not hold
 
     def __bool__(self) -> bool:
-        """Whether anything is wrong."""
         return self != DraftFlaws()
 
     def __add__(self, other: DraftFlaws) -> DraftFlaws:
-        """The flaws of two texts."""
         return DraftFlaws(
             tuple(dict.fromkeys((*self.citations, *other.citations))),
             tuple(dict.fromkeys((*self.links, *other.links))),

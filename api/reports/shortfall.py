@@ -13,8 +13,7 @@ from api.core.text import clean, cut, is_visible, one_line
 from api.pipeline.question.product_name import new_queries, search_words
 
 FEWEST_WORDS, MOST_WORDS = 150, 250
-MOST_DROPPED = 10
-"""Dropped items that an explanation may name."""
+MOST_DROPPED = 10  # dropped items that an explanation may name
 
 # a run of other signs, or one sign of a script without spaces between words
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}]+")
@@ -62,20 +61,15 @@ class Shortfall:
     """Why there is no report: all that an explanation may use."""
 
     question: Question
-    queries: tuple[str, ...]
-    """Every query that was sent, the original first."""
-    coverage: tuple[str, ...]
-    """One line per source: what it was asked for and how that ended."""
+    queries: tuple[str, ...]  # every query that was sent, the original first
+    coverage: tuple[str, ...]  # one line per source: what it was asked for and how that ended
     dropped: tuple[tuple[str, str], ...] = ()
     """Title and reason (maybe empty) of dropped items; the first `MOST_DROPPED` are used."""
     answered: bool = True
     """At least one source answered; otherwise nothing is known, which is not "nothing found"."""
-    kept: int = 0
-    """Kept items, too few for a report."""
-    unjudged: bool = False
-    """Some of the kept items were never judged."""
-    own: bool = False
-    """The items were handed in by the person; no source was searched."""
+    kept: int = 0  # kept items, too few for a report
+    unjudged: bool = False  # some of the kept items were never judged
+    own: bool = False  # the items were handed in by the person; no source was searched
 
     @property
     def advice(self) -> Sequence[str]:
@@ -96,11 +90,7 @@ class Explainer(Protocol):
     """Puts a shortfall into words."""
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
-        """One model call.
-
-        Raises:
-            ModelError: no usable answer; the caller takes `plain_explanation`.
-        """
+        """One model call; raises `ModelError` without a usable answer."""
 
 
 def plain_explanation(shortfall: Shortfall) -> Explanation:

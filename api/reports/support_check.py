@@ -19,12 +19,12 @@ from api.core.text import one_line
 from api.core.words import content_words, words
 from api.core.work import translated
 from api.errors import ModelError
-from api.reports.citable import says_count
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, plain_topic
 from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
+from api.reports.quotes import says_count
 from api.reports.report import Finding, Passage, Quote, SupportCheck
 
 _NOT_CHECKED = "the support check did not work"
@@ -116,7 +116,6 @@ def _to_check(draft: DraftText, question: Question) -> tuple[list[str], list[str
 
 
 def _without(quotes: Sequence[Quote], refused: Iterable[Passage]) -> tuple[Quote, ...]:
-    """The quotes that share no words with a refused passage."""
     return tuple(
         quote
         for quote in quotes
@@ -129,10 +128,7 @@ def _without(quotes: Sequence[Quote], refused: Iterable[Passage]) -> tuple[Quote
 
 
 def _left_of(finding: Finding, carried: Container[tuple[int, Passage]]) -> Finding | None:
-    """The finding on the passages that support it; None without any, or when it counts more.
-
-    The sentence of a theme is counted again. Equal findings are told apart by their `id`.
-    """
+    """The finding on its supported passages, a theme counted again; None when it counts more."""
     passages = [passage for passage in finding.evidence if (id(finding), passage) in carried]
     text: str | None = finding.text
     left = Finding.resting(finding.text, finding.kind, passages, "checked")
@@ -144,8 +140,8 @@ def _left_of(finding: Finding, carried: Container[tuple[int, Passage]]) -> Findi
 def _stands(text: str, related: Sequence[Finding], left: Mapping[int, Finding | None]) -> bool:
     """Whether headline or summary may stay, given what is left of its findings.
 
-    Not when all went, when it repeats one that went and that no other says, when it counts the
-    items of one that has fewer now, or when it is too long to be checked.
+    Not when all went, when it repeats one that went and no other says, when it counts the items of
+    one that has fewer now, or when it is too long to be checked.
     """
     content = set(content_words(text))
     kept = [after for finding in related if (after := left[id(finding)]) is not None]
@@ -163,7 +159,6 @@ def _stands(text: str, related: Sequence[Finding], left: Mapping[int, Finding | 
 
 
 def _context(passage: Passage, item: Item) -> str:
-    """The item's title, and the words on either side of the passage."""
     texts = item.texts
     if passage.comment_id is not None:
         texts = tuple(c.body for c in item.comments if c.id == passage.comment_id)

@@ -225,7 +225,14 @@ class OpenAI(EmulatedServer):
         if body.get("stream") and not empty:
             stream = _events(head, generation, body)
             return StreamingResponse(stream, media_type="text/event-stream")
-        choices = [] if empty else [_choice(generation)]
+        message: dict[str, Any] = {
+            "role": "assistant", "content": generation.content, "refusal": generation.refusal,
+            "annotations": [],
+        }  # fmt: skip
+        if generation.calls:
+            message["tool_calls"] = _tool_calls(generation)
+        choice = {"index": 0, "message": message, "logprobs": None}
+        choices = [] if empty else [choice | {"finish_reason": generation.finish}]
         return {**head, "object": "chat.completion", "choices": choices}
 
     def _generate(self, body: Mapping[str, Any], prompt: QuotedPrompt) -> Generation:
@@ -326,17 +333,6 @@ def _tool_calls(generation: Generation) -> list[dict[str, Any]]:
         }
         for number, (name, arguments) in enumerate(generation.calls)
     ]  # fmt: skip
-
-
-def _choice(generation: Generation) -> dict[str, Any]:
-    message: dict[str, Any] = {
-        "role": "assistant", "content": generation.content, "refusal": generation.refusal,
-        "annotations": [],
-    }  # fmt: skip
-    if generation.calls:
-        message["tool_calls"] = _tool_calls(generation)
-    finish = generation.finish
-    return {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
 
 
 def _events(

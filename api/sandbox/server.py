@@ -99,8 +99,17 @@ def application(world: World) -> Starlette:
         return JSONResponse({"entries": [e.public(bodies) for e in entries if e.number > first]})
 
     async def fault(request: Request) -> Response:
+        """Apply `{"clear": bool, "faults": [...], "latency": [...]}`; a text is a list of one."""
         try:
-            _change_faults(world.faults, await request.json())
+            wanted = await request.json()
+            if not isinstance(wanted, Mapping):
+                raise ValueError('send {"faults": ["youtube=quota"], "latency": ["openai=800ms"]}')
+            if wanted.get("clear"):
+                world.faults.clear()
+            for name, apply in (("faults", world.faults.add), ("latency", world.faults.delay)):
+                given = wanted.get(name) or []
+                for text in [given] if isinstance(given, str) else given:
+                    apply(str(text))
         except ValueError as error:
             return JSONResponse({"error": {"code": "invalid_request", "message": str(error)}}, 422)
         return JSONResponse({"ok": True})
@@ -118,18 +127,6 @@ def application(world: World) -> Starlette:
         Discourse,
     )  # fmt: skip
     return Starlette(routes=[*routes, *chain(*(server(world).routes() for server in servers))])
-
-
-def _change_faults(faults: Faults, wanted: Any) -> None:
-    """Apply `{"clear": bool, "faults": [...], "latency": [...]}`; raises `ValueError`."""
-    if not isinstance(wanted, Mapping):
-        raise ValueError('send {"faults": ["youtube=quota"], "latency": ["openai=800ms"]}')
-    if wanted.get("clear"):
-        faults.clear()
-    for field, apply in (("faults", faults.add), ("latency", faults.delay)):
-        given = wanted.get(field) or []
-        for text in [given] if isinstance(given, str) else given:
-            apply(str(text))
 
 
 class _StoppableServer(uvicorn.Server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import uuid
@@ -20,21 +21,21 @@ from api.core.domain import Correction, Gathered, Question, Usage
 from api.core.ports import Facts, Grader, Observer, Source, SupportChecker, UpstreamCheck
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
-from api.core.text import Fence, clean
+from api.core.text import Fence, clean, is_visible, one_line
+from api.core.words import canonical
 from api.core.work import SharedTasks, StepRunner, run_step
 from api.errors import NotConfigured, UsageError
 from api.pipeline.evidence.collection import Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
-from api.pipeline.question.product_name import search_words
+from api.pipeline.question.product_name import judged_words, search_words
 from api.pipeline.question.query_screen import screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
 from api.reports.conclusion import Writer, conclude
 from api.reports.exhibits import Dossier, describe, fitting, gate_line
 from api.reports.report import Fetched, Report, Timings
 from api.reports.shortfall import Explainer
-from api.services.caller_arguments import check, question_of
 from api.settings import AdaptiveSettings, Depth
 
 T = TypeVar("T")
@@ -336,3 +337,48 @@ async def fetch(
         lines.append(describe(exhibits, fence, scope.question.text, linked=linked))
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
     return SourceAnswer(gathered, usage, "\n".join(lines), answer, keys)
+
+
+def check(name: str, value: object, kind: type, wanted: str) -> None:
+    """Let a value of this type pass; true and false are no whole numbers.
+
+    Raises:
+        UsageError: it is of another; the message names the argument and what it must be.
+    """
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise UsageError(f"`{name}` must be {wanted}, not {type(value).__name__}")
+
+
+def question_of(query: str, about: str | None) -> Question:
+    """The question as judges take it.
+
+    Raises:
+        UsageError: the query names nothing to look for, or one of the two is no text.
+    """
+    check("query", query, str, "text")
+    if about is not None:
+        check("about", about, str, "text")
+    screened = screen_query(query)
+    if not screened.ok:
+        raise UsageError(screened.guidance, field="query")
+    return Question(screened.query, clean(about))
+
+
+def origin_of(source: str, argument: str = "source") -> str:
+    """Where a caller's own items are from, as judges take it: any name, on one line.
+
+    Raises:
+        UsageError: it names nothing, or is no text; the message names the argument.
+    """
+    check(argument, source, str, "text")
+    name = one_line(clean(source))
+    if not is_visible(name):
+        raise UsageError(f"`{argument}` names nothing; say where the items are from")
+    return name
+
+
+def question_digest(question: Question) -> str:
+    """SHA-256 of product, description and aim: the same in any spelling and word of asking."""
+    named = judged_words(question.text)
+    parts = [canonical(named) or named, canonical(question.about), question.aim]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -29,8 +29,7 @@ from api.errors import ConfigurationError, UsageError
 from api.pipeline.gate.caller_items import title_and_body
 from api.pipeline.gate.verdicts import Gate
 from api.reports.composition import Origin, fetched
-from api.services.caller_arguments import check, origin_of, question_of
-from api.services.product import Ask, SourceAnswer
+from api.services.product import Ask, SourceAnswer, check, origin_of, question_of
 from api.services.product_slot import provided
 
 T = TypeVar("T")

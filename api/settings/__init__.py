@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,9 @@ from typing import Annotated, Literal, Self
 
 import platformdirs
 from pydantic import (
-    AfterValidator,
     Field,
     SecretStr,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
@@ -33,14 +30,15 @@ from api.settings.value_types import (
     Header,
     MailAddress,
     MailServer,
+    MailTargets,
+    Origins,
     Root,
     Seconds,
     Share,
     Sites,
     forums_in,
     group_config,
-    is_mail_address,
-    sites_in,
+    names_in,
 )
 
 
@@ -56,10 +54,10 @@ class GeneralSettings(BaseSettings):
     fail_open: Literal["all", "local"] = "all"
     """When the judge fails: keep all items, or let the local judge decide."""
     database_url: str | None = None
-    """SQLAlchemy async URL of the store; unset: an SQLite file in the user's data directory."""
+    """`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; unset: a file of the user."""
     api_keys: SecretStr | None = None
     """Comma-separated keys that may call the HTTP API; unset: loopback only."""
-    cors_origins: str | None = None
+    cors_origins: Origins | None = None
     """Comma-separated origins whose pages may call the HTTP API; unset: this machine's."""
     notify_private: bool = False
     """Let watches notify addresses in this network, which lets anybody with a key probe it."""
@@ -67,18 +65,6 @@ class GeneralSettings(BaseSettings):
     """Langfuse user of requests that name none, see [Langfuse](langfuse.md)."""
     session_id: str | None = None
     """Langfuse session of requests outside a chat, see [Langfuse](langfuse.md)."""
-
-    @field_validator("cors_origins")
-    @classmethod
-    def _origins(cls, origins: str | None) -> str | None:
-        # what a browser sends: `https://app.example`, `http://localhost:5173`
-        form = r"https?://(?:(?:[a-z0-9_-]+\.)*[a-z0-9_-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?"
-        parts = origins.split(",") if origins else ()
-        if not all(re.fullmatch(form, origin.strip()) for origin in parts):
-            raise ValueError(
-                "needs origins such as `https://app.example`, in small letters, without path or `*`"
-            )
-        return origins
 
 
 class ModelSettings(BaseSettings):
@@ -139,7 +125,7 @@ class SourceSettings(BaseSettings):
     youtube_searches_per_day: Annotated[int, Field(ge=1, le=1_000_000)] = 100
     """Searches a day of the key's Google project, counted over all processes on one database."""
     amazon_provider: Literal["html", "openwebninja", "omkar"] | None = None
-    """Provider of Amazon's data, `html` is its own pages; unset: Amazon is not asked."""
+    """Provider of Amazon's data; `html` reads its pages, against its terms; unset: none."""
     amazon_api_key: SecretStr | None = None
     """Key of a paid provider; `html` needs none."""
     amazon_url: Root | None = None
@@ -181,7 +167,7 @@ class SourceSettings(BaseSettings):
     @property
     def sites(self) -> tuple[str, ...]:
         """Names of the sites of Stack Exchange, each once."""
-        return sites_in(self.stackexchange_sites)
+        return names_in(self.stackexchange_sites)
 
 
 class AdaptiveSettings(BaseSettings):
@@ -362,17 +348,6 @@ class DeepDepth(Depth):
     rerank: bool = True
 
 
-def _mail_targets(text: str) -> list[str]:
-    return [name.strip().lower() for name in text.split(",") if name.strip()]
-
-
-def _check_mail_targets(text: str) -> str:
-    domains = (f"a{name}" if name[0] == "@" else name for name in _mail_targets(text))
-    if not all(map(is_mail_address, domains)):
-        raise ValueError("needs addresses or domains such as `ann@example.org, @example.com`")
-    return text
-
-
 class MailSettings(BaseSettings):
     """E-mail of watches; none is sent without a host and a sender."""
 
@@ -392,12 +367,12 @@ class MailSettings(BaseSettings):
     """Password of that user."""
     sender: MailAddress | None = None
     """Address that the mail comes from; unset: none is sent."""
-    receivers: Annotated[str, AfterValidator(_check_mail_targets)] | None = None
+    receivers: MailTargets | None = None
     """Comma-separated addresses and `@domains` that mail may go to; unset: all."""
 
     def allows(self, address: str) -> bool:
         """Whether mail may go to this address."""
-        names, lowered = _mail_targets(self.receivers or ""), address.lower()
+        names, lowered = names_in(self.receivers or ""), address.lower()
         return not names or lowered in names or lowered[lowered.index("@") :] in names
 
     @model_validator(mode="after")

@@ -67,16 +67,13 @@ class TracingSettings(BaseSettings):
 
         Also refuse an address without its scheme, which no client can use: `langfuse.example:3000`.
         """
-        for theirs, ours in (
-            ("LANGFUSE_HOST", "LANGFUSE_BASE_URL"),
-            ("LANGFUSE_TRACING_ENVIRONMENT", "LISTENPOST_TRACE_ENVIRONMENT"),
+        for theirs, ours, field in (
+            ("LANGFUSE_HOST", "LANGFUSE_BASE_URL", "langfuse_base_url"),
+            ("LANGFUSE_TRACING_ENVIRONMENT", "LISTENPOST_TRACE_ENVIRONMENT", "trace_environment"),
         ):
             # by the variable when the environment is read, by the field when code builds the group
-            fields = {name: name.lower().removeprefix("listenpost_") for name in (theirs, ours)}
-            other, own = (
-                next((given[key] for key in (name, fields[name]) if given.get(key)), None)
-                for name in (theirs, ours)
-            )
+            other = given.get(theirs) or given.get(theirs.lower())
+            own = given.get(ours) or given.get(field)
             if other and own and other.rstrip("/") != own.rstrip("/"):
                 raise ValueError(f"`{theirs}` and `{ours}` differ; unset one")
             url = (other or own) if ours == "LANGFUSE_BASE_URL" else None
@@ -84,6 +81,5 @@ class TracingSettings(BaseSettings):
                 name = theirs if other else ours
                 raise ValueError(f"`{name}` must begin with `https://` or `http://`")
             if other:
-                given = {key: value for key, value in given.items() if key != fields[ours]}
-                given[ours] = other
+                given = {**given, ours: other, field: other}
         return given

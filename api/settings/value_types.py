@@ -23,6 +23,8 @@ _ROOT = re.compile(
 # `superuser`, `meta.stackoverflow`
 _SITE = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _ROOT_FORM = "an http or https address of a server, without user, query and fragment"
+# what a browser sends: `https://app.example`, `http://localhost:5173`
+_ORIGIN = re.compile(r"https?://(?:(?:[a-z0-9_-]+\.)*[a-z0-9_-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
 # `ann@example.org`, `a.b+watch@mail.example.org`: no quotes, no comments, nothing that ends a
 # command or a header, and nothing that means more in `mailto:` (`?`, `&`, `%`)
 _LOCAL = r"[a-z0-9!#$'*+/=^_`{|}~-]+(?:\.[a-z0-9!#$'*+/=^_`{|}~-]+)*"
@@ -47,8 +49,8 @@ def forums_in(text: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(root.rstrip("/") for root in roots))
 
 
-def sites_in(text: str) -> tuple[str, ...]:
-    """The names of the sites in a setting, in small letters, each once."""
+def names_in(text: str) -> tuple[str, ...]:
+    """The comma-separated names in a setting, in small letters, each once."""
     names = (name.strip().lower() for name in text.split(","))
     return tuple(dict.fromkeys(name for name in names if name))
 
@@ -67,8 +69,12 @@ def _are_forums(text: str | None) -> bool:
 
 
 def _are_sites(text: str) -> bool:
-    names = sites_in(text)
+    names = names_in(text)
     return 0 < len(names) <= MAX_SITES and all(map(_SITE.fullmatch, names))
+
+
+def _are_mail_targets(text: str) -> bool:
+    return all(is_mail_address(f"a{name}" if name[0] == "@" else name) for name in names_in(text))
 
 
 def _is_server(text: str) -> bool:
@@ -91,44 +97,38 @@ def _checked(is_valid: Callable[..., bool], message: str) -> AfterValidator:
 
 Root = Annotated[str, _checked(is_root, f"needs {_ROOT_FORM}")]
 """Address of a server, to which paths are appended."""
-Forums = Annotated[
-    str | None,
-    _checked(
-        _are_forums,
-        f"needs one to {MAX_FORUMS} forums, separated by commas, such as `forum.example.com`; "
-        f"each is {_ROOT_FORM}, and no host stands there twice",
-    ),
-]
+Forums = Annotated[str | None, _checked(
+    _are_forums,
+    f"needs one to {MAX_FORUMS} forums, separated by commas, such as `forum.example.com`; "
+    f"each is {_ROOT_FORM}, and no host stands there twice",
+)]  # fmt: skip
 Sites = Annotated[str, _checked(_are_sites, f"needs one to {MAX_SITES} names such as `superuser`")]
-Header = Annotated[
-    str,
-    _checked(
-        lambda text: text.isascii() and text.isprintable(),
-        "holds characters that no header can carry",
-    ),
-]
-"""Value of an HTTP header."""
-MailAddress = Annotated[
-    str,
-    _checked(is_mail_address, "needs one address such as `listenpost@example.org`, without a name"),
-]
-MailServer = Annotated[
-    str,
-    _checked(
-        _is_server,
-        "needs the name of a server, such as `smtp.example.org`, without scheme and port",
-    ),
-]
+Header = Annotated[str, _checked(
+    lambda text: text.isascii() and text.isprintable(), "holds characters that no header can carry"
+)]  # fmt: skip
+Origins = Annotated[str, _checked(
+    lambda text: all(_ORIGIN.fullmatch(origin.strip()) for origin in text.split(",")),
+    "needs origins such as `https://app.example`, in small letters, without path or `*`",
+)]  # fmt: skip
+MailAddress = Annotated[str, _checked(
+    is_mail_address, "needs one address such as `listenpost@example.org`, without a name"
+)]  # fmt: skip
+MailTargets = Annotated[str, _checked(
+    _are_mail_targets, "needs addresses or domains such as `ann@example.org, @example.com`"
+)]  # fmt: skip
+MailServer = Annotated[str, _checked(
+    _is_server, "needs the name of a server, such as `smtp.example.org`, without scheme and port"
+)]  # fmt: skip
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 
 
 def group_config(prefix: str, unprefixed: str = "", **variables: str) -> SettingsConfigDict:
-    """How a group reads its variables: frozen, from the environment and `.env`.
+    """A frozen group, read from the environment and `.env`.
 
-    A field's variable is `prefix` and its name in capitals; for the `unprefixed` fields (separated
-    by blanks) it is the name alone, and `variables` names those that differ.
+    A variable is `prefix` and the name of the field; for `unprefixed` fields (separated by blanks)
+    the name alone; `variables` are exceptions.
     """
     variables |= {field: field.upper() for field in unprefixed.split()}
     return SettingsConfigDict(

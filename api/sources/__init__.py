@@ -107,82 +107,59 @@ GITHUB_TOKEN = "LISTENPOST_GITHUB_TOKEN"
 GITHUB_THREADS = 5
 """Issues whose comments are read without a token: each takes one of 60 requests an hour."""
 
-SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
-    {
-        spec.name: spec
-        for spec in (
-            SourceSpec(
-                "reddit",
-                "Reddit",
-                "Reddit posts about a product, with their best voted comments.",
-                price=lambda settings: Price(entries=100, token=1),
-                variables=("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET"),
-            ),
-            SourceSpec(
-                "youtube",
-                "YouTube",
-                "Videos about a product, with comments; a call may cost one of 100 daily searches.",
-                price=lambda settings: Price(entries=50, details=50, counted=True),
-                variables=("YOUTUBE_API_KEY",),
-                counter="api.sources.youtube_answers",
-            ),
-            SourceSpec(
-                "amazon",
-                "Amazon",
-                "Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.",
-                price=lambda settings: Price(entries=10, quotes=False),
-                variables=("AMAZON_PROVIDER",),
-                # every provider but Amazon's own pages is paid
-                more_variables=lambda settings: (
-                    () if settings.amazon_provider in {None, "html"} else ("AMAZON_API_KEY",)
-                ),
-            ),
-            SourceSpec(
-                "hackernews",
-                "Hacker News",
-                "Stories and comments on Hacker News about a technical product or a launch.",
-                price=lambda settings: Price(entries=100, phrases=True),
-            ),
-            SourceSpec(
-                "stackexchange",
-                "Stack Exchange",
-                "Questions and answers on Stack Exchange: problems with devices and software.",
-                price=lambda settings: Price(
-                    entries=100,
-                    phrases=True,
-                    searches=len(settings.sites),
-                    threads=len(settings.sites),
-                ),
-            ),
-            SourceSpec(
-                "github",
-                "GitHub",
-                "GitHub issues with their comments: bugs and wishes of whatever has a repository.",
-                price=lambda settings: Price(
-                    entries=100,
-                    phrases=True,
-                    threads=None if setting_value(settings, GITHUB_TOKEN) else GITHUB_THREADS,
-                ),
-            ),
-            SourceSpec(
-                "lemmy",
-                "Lemmy",
-                "Posts and comments about a product on Lemmy, a federation of forums.",
-                price=lambda settings: Price(entries=50, token=1, quotes=False, searches=2),
-            ),
-            SourceSpec(
-                "discourse",
-                "Discourse",
-                "Topics and posts about a product in the Discourse forums of the settings.",
-                price=lambda settings: Price(
-                    entries=50, phrases=True, searches=len(settings.forums)
-                ),
-                variables=("DISCOURSE_FORUMS",),
-                address_variable="DISCOURSE_FORUMS",
-            ),
-        )
-    }
-)
+SOURCES: Mapping[str, SourceSpec] = MappingProxyType({spec.name: spec for spec in (
+    SourceSpec(
+        "reddit", "Reddit", "Reddit posts about a product, with their best voted comments.",
+        price=lambda settings: Price(entries=100, token=1),
+        variables=("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET"),
+    ),
+    SourceSpec(
+        "youtube", "YouTube",
+        "Videos about a product, with comments; a call may cost one of 100 daily searches.",
+        price=lambda settings: Price(entries=50, details=50, counted=True),
+        variables=("YOUTUBE_API_KEY",), counter="api.sources.youtube_answers",
+    ),
+    SourceSpec(
+        "amazon", "Amazon",
+        "Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.",
+        price=lambda settings: Price(entries=10, quotes=False),
+        variables=("AMAZON_PROVIDER",),
+        # every provider but Amazon's own pages is paid
+        more_variables=lambda settings: (
+            () if settings.amazon_provider in {None, "html"} else ("AMAZON_API_KEY",)
+        ),
+    ),
+    SourceSpec(
+        "hackernews", "Hacker News",
+        "Stories and comments on Hacker News about a technical product or a launch.",
+        price=lambda settings: Price(entries=100, phrases=True),
+    ),
+    SourceSpec(
+        "stackexchange", "Stack Exchange",
+        "Questions and answers on Stack Exchange: problems with devices and software.",
+        price=lambda settings: Price(
+            entries=100, phrases=True, searches=len(settings.sites), threads=len(settings.sites)
+        ),
+    ),
+    SourceSpec(
+        "github", "GitHub",
+        "GitHub issues with their comments: bugs and wishes of whatever has a repository.",
+        price=lambda settings: Price(
+            entries=100, phrases=True,
+            threads=None if setting_value(settings, GITHUB_TOKEN) else GITHUB_THREADS,
+        ),
+    ),
+    SourceSpec(
+        "lemmy", "Lemmy", "Posts and comments about a product on Lemmy, a federation of forums.",
+        price=lambda settings: Price(entries=50, token=1, quotes=False, searches=2),
+    ),
+    SourceSpec(
+        "discourse", "Discourse",
+        "Topics and posts about a product in the Discourse forums of the settings.",
+        price=lambda settings: Price(entries=50, phrases=True, searches=len(settings.forums)),
+        variables=("DISCOURSE_FORUMS",), address_variable="DISCOURSE_FORUMS",
+    ),
+)})  # fmt: skip
 """Every source by its name, in the order of display."""
 OWN_ITEMS = SourceLabel("items", "Your items", "Items that you handed in.")
 """See `api/sources/own_items.py`."""

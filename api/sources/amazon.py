@@ -29,29 +29,27 @@ from api.errors import (
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
-from api.sources.amazon_fields import (
+from api.sources.amazon_pages import (
     NAME,
     US,
-    asin_of,
-    brand_of,
-    count_of,
-    day_of,
-    price_of,
-    review_body,
-    review_title,
-    site_of,
-    stars_of,
-)
-from api.sources.amazon_pages import (
     ProductPage,
     ResultPage,
     Tile,
+    asin_of,
     block_path,
     block_reason,
+    brand_of,
+    count_of,
+    day_of,
     item_of,
     parse_product_page,
     parse_search_page,
+    price_of,
+    review_body,
+    review_title,
     shopper,
+    site_of,
+    stars_of,
     with_product,
 )
 from api.sources.item_fields import as_dict, as_list, visible_text
@@ -79,12 +77,8 @@ _BROWSER = {
 _LINKED_ASIN = re.compile(r"/(?:dp|gp/product)/([A-Z0-9]{10})(?:[/?#]|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderRequest:
-    """A GET below the provider's root."""
-
-    path: str
-    params: Mapping[str, str]
+Request = tuple[str, dict[str, str]]
+"""Path and parameters of a GET."""
 
 
 class Complaint(Exception):
@@ -111,17 +105,12 @@ class AmazonProvider:
     """It needs a key, and each request costs."""
     headers: Callable[[str, str], dict[str, str]]
     """`headers(root, key)` of each request."""
-    search_request: Callable[[str, int], ProviderRequest]
-    """`search_request(query, page)`, pages from 1."""
+    search: Callable[[str], Request]
+    """`search(query)`; a page's number is added as `page`."""
     parse_search: Callable[[str], ResultPage]
-    reviews_request: Callable[[str], ProviderRequest]
-    """`reviews_request(asin)`: reviews, and bullets where one request gives both."""
+    reviews: Callable[[str], Request]
+    """`reviews(asin)`, with bullets where one request gives both."""
     parse_reviews: Callable[[str], ProductPage]
-
-
-def _ninja_headers(root: str, key: str) -> dict[str, str]:
-    # RapidAPI's pair of headers, and the one of the provider's own server
-    return {"X-RapidAPI-Key": key, "X-RapidAPI-Host": urlsplit(root).netloc, "X-API-Key": key}
 
 
 def _ninja_search(answer: str) -> ResultPage:
@@ -201,54 +190,35 @@ def _omkar_reviews(answer: str) -> ProductPage:
     )
 
 
-PROVIDERS: Mapping[str, AmazonProvider] = {
-    provider.name: provider
-    for provider in (
-        AmazonProvider(
-            "html",
-            US,
-            paid=False,
-            headers=lambda root, key: dict(_BROWSER),
-            search_request=lambda query, page: ProviderRequest(
-                "/s", {"k": query, "page": str(page)}
-            ),
-            parse_search=parse_search_page,
-            reviews_request=lambda asin: ProviderRequest(f"/dp/{asin}", {}),
-            parse_reviews=parse_product_page,
-        ),
-        # OpenWeb Ninja's Real-Time Amazon Data, over RapidAPI or sold directly; bullets would cost
-        # a second request
-        AmazonProvider(
-            "openwebninja",
-            "https://real-time-amazon-data.p.rapidapi.com",
-            paid=True,
-            headers=_ninja_headers,
-            search_request=lambda query, page: ProviderRequest(
-                "/search", {"query": query, "page": str(page), "country": "US"}
-            ),
-            parse_search=_ninja_search,
-            reviews_request=lambda asin: ProviderRequest(
-                "/top-product-reviews", {"asin": asin, "country": "US"}
-            ),
-            parse_reviews=_ninja_reviews,
-        ),
-        # omkar.cloud's Amazon Scraper API
-        AmazonProvider(
-            "omkar",
-            "https://amazon-scraper-api.omkar.cloud",
-            paid=True,
-            headers=lambda root, key: {"API-Key": key},
-            search_request=lambda query, page: ProviderRequest(
-                "/amazon/search", {"query": query, "page": str(page), "country_code": "US"}
-            ),
-            parse_search=_omkar_search,
-            reviews_request=lambda asin: ProviderRequest(
-                "/amazon/product-details", {"asin": asin, "country_code": "US"}
-            ),
-            parse_reviews=_omkar_reviews,
-        ),
-    )
-}
+PROVIDERS: Mapping[str, AmazonProvider] = {provider.name: provider for provider in (
+    AmazonProvider(
+        "html", US, paid=False, headers=lambda root, key: dict(_BROWSER),
+        search=lambda query: ("/s", {"k": query}), parse_search=parse_search_page,
+        reviews=lambda asin: (f"/dp/{asin}", {}), parse_reviews=parse_product_page,
+    ),
+    # OpenWeb Ninja's Real-Time Amazon Data, over RapidAPI or sold directly; bullets would cost a
+    # second request
+    AmazonProvider(
+        "openwebninja", "https://real-time-amazon-data.p.rapidapi.com", paid=True,
+        # RapidAPI's pair of headers, and the one of the provider's own server
+        headers=lambda root, key: {
+            "X-RapidAPI-Key": key, "X-RapidAPI-Host": urlsplit(root).netloc, "X-API-Key": key,
+        },
+        search=lambda query: ("/search", {"query": query, "country": "US"}),
+        parse_search=_ninja_search,
+        reviews=lambda asin: ("/top-product-reviews", {"asin": asin, "country": "US"}),
+        parse_reviews=_ninja_reviews,
+    ),
+    # omkar.cloud's Amazon Scraper API
+    AmazonProvider(
+        "omkar", "https://amazon-scraper-api.omkar.cloud", paid=True,
+        headers=lambda root, key: {"API-Key": key},
+        search=lambda query: ("/amazon/search", {"query": query, "country_code": "US"}),
+        parse_search=_omkar_search,
+        reviews=lambda asin: ("/amazon/product-details", {"asin": asin, "country_code": "US"}),
+        parse_reviews=_omkar_reviews,
+    ),
+)}  # fmt: skip
 
 
 def _data(answer: str) -> dict[str, Any]:
@@ -352,10 +322,7 @@ class AmazonSource(SearchedSource):
         """Search products; quotes mean nothing to Amazon."""
         return await self._paged.take(plan)
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """The items with their product pages, one request each; stops after four block pages."""
-        if not self._max_comments:
-            return Commented(tuple(items))
+    async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
         doubts = (*SILENCES, Blocked)
         read = await read_each(
             items, self._commented, stops=self.stops, doubts=doubts, what="reviews"
@@ -382,7 +349,8 @@ class AmazonSource(SearchedSource):
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         number = int(cursor or 1)
-        request = self._provider.search_request(clean_query(plan.query), number)
+        path, params = self._provider.search(clean_query(plan.query))
+        request = path, {**params, "page": str(number)}
         page = await self._parsed(request, self._provider.parse_search)
         if page.tiles and not any(page.tiles):
             raise Broken(NAME, "results without the fields of a product")
@@ -394,7 +362,7 @@ class AmazonSource(SearchedSource):
 
     async def _commented(self, item: Item) -> Item:
         """The item with what its page holds, and with a note when that is no review."""
-        request = self._provider.reviews_request(item.id)
+        request = self._provider.reviews(item.id)
         product = await self._parsed(request, self._provider.parse_reviews)
         full = with_product(item, product, self._max_comments, self._site)
         if full.comments:
@@ -403,8 +371,8 @@ class AmazonSource(SearchedSource):
             full, NO_REVIEWS if full.engagement["ratings"] == 0 else self._without_reviews
         )
 
-    async def _parsed(self, request: ProviderRequest, parse: Callable[[str], R]) -> R:
-        reply = await self._web.get(request.path, request.params)
+    async def _parsed(self, request: Request, parse: Callable[[str], R]) -> R:
+        reply = await self._web.get(*request)
         try:
             return parse(self._checked(reply))
         except Complaint as complaint:

@@ -10,7 +10,7 @@ from api.core.text import clean_query
 from api.core.words import index_tokens
 from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
-from api.features.archive.search_ranking import combined, scored
+from api.features.archive.search_ranking import combine_scores, score_matches
 from api.reports.composition import item_of
 from api.sources import ARCHIVE, Price
 from api.sources.own_items import LocalSource
@@ -44,8 +44,8 @@ class ArchiveSource(LocalSource):
             matches = await self._archive.matches(
                 self._tenant, words, vector, filters, plan.limit * _PIECES
             )
-            entries = scored(matches, words, vector)
-            line = combined(entries, self._weight, vectors=matches.vectors)
+            entries = score_matches(matches, words, vector)
+            line = combine_scores(entries, self._weight, vectors=matches.vectors)
             keys = list(dict.fromkeys(entry.id[0] for entry in line))
             facts = await self._archive.facts(self._tenant, keys[: plan.limit])
         except StoreUnavailable as error:

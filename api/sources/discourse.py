@@ -12,13 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.core.domain import Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, REMOVED, Comment, Commented, FetchPlan, Item
 from api.core.http_limits import points_here, retry_at
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, web_url
 from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.features.analyses.store_ports import SourceMemory
-from api.pipeline.gate.drop_reasons import BY_BOT, REMOVED
 from api.settings import SourceSettings
 from api.sources.item_fields import (
     as_dict,

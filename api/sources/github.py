@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.core.domain import Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, PULL_REQUEST, Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, cut, web_url
 from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
-from api.pipeline.gate.drop_reasons import BY_BOT, PULL_REQUEST
 from api.settings import SourceSettings
 from api.sources import GITHUB_THREADS, GITHUB_TOKEN, setting_value
 from api.sources.item_fields import (
@@ -27,7 +26,7 @@ from api.sources.item_fields import (
 )
 from api.sources.keyless_source import KeylessSource
 from api.sources.markup import words_of_markdown
-from api.sources.searched_source import Page, window_start, with_note
+from api.sources.searched_source import Page, read_each, window_start, with_note
 from api.sources.web_client import Limit, Pace, Reply, pace_of
 
 NAME = "github"
@@ -71,13 +70,12 @@ class GitHubSource(KeylessSource):
         requests = Limit(5_000 if token else 60, 3_600)
         self._comments_pace = pace_of(NAME, f"{self._roots[0]} comments", requests)
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """The issues with their comments: a request each, for five at most without a token."""
-        if not self._max_comments:
-            return Commented(tuple(items))
+    async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
+        """A request for each issue, for five at most without a token."""
         discussed = [item for item in items if item.engagement.get("comments") != 0]
-        read = await super().comments(discussed[: self._max_threads])
-        left = discussed[len(read.items) :]
+        first = discussed[: self._max_threads]
+        read = await read_each(first, self._commented, stops=self.stops)
+        left = discussed[len(first) :]
         why = f"without `{GITHUB_TOKEN}` it answers 60 requests for comments an hour"
         unread = [with_note(item, f"its comments were not read: {why}") for item in left]
         notes = (f"comments of {len(left)} of {len(discussed)} issues were not read: {why}",)

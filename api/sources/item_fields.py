@@ -13,9 +13,8 @@ from typing import Any
 
 import regex
 
-from api.core.domain import Item
+from api.core.domain import INVISIBLE, REMOVED, Item
 from api.core.text import clean, is_visible, one_line
-from api.pipeline.gate.drop_reasons import INVISIBLE, REMOVED
 
 # a larger number is no measure of an item
 _MAX_NUMBER = 1e15
@@ -57,8 +56,6 @@ _BOTS = frozenset(
     wikipedia_answer_bot wikipediaposter wikisummarizerbot wikitextbot youtubefactsbot
     """.split()
 )
-# the accounts that explain removals: `gadgets-ModTeam`
-_MOD_TEAM = "-modteam"
 
 
 def as_dict(value: object) -> Mapping[str, Any]:
@@ -176,7 +173,7 @@ def says_something(text: str) -> bool:
 def is_bot(name: str) -> bool:
     """Whether a well-known program writes under this name of Reddit."""
     plain = name.lower()
-    return plain in _BOTS or plain.endswith(_MOD_TEAM)
+    return plain in _BOTS or plain.endswith("-modteam")  # they explain removals
 
 
 def make_item(

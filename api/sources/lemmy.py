@@ -16,14 +16,13 @@ from functools import cache
 from typing import Any, Literal
 
 from api.choices import Window
-from api.core.domain import Comment, FetchPlan, Item
+from api.core.domain import BY_BOT, REMOVED, Comment, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.progress import Listener
 from api.core.text import clean, clean_query, one_line, web_url
 from api.core.work import SharedTasks
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
-from api.pipeline.gate.drop_reasons import BY_BOT, REMOVED
 from api.settings import SourceSettings
 from api.sources.item_fields import (
     as_dict,

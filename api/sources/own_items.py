@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.core.domain import Batch, Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, Batch, Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError
 from api.pipeline.gate.caller_items import DATE_FIELDS, title_and_body
-from api.pipeline.gate.drop_reasons import BY_BOT
 from api.sources import OWN_ITEMS
 from api.sources.item_fields import (
     as_dict,

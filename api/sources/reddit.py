@@ -95,8 +95,8 @@ class _Adapter(requests.adapters.HTTPAdapter):
         return manager
 
 
-class CappedSession(requests.Session):
-    """Leaves the reading of an answer to `body_of`, and follows no redirect."""
+class _CappedSession(requests.Session):
+    """Leaves the reading of an answer to `_body_of`, and follows no redirect."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,15 +104,13 @@ class CappedSession(requests.Session):
             self.mount(scheme, _Adapter())
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """None, since the library would read a redirect's whole body."""
-        return None
+        return None  # the library would read a redirect's whole body
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        """The answer without its body."""
         return super().send(request, **{**options, "stream": True})
 
 
-def body_of(response: requests.Response) -> bytes:
+def _body_of(response: requests.Response) -> bytes:
     """The body of a session's answer; raises `SourceError`, or `OSError` for a lost connection."""
     try:
         return read_all(response.iter_content(65_536))
@@ -213,7 +211,7 @@ def _client(settings: SourceSettings, allowance: Allowance) -> praw.Reddit:
     `Config` has none yet; ours sees the bundled defaults instead and puts back what was there.
     """
     root = (settings.reddit_url or "").rstrip("/")
-    session = CappedSession()
+    session = _CappedSession()
     session.trust_env = not points_here(root)
     defaults = configparser.ConfigParser(interpolation=None)
     defaults.read_string(files("praw").joinpath("praw.ini").read_text("utf-8"))
@@ -288,7 +286,7 @@ class _Requestor(prawcore.Requestor):
                 if tries > 1 or not _was_closed(error.original_exception):
                     raise _failure(error.original_exception, url) from None
         try:
-            response._content = body_of(response)
+            response._content = _body_of(response)
         except OSError as error:
             raise _failure(error, url) from None
         self._allowance.note(response.headers)

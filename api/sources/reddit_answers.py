@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from api.core.domain import Comment, Item
+from api.core.domain import BY_BOT, Comment, Item
 from api.core.http_limits import retry_at
 from api.core.text import clean, unescape, web_url
 from api.errors import Blocked, Broken, RateLimited, Refused
-from api.pipeline.gate.drop_reasons import BY_BOT
 from api.sources.item_fields import (
     IMPLAUSIBLE_TIME,
     as_dict,
@@ -81,6 +80,8 @@ def check_answer(status: int, headers: Mapping[str, str], body: bytes, *, token:
         raise TokenRejected(NAME, "HTTP 401")
     if token and status in {400, 401}:
         raise Refused(NAME, f"HTTP {status} for the app's id and secret")
+    if status == 402:  # no quota of ours that could be used up: Reddit sells none
+        raise Broken(NAME, "HTTP 402")
     raise status_failure(NAME, status, retry_at=retry_at(headers))
 
 

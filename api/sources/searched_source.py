@@ -125,10 +125,9 @@ class PagedSearch:
         upstream: str = "",
         page_size: int = 0,
     ) -> None:
-        """`read(plan, cursor)` asks for one page, good for `ttl` seconds.
+        """`read(plan, cursor)` asks for a page, good for `ttl` seconds, of the server `upstream`.
 
-        `memory` holds pages between runs, under the name and server of the `upstream`. `page_size`
-        is given where a page is too costly to ask for another when full ones would have done.
+        `page_size`: pages are too costly to ask for one more when full ones would have done.
         """
         self._read, self._ttl, self._page_size = read, ttl, page_size
         self._memory, self._upstream = memory, upstream
@@ -160,10 +159,7 @@ class PagedSearch:
         return Batch(plan, items, full=more, notes=tuple(notes))
 
     async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """The page from the memory, or read now and kept there, unless a part of it failed.
-
-        A database that cannot be used costs the memory, not the answer.
-        """
+        """The page from memory, or read now; a database that fails costs the memory alone."""
         if self._memory is None:
             return await self._read(plan, cursor)
         key, lost = json.dumps([self._upstream, plan.query, plan.window, cursor]), False
@@ -263,11 +259,9 @@ class SearchedSource(ABC):
         return replace(await phrase_first(self._paged, self._worded(plan)), plan=plan)
 
     async def comments(self, items: Sequence[Item]) -> Commented:
-        """The items with their comments; one request per item."""
-        if not self._max_comments:
-            return Commented(tuple(items))
-        return await read_each(
-            items, self._commented, parallel=self.parallel_items, stops=self.stops
+        """The items with their comments; see the source's page for the requests."""
+        return (
+            await self._with_comments_of(items) if self._max_comments else Commented(tuple(items))
         )
 
     async def with_best_comments(self, item: Item) -> Item | None:
@@ -283,6 +277,11 @@ class SearchedSource(ABC):
 
     def _worded(self, plan: FetchPlan) -> FetchPlan:
         return plan
+
+    async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
+        return await read_each(
+            items, self._commented, parallel=self.parallel_items, stops=self.stops
+        )
 
     @abstractmethod
     async def aclose(self) -> None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.core.domain import Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, one_line, unescape, web_url
 from api.errors import (
@@ -26,7 +26,6 @@ from api.errors import (
     Unreachable,
 )
 from api.features.analyses.store_ports import SourceMemory
-from api.pipeline.gate.drop_reasons import BY_BOT
 from api.settings import SourceSettings
 from api.sources import setting_value
 from api.sources.item_fields import (
@@ -78,10 +77,8 @@ class StackExchangeSource(KeylessSource):
         self._key = {"key": key} if key else {}
         super().__init__(settings, memory, parts=self._sites)
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """The items with their answers; one request per site."""
-        if not self._max_comments:
-            return Commented(tuple(items))
+    async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
+        """One request per site."""
         requests = {
             site: asyncio.ensure_future(
                 self._answers([item for item in items if item.place == site])
@@ -138,10 +135,7 @@ class StackExchangeSource(KeylessSource):
         return Probe("ok", "; ".join((f"{left:,} of {most:,} requests left today", *notes)))
 
     async def _answers(self, items: Sequence[Item]) -> Mapping[str, tuple[Comment, ...]]:
-        """The best voted answers to questions of one site, by the items' keys; a request per 100.
-
-        Answers to all of them share one page, so of many the worst voted may be missing.
-        """
+        """The best voted answers by item key, a request per 100 questions, which share one page."""
         answers: list[Any] = []
         for first in range(0, len(items), PAGE):
             ids = ";".join(item.id for item in items[first : first + PAGE])

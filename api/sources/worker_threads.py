@@ -24,38 +24,14 @@ C = TypeVar("C")
 R = TypeVar("R")
 
 
-class _Connections:
-    """The connections of one client, ended from any thread."""
-
-    def __init__(self) -> None:
-        self._open = WeakSet[socket.socket]()
-        self._ended = False
-        self._lock = threading.Lock()
-
-    def add(self, connection: socket.socket) -> None:
-        with self._lock:
-            if self._ended:
-                connection.close()
-                raise ConnectionAbortedError("the job that wanted it was abandoned")
-            self._open.add(connection)
-
-    def end(self) -> None:
-        with self._lock:
-            self._ended = True
-            for connection in self._open:
-                # it may be closed already; of TLS only the socket below is ended
-                with suppress(OSError):
-                    socket.socket.shutdown(connection, socket.SHUT_RDWR)
-
-
 _THREAD = threading.local()
 
 
 def watch(connection: socket.socket) -> None:
     """Let the deadline of the running job end a new connection; raises `ConnectionAbortedError`."""
-    connections: _Connections | None = getattr(_THREAD, "connections", None)
-    if connections is not None:
-        connections.add(connection)
+    worker: _Worker[Any] | None = getattr(_THREAD, "worker", None)
+    if worker is not None:
+        worker.add(connection)
 
 
 class _Worker(Generic[C]):
@@ -65,7 +41,8 @@ class _Worker(Generic[C]):
         self.jobs: queue.SimpleQueue[Callable[[_Worker[C]], None] | None] = queue.SimpleQueue()
         self._make, self._close = make, close
         self._clients: list[C] = []
-        self._connections = _Connections()
+        self._connections, self._abandoned = WeakSet[socket.socket](), False
+        self._lock = threading.Lock()
         threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     @property
@@ -74,13 +51,24 @@ class _Worker(Generic[C]):
             self._clients.append(self._make())
         return self._clients[0]
 
+    def add(self, connection: socket.socket) -> None:
+        with self._lock:
+            if self._abandoned:
+                connection.close()
+                raise ConnectionAbortedError("the job that wanted it was abandoned")
+            self._connections.add(connection)
+
     def abandon(self) -> None:
-        """End its connections and, after its job, its thread."""
-        self.jobs.put(None)
-        self._connections.end()
+        self.jobs.put(None)  # its thread ends after its job
+        with self._lock:
+            self._abandoned = True
+            for connection in self._connections:
+                # it may be closed already; of TLS only the socket below is ended
+                with suppress(OSError):
+                    socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def _serve(self) -> None:
-        _THREAD.connections = self._connections
+        _THREAD.worker = self
         while (job := self.jobs.get()) is not None:
             job(self)
         while self._clients:

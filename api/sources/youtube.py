@@ -236,7 +236,6 @@ class _NotSent(Unreachable):
 
 class _CappedResponse(http.client.HTTPResponse):
     def read(self, amt: int | None = None) -> bytes:
-        """The whole body, unless it is too large."""
         if self.length is not None and self.length <= MAX_BYTES:
             return super().read(amt)
         body = b"" if self.length else super().read(MAX_BYTES + 1)
@@ -282,12 +281,12 @@ class _WatchedConnection:
         return response
 
 
-class _PlainConnection(_WatchedConnection, httplib2.HTTPConnectionWithTimeout):  # type: ignore[misc]
-    pass
-
-
-class _SecureConnection(_WatchedConnection, httplib2.HTTPSConnectionWithTimeout):  # type: ignore[misc]
-    pass
+_CONNECTIONS = {
+    scheme: type("Connection", (_WatchedConnection, connection), {})
+    for scheme, connection in (
+        ("http", httplib2.HTTPConnectionWithTimeout), ("https", httplib2.HTTPSConnectionWithTimeout)
+    )
+}  # fmt: skip
 
 
 class _CheckingHttp(httplib2.Http):  # type: ignore[misc]
@@ -295,9 +294,7 @@ class _CheckingHttp(httplib2.Http):  # type: ignore[misc]
 
     def request(self, uri: str, *args: Any, **kwargs: Any) -> tuple[httplib2.Response, bytes]:
         """The answer, when it is good; sent again when the server had closed a kept connection."""
-        kwargs["connection_type"] = (
-            _SecureConnection if uri.startswith("https:") else _PlainConnection
-        )
+        kwargs["connection_type"] = _CONNECTIONS[uri.partition(":")[0]]
         tries = 0
         while True:
             try:

@@ -25,7 +25,6 @@ from sqlalchemy import (
 from sqlalchemy import update as updating
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.features.analyses.analysis_counts import Tally
 from api.features.analyses.store_ports import (
     COMPARISON,
     WATCH,
@@ -36,6 +35,7 @@ from api.features.analyses.store_ports import (
     Purpose,
     State,
     StoredAnalysis,
+    Tally,
 )
 from api.features.archive.entries import Embed
 from api.reports.report import Report

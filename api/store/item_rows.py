@@ -239,7 +239,7 @@ class ItemWriter:
                     del known[place]
                 elif item is not None:
                     row = _chunk_row(tenant, item, chunk, sample=key in made_up)
-                    fresh.append((row, chunk.whole))
+                    fresh.append((row, chunk.full_text))
         vectors = await asyncio.to_thread(self.embed, [whole for _, whole in fresh]) or ()
         rows = [{**row, "vector": vector} for (row, _), vector in zip_longest(fresh, vectors)]
         for some in batches(chunk.number for chunk in known.values()):
@@ -279,7 +279,7 @@ def _shared(facts: Facts, stored: Facts) -> list[str]:
 
 
 def _chunk_row(tenant: str, item: ItemFacts, chunk: Chunk, *, sample: bool) -> dict[str, Any]:
-    words = [tenant_token(tenant, sample=sample), *index_tokens(chunk.worded)[:_MOST_TOKENS]]
+    words = [tenant_token(tenant, sample=sample), *index_tokens(chunk.index_text)[:_MOST_TOKENS]]
     return {
         "tenant": tenant, "key": item.key, "comment": chunk.comment, "part": chunk.part,
         "source": item.source, "thread": item.thread or item.key, "sample": sample,

@@ -124,7 +124,7 @@ class WatchRepository(Repository):
                 await connection.execute(seen)
         return True
 
-    async def let_go(self, claim: RunClaim) -> None:
+    async def release_claim(self, claim: RunClaim) -> None:
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
         await self._write(update(watches).where(*mine).values(claimed_until=None))
 
@@ -190,12 +190,12 @@ class WatchRepository(Repository):
             for row in await self._rows(wanted)
         ]
 
-    async def is_held(self, claim: RunClaim) -> bool:
+    async def holds_claim(self, claim: RunClaim) -> bool:
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
         return await self._scalar(select(watches.c.id).where(*mine)) is not None
 
     @unbroken
-    async def known(self, watch: Watch, most: int) -> Sequence[SeenPost]:
+    async def seen_posts(self, watch: Watch, most: int) -> Sequence[SeenPost]:
         mine = watch_items.c.tenant == watch.tenant, watch_items.c.watch_id == watch.id
         keys = select(watch_items.c.key, watch_items.c.dropped_by).where(*mine)
         worded = select(watch_items.c.key, watch_items.c.facts)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from fault_proxy import Exchange, Way
+from fault_proxy import Breaker, Exchange
 
 HUGE = 200_000_000
 """Bytes of a body that nobody may read to its end."""
@@ -28,30 +28,30 @@ CAPTCHA = (
 
 
 async def hang(exchange: Exchange) -> None:
-    """Nothing, for ever."""
-    await exchange.relay.over()
+    """Never answer."""
+    await exchange.proxy.over()
 
 
-def dripping(start: bytes, drop: bytes) -> Way:
-    """A start, and then drop after drop for ever."""
+def dripping(start: bytes, drop: bytes) -> Breaker:
+    """Send a start, and then single bytes for ever."""
 
-    async def way(exchange: Exchange) -> None:
+    async def breaker(exchange: Exchange) -> None:
         await exchange.send(start)
-        while not await exchange.relay.over(_DRIP_SECONDS):
+        while not await exchange.proxy.over(_DRIP_SECONDS):
             await exchange.send(drop)
 
-    return way
+    return breaker
 
 
-def cut(data: bytes, *, reset: bool = True) -> Way:
-    """Some bytes, and then the end of the connection: a reset, or in good manners."""
+def cut(data: bytes, *, reset: bool = True) -> Breaker:
+    """Send some bytes, and end the connection: by a reset, or properly."""
 
-    async def way(exchange: Exchange) -> None:
+    async def breaker(exchange: Exchange) -> None:
         if data:
             await exchange.send(data)
         (exchange.reset if reset else exchange.hang_up)()
 
-    return way
+    return breaker
 
 
 async def stale(exchange: Exchange) -> None:
@@ -63,40 +63,44 @@ async def stale(exchange: Exchange) -> None:
         await exchange.answer(status, body, {"content-type": kind})
 
 
-def status(code: int, headers: Mapping[str, object] | None = None, *, page: bool = False) -> Way:
+def status(
+    code: int, headers: Mapping[str, object] | None = None, *, page: bool = False
+) -> Breaker:
     """A failed answer that repeats what it was asked: path, key and all."""
 
-    async def way(exchange: Exchange) -> None:
-        heard = exchange.asked.head.decode("latin-1")
-        body = f"<html><pre>{heard}</pre></html>" if page else json.dumps({"error": heard})
+    async def breaker(exchange: Exchange) -> None:
+        answer = exchange.request.head.decode("latin-1")
+        body = f"<html><pre>{answer}</pre></html>" if page else json.dumps({"error": answer})
         kind = {"content-type": "text/html"} if page else {}
         await exchange.answer(code, body.encode(), {**kind, **(headers or {})})
 
-    return way
+    return breaker
 
 
-def content(body: bytes, headers: Mapping[str, object] | None = None, code: int = 200) -> Way:
-    """This body."""
+def content(body: bytes, headers: Mapping[str, object] | None = None, code: int = 200) -> Breaker:
+    """Answer with this body."""
 
-    async def way(exchange: Exchange) -> None:
+    async def breaker(exchange: Exchange) -> None:
         await exchange.answer(code, body, headers)
 
-    return way
+    return breaker
 
 
-def page(html: str) -> Way:
+def page(html: str) -> Breaker:
     """A web page in place of the answer."""
     return content(html.encode(), {"content-type": "text/html; charset=utf-8"})
 
 
-def spoilt(change: Callable[[bytes], bytes], headers: Mapping[str, object] | None = None) -> Way:
+def changed(
+    change: Callable[[bytes], bytes], headers: Mapping[str, object] | None = None
+) -> Breaker:
     """The good answer after a change, in the same kind of content."""
 
-    async def way(exchange: Exchange) -> None:
+    async def breaker(exchange: Exchange) -> None:
         code, kind, body = await exchange.good()
         await exchange.answer(code, change(body), {"content-type": kind, **(headers or {})})
 
-    return way
+    return breaker
 
 
 async def flood(exchange: Exchange) -> None:
@@ -134,7 +138,7 @@ async def long(exchange: Exchange) -> None:
 
 
 async def endless(exchange: Exchange) -> None:
-    """The same page for ever, each with a next one."""
+    """Answer the same page for ever, always with a next one."""
     code, kind, body = await exchange.good()
     if "json" in kind:
         answer = json.loads(body)
@@ -150,18 +154,18 @@ def doubled(body: bytes) -> bytes:
     return _NAME.sub(rb'\1: "first", \1:', body)
 
 
-def redirect(code: int, *, elsewhere: bool) -> Way:
-    """Sent to another server, or round and round on this one."""
+def redirect(code: int, *, other_host: bool) -> Breaker:
+    """Redirect to another server, or in a circle on this one."""
 
-    async def way(exchange: Exchange) -> None:
-        relay, path = exchange.relay, exchange.asked.head.split(b" ", 2)[1].decode()
-        host = f"localhost:{relay.elsewhere}" if elsewhere else f"127.0.0.1:{relay.port}"
+    async def breaker(exchange: Exchange) -> None:
+        proxy, path = exchange.proxy, exchange.request.head.split(b" ", 2)[1].decode()
+        host = f"localhost:{proxy.other_host_port}" if other_host else f"127.0.0.1:{proxy.port}"
         await exchange.answer(code, b"", {"location": f"http://{host}{path}"})
 
-    return way
+    return breaker
 
 
-def values(change: Callable[[Any], Any]) -> Way:
+def values(change: Callable[[Any], Any]) -> Breaker:
     """The good answer with each value inside its outermost shape changed; other texts stay."""
 
     def walk(value: Any) -> Any:
@@ -169,15 +173,15 @@ def values(change: Callable[[Any], Any]) -> Way:
             return {name: walk(inner) for name, inner in value.items()}
         return [walk(inner) for inner in value] if isinstance(value, list) else change(value)
 
-    def changed(body: bytes) -> bytes:
+    def change_values(body: bytes) -> bytes:
         try:
             return json.dumps(walk(json.loads(body))).encode()
         except ValueError:
             return body
 
-    return spoilt(changed)
+    return changed(change_values)
 
 
-def numbers(token: bytes) -> Way:
+def numbers(token: bytes) -> Breaker:
     """The good answer with this in place of every number."""
-    return spoilt(lambda body: _NUMBER.sub(token, body))
+    return changed(lambda body: _NUMBER.sub(token, body))

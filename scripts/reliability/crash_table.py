@@ -25,107 +25,115 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Literal, get_args
 
-from killed_work import Case, ExperimentRun, bench
-from killed_workers import race
+from killed_work import Case, CrashBench, open_bench
+from killed_workers import run_workers
 from tests.postgres import running
-from work_process import Place, Where, Work
+from work_process import KillPoint, Moment, Work
 
 AT_ONCE = 4
-"""Cases under way at the same time, each over a database and a sandbox of its own."""
-WORDS: Mapping[Where, str] = {
-    "request": "a place or model is asked",
+"""Cases at the same time, each over its own database and sandbox."""
+WORDS: Mapping[Moment, str] = {
+    "request": "a source or model is asked",
     "answered": "it has answered",
-    "event": "an event is told",
+    "event": "an event is reported",
     "unrecorded": "a step is done, not committed",
     "recorded": "a step is committed",
     "unstored": "the store writes, not committed",
     "stored": "the store has written",
-    "told": "a notification has arrived",
+    "notified": "a notification has arrived",
 }
-_EACH: tuple[Where, ...] = ("unrecorded", "recorded", "told")
-"""Of these every one is a place of the draw; of the others, some."""
+_EACH: tuple[Moment, ...] = ("unrecorded", "recorded", "notified")
+"""Every one of these moments is in the draw; of the others, some."""
 _SECOND, _SILENT, _STOPPED = 5, 3, 10
-"""So many cases to one whose second process is killed too, to one that nobody asks again, and to
-one whose processes are asked to stop."""
+"""Every fifth case kills its second process too, every third is not repeated, and the processes of
+every tenth are asked to stop."""
 Database = Literal["sqlite", "postgresql"]
 
 
-def undisturbed(over: ExperimentRun) -> dict[Work, Case]:
-    """What each kind of work is when nobody is killed."""
-    usual = {work: over.run(Case(work)) for work in get_args(Work)}
-    for case in usual.values():
-        case.wrong += examined(case, case)
-    return usual
+def run_undisturbed(crash_bench: CrashBench) -> dict[Work, Case]:
+    """Each kind of work without kills."""
+    undisturbed_cases = {work: crash_bench.run(Case(work)) for work in get_args(Work)}
+    for case in undisturbed_cases.values():
+        case.wrong += differences(case, case)
+    return undisturbed_cases
 
 
-def drawn(usual: Mapping[Work, Case], kills: int, seed: int) -> list[Case]:
-    """Cases that amount to so many kills, always the same: each step of each work, then any."""
-    chance = random.Random(seed)
-    places = {work: _places(case) for work, case in usual.items()}
+def draw(undisturbed_cases: Mapping[Work, Case], kills: int, seed: int) -> list[Case]:
+    """Cases with so many kills, the same for a seed: each step of each work, then any moment."""
+    random_draw = random.Random(seed)
+    kill_points = {work: _kill_points(case) for work, case in undisturbed_cases.items()}
     first = [
-        (work, place) for work, known in places.items() for place in known if place.where in _EACH
+        (work, kill_point)
+        for work, known in kill_points.items()
+        for kill_point in known
+        if kill_point.moment in _EACH
     ]
-    chance.shuffle(first)
+    random_draw.shuffle(first)
     cases: list[Case] = []
-    while sum(len(case.places) for case in cases) < kills:
-        work, place = first.pop() if first else (chance.choice(get_args(Work)), None)
-        where: tuple[Place, ...] = () if place is None else (place,)
+    while sum(len(case.kill_points) for case in cases) < kills:
+        work, kill_point = first.pop() if first else (random_draw.choice(get_args(Work)), None)
+        moment: tuple[KillPoint, ...] = () if kill_point is None else (kill_point,)
         wanted = 2 if len(cases) % _SECOND == _SECOND - 1 else 1
-        while len(where) < wanted:
-            kind = chance.choice([kind for kind in get_args(Where) if kind != "told"])
-            where += (chance.choice([known for known in places[work] if known.where == kind]),)
+        while len(moment) < wanted:
+            kind = random_draw.choice([kind for kind in get_args(Moment) if kind != "notified"])
+            moment += (
+                random_draw.choice([known for known in kill_points[work] if known.moment == kind]),
+            )
         number = len(cases)
         by = signal.SIGKILL if number % _STOPPED else signal.SIGTERM
-        cases.append(Case(work, where, again=number % _SILENT > 0, by=by))
+        cases.append(Case(work, moment, again=number % _SILENT > 0, by=by))
     return cases
 
 
-def _places(case: Case) -> list[Place]:
-    assert case.ended is not None
-    counts: dict[Where, int] = {**case.ended.counts, **case.passed}
-    return [Place(where, number + 1) for where in counts for number in range(counts[where])]
+def _kill_points(case: Case) -> list[KillPoint]:
+    assert case.result is not None
+    counts: dict[Moment, int] = {**case.result.counts, **case.passed}
+    return [KillPoint(moment, number + 1) for moment in counts for number in range(counts[moment])]
 
 
-def examined(case: Case, usual: Case) -> Iterator[str]:
-    """What is not as it must be."""
-    ended, expected, remains = case.ended, usual.ended, case.remains
-    if ended is None or expected is None or remains is None or usual.remains is None:
-        yield f"it did not end in {case.lives} processes"
+def differences(case: Case, undisturbed_cases: Case) -> Iterator[str]:
+    """Differences from the undisturbed work that must not be."""
+    result, expected, rows = case.result, undisturbed_cases.result, case.rows
+    if result is None or expected is None or rows is None or undisturbed_cases.rows is None:
+        yield f"it did not end in {case.processes} processes"
         return
-    if ended.report is None or expected.report is None:
-        yield f"it is {ended.state}, without a report"
+    if result.report is None or expected.report is None:
+        yield f"it is {result.state}, without a report"
         return
-    if len(ended.analyses) != 1:
-        yield f"there are {len(ended.analyses)} analyses"
-    if case.began and case.began != ended.report["id"]:
+    if len(result.analyses) != 1:
+        yield f"there are {len(result.analyses)} analyses"
+    if case.analysis_id and case.analysis_id != result.report["id"]:
         yield "its id has changed"
-    if case.began and ended.report["trace_id"] not in case.traces:
+    if case.analysis_id and result.report["trace_id"] not in case.traces:
         yield "its trace has changed"
     for name in ("decision", "total_survived"):
-        if ended.report[name] != expected.report[name]:
-            yield f"`{name}` is {ended.report[name]}, undisturbed {expected.report[name]}"
+        if result.report[name] != expected.report[name]:
+            yield f"`{name}` is {result.report[name]}, undisturbed {expected.report[name]}"
     for name in ("tokens", "usd"):  # requests that the first process sent may be cached by now
-        if ended.report["cost"][name] != expected.report["cost"][name]:
-            yield f"`{name}` is {ended.report['cost'][name]}"
-    if sorted(_keys(ended.report)) != sorted(_keys(expected.report)):
+        if result.report["cost"][name] != expected.report["cost"][name]:
+            yield f"`{name}` is {result.report['cost'][name]}"
+    if sorted(_keys(result.report)) != sorted(_keys(expected.report)):
         yield "its items are others"
-    if ended.kinds and ended.kinds != expected.kinds:
-        yield f"told {dict(ended.kinds)}, undisturbed {dict(expected.kinds)}"
-    for call, many in (case.calls - usual.calls).items():
+    if result.kinds and result.kinds != expected.kinds:
+        yield f"told {dict(result.kinds)}, undisturbed {dict(expected.kinds)}"
+    for call, many in (case.calls - undisturbed_cases.calls).items():
         if many > case.kills:
             yield f"paid {many} times more: {call[:100]}"
-    if len(set(case.told)) != len(set(usual.told)) or len(case.told) > len(usual.told) + case.kills:
-        yield f"its receiver saw {len(case.told)} messages of {len(set(case.told))} runs"
+    if (
+        len(set(case.notified)) != len(set(undisturbed_cases.notified))
+        or len(case.notified) > len(undisturbed_cases.notified) + case.kills
+    ):
+        yield f"its receiver saw {len(case.notified)} messages of {len(set(case.notified))} runs"
     if case.work != "analysis":
-        if [run[1:] for run in ended.runs] != [run[1:] for run in expected.runs]:
-            yield f"its runs are {ended.runs}"
-        elif {run[0] for run in ended.runs} != set(case.told):
+        if [run[1:] for run in result.runs] != [run[1:] for run in expected.runs]:
+            yield f"its runs are {result.runs}"
+        elif {run[0] for run in result.runs} != set(case.notified):
             yield "its receiver saw another run"
-    if remains.ledger != usual.remains.ledger:
-        yield f"booked {dict(remains.ledger)}, undisturbed {dict(usual.remains.ledger)}"
-    if remains.kept != usual.remains.kept:
-        yield f"stored {dict(remains.kept)}, undisturbed {dict(usual.remains.kept)}"
-    yield from (f"{many} {name}" for name, many in remains.lost.items())
+    if rows.ledger != undisturbed_cases.rows.ledger:
+        yield f"booked {dict(rows.ledger)}, undisturbed {dict(undisturbed_cases.rows.ledger)}"
+    if rows.kept != undisturbed_cases.rows.kept:
+        yield f"stored {dict(rows.kept)}, undisturbed {dict(undisturbed_cases.rows.kept)}"
+    yield from (f"{many} {name}" for name, many in rows.leftovers.items())
 
 
 def _keys(report: Mapping[str, object]) -> list[str]:
@@ -134,63 +142,73 @@ def _keys(report: Mapping[str, object]) -> list[str]:
     return [item["key"] for item in items]
 
 
-def table(cases: Sequence[Case], usual: Mapping[Work, Case]) -> Iterator[str]:
-    """What came of them, by work and place, in Markdown."""
+def table(cases: Sequence[Case], undisturbed_cases: Mapping[Work, Case]) -> Iterator[str]:
+    """Figures by work and moment, in Markdown."""
     yield "| work | killed when | cases | kills | done | calls paid again | told again | wrong |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for work in get_args(Work):
-        for where in get_args(Where):
-            mine = [case for case in cases if (case.work, case.places[0].where) == (work, where)]
+        for moment in get_args(Moment):
+            mine = [
+                case for case in cases if (case.work, case.kill_points[0].moment) == (work, moment)
+            ]
             if mine:
-                yield _row(work, WORDS[where], mine, usual)
-    yield _row("all", "", cases, usual)
+                yield _row(work, WORDS[moment], mine, undisturbed_cases)
+    yield _row("all", "", cases, undisturbed_cases)
 
 
-def _row(work: str, words: str, cases: Sequence[Case], usual: Mapping[Work, Case]) -> str:
+def _row(
+    work: str, words: str, cases: Sequence[Case], undisturbed_cases: Mapping[Work, Case]
+) -> str:
     figures = (
         len(cases),
         sum(case.kills for case in cases),
-        sum(case.ended is not None and case.ended.state == "done" for case in cases),
-        sum((case.calls - usual[case.work].calls).total() for case in cases),
-        sum(len(case.told) - len(set(case.told)) for case in cases),
+        sum(case.result is not None and case.result.state == "done" for case in cases),
+        sum((case.calls - undisturbed_cases[case.work].calls).total() for case in cases),
+        sum(len(case.notified) - len(set(case.notified)) for case in cases),
         sum(bool(case.wrong) for case in cases),
     )
     return f"| {work} | {words} | {' | '.join(map(str, figures))} |"
 
 
-def crash(
+def run_cases(
     kind: Database, kills: int, seed: int, at_once: int = AT_ONCE
 ) -> tuple[list[Case], dict[Work, Case]]:
-    """The cases of a draw, some at a time, and the same work undisturbed."""
+    """The cases of a draw, some at a time, and each kind of work undisturbed."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lp-crash-"))
         urls = [f"sqlite:///{folder}/{number}.db" for number in range(at_once)]
         if kind == "postgresql":
             server = stack.enter_context(running())
             urls = [server.create() for _ in urls]
-        benches = [stack.enter_context(bench(url, folder)) for url in urls]
-        free: SimpleQueue[ExperimentRun] = SimpleQueue()
+        benches = [stack.enter_context(open_bench(url, folder)) for url in urls]
+        free: SimpleQueue[CrashBench] = SimpleQueue()
         for ready in benches:
             free.put(ready)
-        usual = undisturbed(benches[0])
+        undisturbed_cases = run_undisturbed(benches[0])
         with ThreadPoolExecutor(at_once) as pool:
-            cases = list(pool.map(partial(_case, free, usual), drawn(usual, kills, seed)))
-    return cases, usual
+            cases = list(
+                pool.map(
+                    partial(_case, free, undisturbed_cases), draw(undisturbed_cases, kills, seed)
+                )
+            )
+    return cases, undisturbed_cases
 
 
-def _case(free: SimpleQueue[ExperimentRun], usual: Mapping[Work, Case], case: Case) -> Case:
-    over = free.get()
+def _case(
+    free: SimpleQueue[CrashBench], undisturbed_cases: Mapping[Work, Case], case: Case
+) -> Case:
+    crash_bench = free.get()
     try:
-        over.run(case)
+        crash_bench.run(case)
     finally:
-        free.put(over)
-    case.wrong += examined(case, usual[case.work])
+        free.put(crash_bench)
+    case.wrong += differences(case, undisturbed_cases[case.work])
     print(f"{case.name}: {'; '.join(case.wrong) or 'as undisturbed'}", file=sys.stderr, flush=True)
     return case
 
 
 def main() -> int:
-    """Run it; 1 when a line fails."""
+    """Print the table; 1 when a row fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--database", choices=get_args(Database), default="sqlite")
@@ -200,17 +218,19 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=4.0, help="seconds between two kills")
     arguments = parser.parse_args()
     if arguments.workers:
-        outcome = race(arguments.workers, arguments.analyses, arguments.pause, seed=arguments.seed)
+        outcome = run_workers(
+            arguments.workers, arguments.analyses, arguments.pause, seed=arguments.seed
+        )
         print(outcome)
         return 1 if outcome.wrong else 0
-    began = time.monotonic()
-    cases, usual = crash(arguments.database, arguments.kills, arguments.seed)
-    print(*table(cases, usual), sep="\n")
-    unmet = sum(case.kills < len(case.places) for case in cases)
-    wrong = [case for case in (*usual.values(), *cases) if case.wrong]
+    analysis_id = time.monotonic()
+    cases, undisturbed_cases = run_cases(arguments.database, arguments.kills, arguments.seed)
+    print(*table(cases, undisturbed_cases), sep="\n")
+    unmet = sum(case.kills < len(case.kill_points) for case in cases)
+    wrong = [case for case in (*undisturbed_cases.values(), *cases) if case.wrong]
     print(
         f"\n{arguments.database}, seed {arguments.seed}: {sum(case.kills for case in cases)} kills "
-        f"in {time.monotonic() - began:.0f} s; {unmet} cases ended before their last place; "
+        f"in {time.monotonic() - analysis_id:.0f} s; {unmet} cases ended before their last place; "
         f"{len(wrong)} wrong"
     )
     for case in wrong:

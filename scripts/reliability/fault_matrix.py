@@ -29,22 +29,22 @@ from api.sandbox.world import Options
 from api.settings import variables
 from api.sources import ITEM_SOURCES
 from fault_outcomes import CALLS, FAULTS
-from fault_run import AFTER, Asking, Call, Cell, Fault, logged, run
+from fault_run import AFTER, Call, Fault, FaultResult, UpstreamKind, logged, run
 
 PROCESSES, AT_ONCE = max(2, os.cpu_count() or 2), 3
-"""Processes, and cells under way at the same time in each."""
+"""Processes, and runs at the same time in each."""
 BUDGET = 300.0
-"""Seconds after which no cell begins."""
+"""Seconds after which no run begins."""
 SEED = 10
-"""Of the draw of `--sample`."""
-ASKING: dict[Asking, str] = {
+"""Seed of the draw of `--sample`."""
+KINDS: dict[UpstreamKind, str] = {
     "api": "Reddit, YouTube", "open": "a place without a key", "page": "Amazon's pages",
     "paid": "a paid provider", "model": "a model", "traces": "Langfuse", "database": "PostgreSQL",
 }  # fmt: skip
-"""Columns of the rules."""
+"""Columns of the table of expected outcomes."""
 
 
-def small() -> list[Post]:
+def few_posts() -> list[Post]:
     """A few posts of each source, with a few comments: enough for a report.
 
     Each names what every question asks for, since some places search for all words.
@@ -64,8 +64,8 @@ def small() -> list[Post]:
     ]
 
 
-def sure(query: str, about: str, texts: list[str], source: str) -> list[float]:
-    """A judge for whom everything is relevant."""
+def judge_all(query: str, about: str, texts: list[str], source: str) -> list[float]:
+    """A judge that finds every text relevant."""
     return [0.9] * len(texts)
 
 
@@ -79,50 +79,55 @@ def pairs(words: Sequence[str] = ()) -> list[tuple[Call, Fault]]:
     ]
 
 
-def matrix(chosen: Sequence[tuple[Call, Fault]], budget: float = BUDGET) -> list[Cell]:
-    """The cells, some at a time, in the order given; one that cannot begin in time says so."""
+def run_matrix(chosen: Sequence[tuple[Call, Fault]], budget: float = BUDGET) -> list[FaultResult]:
+    """Run them, some at a time; results are in the order given, late ones say so."""
     until = time.monotonic() + budget
 
-    async def asked(sandbox: str) -> list[Cell]:
+    async def asked(sandbox: str) -> list[FaultResult]:
         room = asyncio.Semaphore(AT_ONCE)
 
-        async def cell(call: Call, fault: Fault) -> Cell:
+        async def cell(call: Call, fault: Fault) -> FaultResult:
             async with room:
                 if time.monotonic() > until:
                     late = f"not begun within {budget:g} s"
-                    return Cell(call, fault.name, fault.expected[call.asking], unexplained=[late])
+                    return FaultResult(
+                        call, fault.name, fault.expected[call.kind], unexplained=[late]
+                    )
                 return await asyncio.create_task(run(call, fault, sandbox))
 
         return await asyncio.gather(*(cell(call, fault) for call, fault in chosen))
 
-    with Sandbox.start(small(), options=Options.endless(), judge=sure) as sandbox, logged():
+    with (
+        Sandbox.start(few_posts(), options=Options.endless(), judge=judge_all) as sandbox,
+        logged(),
+    ):
         return asyncio.run(asked(sandbox.url))
 
 
-def drawn(chosen: Sequence[tuple[Call, Fault]], count: int) -> list[tuple[Call, Fault]]:
-    """So many of them in any order, always the same."""
+def draw(chosen: Sequence[tuple[Call, Fault]], count: int) -> list[tuple[Call, Fault]]:
+    """A sample in random order, the same for the same seed."""
     return random.Random(SEED).sample(chosen, min(count, len(chosen)))
 
 
-def share(words: Sequence[str], count: int, budget: float, number: int) -> list[Cell]:
-    """Every `PROCESSES`th cell, for a process of its own that knows nobody's settings."""
+def run_share(words: Sequence[str], count: int, budget: float, number: int) -> list[FaultResult]:
+    """Run every `PROCESSES`th, in a process of its own without settings of the environment."""
     for name in [name for name in os.environ if name in variables() or "_proxy" in name.lower()]:
         del os.environ[name]
-    return matrix(drawn(pairs(words), count)[number::PROCESSES], budget)
+    return run_matrix(draw(pairs(words), count)[number::PROCESSES], budget)
 
 
 def rules() -> Iterator[str]:
     """The table of faults and outcomes in Markdown."""
-    yield f"| fault | {' | '.join(ASKING.values())} |"
-    yield "| --- " * (len(ASKING) + 1) + "|"
+    yield f"| fault | {' | '.join(KINDS.values())} |"
+    yield "| --- " * (len(KINDS) + 1) + "|"
     for fault in FAULTS:
-        outcomes = (fault.expected.get(asking, "").replace("|", " or ") for asking in ASKING)
+        outcomes = (fault.expected.get(kind, "").replace("|", " or ") for kind in KINDS)
         yield f"| {fault.name} | {' | '.join(outcomes)} |"
 
 
-def counts(cells: Sequence[Cell]) -> Iterator[str]:
-    """What was seen, by call, in Markdown."""
-    columns: dict[str, Callable[[Cell], bool]] = {
+def counts(cells: Sequence[FaultResult]) -> Iterator[str]:
+    """Numbers of outcomes by call, in Markdown."""
+    columns: dict[str, Callable[[FaultResult], bool]] = {
         "cells": lambda cell: True,
         "as expected": lambda cell: cell.as_expected,
         "not": lambda cell: not cell.as_expected,
@@ -132,17 +137,19 @@ def counts(cells: Sequence[Cell]) -> Iterator[str]:
     yield from _counted(cells, columns)
 
 
-def recoveries(cells: Sequence[Cell]) -> Iterator[str]:
-    """What the next question found, by call, in Markdown."""
-    columns: dict[str, Callable[[Cell], bool]] = {
-        "well again": lambda cell: cell.mended is True,
-        "not": lambda cell: cell.mended is False,
-        "nothing to mend": lambda cell: cell.mended is None,
+def recoveries(cells: Sequence[FaultResult]) -> Iterator[str]:
+    """Numbers of recoveries by call, in Markdown."""
+    columns: dict[str, Callable[[FaultResult], bool]] = {
+        "well again": lambda cell: cell.recovered is True,
+        "not": lambda cell: cell.recovered is False,
+        "nothing to mend": lambda cell: cell.recovered is None,
     }
     yield from _counted(cells, columns)
 
 
-def _counted(cells: Sequence[Cell], columns: dict[str, Callable[[Cell], bool]]) -> Iterator[str]:
+def _counted(
+    cells: Sequence[FaultResult], columns: dict[str, Callable[[FaultResult], bool]]
+) -> Iterator[str]:
     yield f"| call | {' | '.join(columns)} |"
     yield "| --- |" + " ---: |" * len(columns)
     for name in (*(call.name for call in CALLS), "all"):
@@ -152,7 +159,7 @@ def _counted(cells: Sequence[Cell], columns: dict[str, Callable[[Cell], bool]]) 
 
 
 def main() -> int:
-    """Run it; 1 when something is to be mended."""
+    """Print the tables; 1 when a run failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", default=(), help="words of a call's and fault's names")
     parser.add_argument("--sample", type=int, default=10_000, help="cells at most, drawn")
@@ -163,12 +170,12 @@ def main() -> int:
         os.chdir(folder)
         with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
             shares = pool.map(
-                share, repeat(arguments.only), repeat(arguments.sample),
+                run_share, repeat(arguments.only), repeat(arguments.sample),
                 repeat(arguments.seconds), range(PROCESSES),
             )  # fmt: skip
             cells = [cell for part in shares for cell in part]
     print(*rules(), "", *counts(cells), "", *recoveries(cells), sep="\n")
-    wrong = [cell for cell in cells if not cell.well]
+    wrong = [cell for cell in cells if not cell.passed]
     print(f"\n{len(cells)} cells in {time.monotonic() - began:.0f} s, {len(wrong)} to be mended")
     print(*wrong, sep="\n")
     return 1 if wrong else 0

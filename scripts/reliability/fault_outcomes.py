@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import broken_answers
-from fault_proxy import Way
-from fault_run import Asking, Call, Fault, Manner
+from fault_proxy import Breaker
+from fault_run import Call, ConnectionMode, Fault, UpstreamKind
 
 # comments on Lemmy and forums are asked by the lines that ask GitHub, which meet all faults
 FEW = frozenset(
@@ -39,9 +39,9 @@ CALLS = (
     Call("github search", "open", first=True),
     Call("github comments", "open"),
     Call("lemmy search", "open", first=True),
-    Call("lemmy comments", "open", meets=FEW),
+    Call("lemmy comments", "open", only_faults=FEW),
     Call("discourse search", "open", first=True),
-    Call("discourse comments", "open", meets=FEW),
+    Call("discourse comments", "open", only_faults=FEW),
     Call("amazon search", "page", first=True),
     Call("amazon comments", "page"),
     Call("paid search", "paid", first=True),
@@ -58,7 +58,7 @@ CALLS = (
 
 def fault(
     name: str,
-    way: Way,
+    breaker: Breaker,
     source: str,
     model: str,
     *,
@@ -67,7 +67,7 @@ def fault(
     paid: str | None = None,
     traces: str = "traces",
     database: str | None = None,
-    manner: Manner = "answer",
+    mode: ConnectionMode = "answer",
     waits: bool = False,
     parts: tuple[str, ...] = (),
 ) -> Fault:
@@ -75,12 +75,12 @@ def fault(
 
     `free` is a place that needs no key.
     """
-    outcomes: Mapping[Asking, str | None] = {
+    outcomes: Mapping[UpstreamKind, str | None] = {
         "api": source, "open": free or source, "page": page or source, "paid": paid or source,
         "model": model, "traces": traces, "database": database,
     }  # fmt: skip
-    expected = {asking: outcome for asking, outcome in outcomes.items() if outcome}
-    return Fault(name, way, expected, manner, waits, parts)
+    expected = {kind: outcome for kind, outcome in outcomes.items() if outcome}
+    return Fault(name, breaker, expected, mode, waits, parts)
 
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n"
@@ -104,7 +104,7 @@ FAILED = ("unreachable", "http_error")
 WRONG = ("broken", "http_error")
 
 FAULTS = (
-    fault("refused", broken_answers.hang, *NO_ANSWER, manner="closed", database=LOST),
+    fault("refused", broken_answers.hang, *NO_ANSWER, mode="closed", database=LOST),
     fault("hang", broken_answers.hang, "timed_out", "timeout", waits=True, database=LOST),
     fault("reset before headers", broken_answers.cut(b""), *NO_ANSWER, database=LOST),
     fault(
@@ -158,13 +158,13 @@ FAULTS = (
         *NO_ANSWER,
         database=LOST,
     ),
-    fault("plain on a TLS port", broken_answers.hang, *NO_ANSWER, manner="tls"),
-    fault("kept connection dies", broken_answers.stale, "ok", "ok", traces="ok", manner="warm"),
+    fault("plain on a TLS port", broken_answers.hang, *NO_ANSWER, mode="tls"),
+    fault("kept connection dies", broken_answers.stale, "ok", "ok", traces="ok", mode="warm"),
     fault("empty body", broken_answers.content(b""), *NOT_READ, traces="ok"),
     fault("204", broken_answers.content(b"", code=204), *NOT_READ, traces="ok"),
     fault(
         "cut JSON",
-        broken_answers.spoilt(lambda body: body[: len(body) // 2]),
+        broken_answers.changed(lambda body: body[: len(body) // 2]),
         *NOT_READ,
         page="ok",
         traces="ok",
@@ -192,12 +192,23 @@ FAULTS = (
         "captcha", broken_answers.page(broken_answers.CAPTCHA), "blocked", "malformed", traces="ok"
     ),
     fault(
-        "301 to another host", broken_answers.redirect(301, elsewhere=True), "broken", "unreachable"
+        "301 to another host",
+        broken_answers.redirect(301, other_host=True),
+        "broken",
+        "unreachable",
     ),
     fault(
-        "307 to another host", broken_answers.redirect(307, elsewhere=True), "broken", "unreachable"
+        "307 to another host",
+        broken_answers.redirect(307, other_host=True),
+        "broken",
+        "unreachable",
     ),
-    fault("307 in circles", broken_answers.redirect(307, elsewhere=False), "broken", "unreachable"),
+    fault(
+        "307 in circles",
+        broken_answers.redirect(307, other_host=False),
+        "broken",
+        "unreachable",
+    ),
     # Reddit answers so to a wrong id or secret: refused
     fault(
         "400",
@@ -265,10 +276,10 @@ FAULTS = (
     ),
     fault("gzip bomb", broken_answers.bomb, *NOT_READ, traces="ok"),
     fault("200 MB", broken_answers.flood, *NOT_READ, traces="ok"),
-    fault("wrong charset", broken_answers.spoilt(bytes, UTF16), "ok|broken", "ok", traces="ok"),
+    fault("wrong charset", broken_answers.changed(bytes, UTF16), "ok|broken", "ok", traces="ok"),
     fault(
         "invalid UTF-8",
-        broken_answers.spoilt(lambda body: body.replace(b"a", b"\xff")),
+        broken_answers.changed(lambda body: body.replace(b"a", b"\xff")),
         "ok|broken",
         "malformed",
         traces="ok",
@@ -306,7 +317,7 @@ FAULTS = (
         traces="ok",
     ),
     fault(
-        "every key twice", broken_answers.spoilt(broken_answers.doubled), "ok", "ok", traces="ok"
+        "every key twice", broken_answers.changed(broken_answers.doubled), "ok", "ok", traces="ok"
     ),
     fault("a next page for ever", broken_answers.endless, "ok", "", parts=("search",)),
 )

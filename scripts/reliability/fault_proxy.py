@@ -42,8 +42,8 @@ _STEPS = {"judge": "gate", "agent": "report"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One request as it came."""
+class RawRequest:
+    """One request as it was received."""
 
     head: bytes
     """Request line and headers, the empty line included."""
@@ -51,7 +51,7 @@ class Asked:
 
     @property
     def call(self) -> str:
-        """Which kind of call it is."""
+        """Kind of call: `search`, `comments`, `gate`."""
         path = urlsplit(self.head.split(b" ", 2)[1].decode("latin-1")).path
         if path.endswith("/chat/completions"):
             step = endpoint(json.loads(self.body))
@@ -61,36 +61,36 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request that is to be spoilt, and the connection that waits for its answer."""
+    """A request whose answer is broken, and the connection that waits for it."""
 
-    relay: Relay
-    asked: Asked
+    proxy: FaultProxy
+    request: RawRequest
     writer: asyncio.StreamWriter
     number: int
-    """Of the request on its connection, from 1."""
+    """Number of the request on its connection, from 1."""
 
     async def send(self, data: bytes) -> None:
         """Write, and wait until most of it has been taken."""
         self.writer.write(data)
         await self.writer.drain()
-        self.relay.sent += len(data)
+        self.proxy.sent += len(data)
 
     async def answer(
         self, status: int, body: bytes, headers: Mapping[str, object] | None = None
     ) -> None:
-        """A whole answer in good HTTP, JSON unless the headers say otherwise."""
+        """Send a complete answer, JSON unless the headers say otherwise."""
         fields = {"content-type": "application/json", "content-length": len(body)}
         lines = [f"{name}: {value}\r\n" for name, value in {**fields, **(headers or {})}.items()]
         await self.send(f"HTTP/1.1 {status} X\r\n{''.join(lines)}\r\n".encode() + body)
 
     async def good(self) -> tuple[int, str, bytes]:
         """Status, content type and body of what the sandbox answers."""
-        url = urlsplit(self.relay.target)
+        url = urlsplit(self.proxy.target)
         reader, writer = await asyncio.open_connection(url.hostname, url.port)
         try:
             # an answer to HTTP/1.0 is never chunked, and ends with its connection
-            head = self.asked.head.replace(b" HTTP/1.1", b" HTTP/1.0\r\nConnection: close", 1)
-            writer.write(head + self.asked.body)
+            head = self.request.head.replace(b" HTTP/1.1", b" HTTP/1.0\r\nConnection: close", 1)
+            writer.write(head + self.request.body)
             answer = await reader.read(-1)
         finally:
             writer.close()
@@ -100,41 +100,41 @@ class Exchange:
         return int(first.split(" ")[1]), next(kinds, "text/plain"), body
 
     def reset(self) -> None:
-        """End the connection without a goodbye."""
+        """End the connection by a reset."""
         socket = self.writer.get_extra_info("socket")
         socket.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
     def hang_up(self) -> None:
-        """End the connection in good manners, whatever was promised."""
+        """End the connection properly, whatever length was announced."""
         self.writer.close()
 
 
-Way = Callable[[Exchange], Awaitable[None]]
+Breaker = Callable[[Exchange], Awaitable[None]]
 
 
 @dataclass
-class Relay:
-    """Passes on what is not `call`, and lets `way` answer what is, while it is `spoiling`."""
+class FaultProxy:
+    """Passes on all but `call`, which `breaker` answers while `breaking` is set."""
 
     target: str
     """Root of the sandbox."""
     call: str
-    way: Way
+    breaker: Breaker
     raw: bool = False
-    """No HTTP: each connection is spoilt as soon as it is there."""
-    spoiling: bool = True
-    hits: int = 0
-    """Requests that were spoilt."""
+    """No HTTP: `breaker` answers each connection at once."""
+    breaking: bool = True
+    broken_requests: int = 0
+    """Requests that `breaker` answered."""
     sent: int = 0
-    """Bytes that were taken of its answers."""
+    """Bytes of its answers that were read."""
     port: int = 0
-    elsewhere: int = 0
+    other_host_port: int = 0
     """Port of a server to which nothing may be sent."""
-    strays: int = 0
-    """Requests that were sent there."""
+    stray_requests: int = 0
+    """Requests that arrived at that server."""
     bodies: list[bytes] = field(default_factory=list)
-    """What was sent to it, unpacked."""
+    """Bodies of all requests, unpacked."""
     _server: asyncio.Server | None = None
     _over: asyncio.Event = field(default_factory=asyncio.Event)
     _connections: set[asyncio.Task[None]] = field(default_factory=set)
@@ -143,7 +143,7 @@ class Relay:
         """Listen on a free port."""
         await self.open()
         self._other = await asyncio.start_server(self._strayed, "127.0.0.1", 0)
-        self.elsewhere = self._other.sockets[0].getsockname()[1]
+        self.other_host_port = self._other.sockets[0].getsockname()[1]
         return self
 
     async def open(self) -> None:
@@ -176,7 +176,7 @@ class Relay:
         return self._over.is_set()
 
     async def _strayed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.strays += 1
+        self.stray_requests += 1
         writer.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -189,8 +189,10 @@ class Relay:
         number = 0
         try:
             if self.raw:
-                self.hits += 1
-                await self.way(Exchange(self, Asked(b"GET / HTTP/1.1\r\n\r\n", b""), writer, 1))
+                self.broken_requests += 1
+                await self.breaker(
+                    Exchange(self, RawRequest(b"GET / HTTP/1.1\r\n\r\n", b""), writer, 1)
+                )
             while not self.raw and not writer.is_closing():
                 number += 1
                 head = await reader.readexactly(1)
@@ -213,12 +215,12 @@ class Relay:
     async def _answer(
         self, head: bytes, body: bytes, writer: asyncio.StreamWriter, number: int
     ) -> None:
-        asked = Asked(head, body)
+        request = RawRequest(head, body)
         self.bodies.append(gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body)
-        exchange = Exchange(self, asked, writer, number)
-        if self.spoiling and asked.call == self.call:
-            self.hits += 1
-            await self.way(exchange)
+        exchange = Exchange(self, request, writer, number)
+        if self.breaking and request.call == self.call:
+            self.broken_requests += 1
+            await self.breaker(exchange)
         else:
             status, kind, content = await exchange.good()
             await exchange.answer(status, content, {"content-type": kind})

@@ -24,19 +24,19 @@ from api.sandbox.discourse_server import FORUM
 from api.services.product import Ask, Product, analyze, fetch
 from api.settings import DeepDepth, Settings
 from api.sources import SOURCES
-from fault_proxy import Relay, Way
+from fault_proxy import Breaker, FaultProxy
 
 SECRET = "planted-K3y"
 """Part of every key, secret and password."""
-CELL_SECONDS = 90
-"""By then a question has ended, whatever is wrong."""
+MOST_SECONDS = 90
+"""Longest time of a question, whatever is wrong."""
 MOST_BYTES = 60_000_000
-"""Most that one cell may take of an endless answer: some requests, each up to its limit."""
-WAIT, PATIENCE = 4.0, 60.0
-"""Seconds for one call of which nothing comes, and for any other: machines are busy."""
+"""Most bytes that one run may read of an endless answer: some requests, each up to its limit."""
+SHORT_WAIT, LONG_WAIT = 4.0, 60.0
+"""Seconds for a call without an answer, and for any other: machines are busy."""
 BEFORE, QUESTION, AFTER = "plaud", "plaud note", "plaud note pro"
-Asking = Literal["api", "open", "page", "paid", "model", "traces", "database"]
-Manner = Literal["answer", "closed", "tls", "warm"]
+UpstreamKind = Literal["api", "open", "page", "paid", "model", "traces", "database"]
+ConnectionMode = Literal["answer", "closed", "tls", "warm"]
 # `comments: 3 of 4 failed (access refused, unreachable)`
 _UNREAD = re.compile(r"(?:answers|comments|reviews)\b.*\(([\w, ]+)\)")
 _WARNINGS = {
@@ -44,97 +44,99 @@ _WARNINGS = {
     "model rewrite": re.compile(r"only the original query is asked: model: (\w+)"),
     "langfuse traces": re.compile(r"takes no (traces)"),
 }
-"""What the log says of the calls that no report mentions, with the reason."""
+"""Log lines of calls that no report mentions, with the reason."""
 # `the report model could not be used (an HTTP error: report): themes of the items instead`
 _UNWRITTEN = re.compile(r"the report model could not be used \(([^:)]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Something that is asked of another machine."""
+    """One kind of request to another machine."""
 
     name: str
-    """`reddit search`: its upstream, and the part that the relay knows it by."""
-    asking: Asking
-    """Who asks; what is expected depends on it."""
+    """`reddit search`: its upstream, and the call that the proxy recognises."""
+    kind: UpstreamKind
+    """Kind of upstream; expected outcomes depend on it."""
     first: bool = False
-    """The first to its upstream, which also meets what is wrong with the connection."""
-    meets: frozenset[str] = frozenset()
-    """The faults it meets where others are met by the same lines elsewhere; empty: all."""
+    """The first call to its upstream, which also meets faults of the connection."""
+    only_faults: frozenset[str] = frozenset()
+    """Faults that it meets, where the same code meets the others elsewhere; empty: all."""
 
     @property
     def part(self) -> str:
-        """The call among those of its upstream."""
+        """Name of the call without its upstream."""
         return self.name.split(" ")[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that goes wrong, and what follows from it by `docs/errors.md`."""
+    """Something that goes wrong, and the outcome that `docs/errors.md` names for it."""
 
     name: str
-    way: Way
-    expected: Mapping[Asking, str]
-    """Outcome by who asks, alternatives with `|`; who is not named cannot have it."""
-    manner: Manner = "answer"
+    breaker: Breaker
+    expected: Mapping[UpstreamKind, str]
+    """Outcome by kind of upstream, alternatives with `|`; other kinds cannot have the fault."""
+    mode: ConnectionMode = "answer"
     waits: bool = False
-    """Nothing comes, so that only a deadline ends it."""
+    """Whether only a deadline ends the call, since no answer comes."""
     parts: tuple[str, ...] = ()
-    """The calls that can have it; empty: all."""
+    """Calls that can have the fault; empty: all."""
 
     def concerns(self, call: Call) -> bool:
-        """Whether the call can have it."""
-        if call.asking not in self.expected or (self.parts and call.part not in self.parts):
+        """Whether the call can have the fault."""
+        if call.kind not in self.expected or (self.parts and call.part not in self.parts):
             return False
-        if call.meets and self.name not in call.meets:
+        if call.only_faults and self.name not in call.only_faults:
             return False
-        if self.manner in {"closed", "tls"}:
+        if self.mode in {"closed", "tls"}:
             return call.first
-        return self.manner != "warm" or call.part != "token"  # which is not asked for again
+        return self.mode != "warm" or call.part != "token"  # which is not asked for again
 
 
 @dataclass(slots=True)
-class Cell:
-    """What was seen of one call under one fault."""
+class FaultResult:
+    """Outcome of one call with one fault."""
 
     call: Call
     fault: str
     expected: str
     """Outcome, or alternatives with `|`, in the words of `docs/errors.md`."""
-    seen: str = "nothing"
-    """The outcome; `ok` when nothing was lost."""
-    mended: bool | None = None
-    """The next question found everything well; None: the fault is not one that goes away."""
+    outcome: str = "nothing"
+    """The outcome that was observed; `ok` when nothing was lost."""
+    recovered: bool | None = None
+    """Whether the next question succeeded; None: the fault does not go away."""
     unexplained: list[str] = field(default_factory=list)
-    """Defects, hanging, harm to others, a fault that was not met."""
+    """Defects, hanging calls, harm to other calls, a fault that was not met."""
     secrets: list[str] = field(default_factory=list)
-    """Where a planted key came to light."""
+    """Texts in which a planted key appeared."""
     log: list[str] = field(default_factory=list)
 
     @property
     def as_expected(self) -> bool:
-        """The outcome is one that the table says."""
-        return self.seen in self.expected.split("|")
+        """Whether the outcome is one of the expected ones."""
+        return self.outcome in self.expected.split("|")
 
     @property
-    def well(self) -> bool:
-        """Nothing is to be mended."""
-        return self.as_expected and not self.secrets and not self.unexplained and self.mended != 0
+    def passed(self) -> bool:
+        """Whether nothing has to be repaired."""
+        return (
+            self.as_expected and not self.secrets and not self.unexplained and self.recovered != 0
+        )
 
     def __str__(self) -> str:
-        """One line, and what else it takes to understand it."""
-        line = f"{self.call.name}, {self.fault}: {self.seen}, expected {self.expected}"
-        more = [*self.unexplained, *self.secrets, *(() if self.mended else self.log[-2:])]
+        """One line with the outcome and what is wrong."""
+        line = f"{self.call.name}, {self.fault}: {self.outcome}, expected {self.expected}"
+        more = [*self.unexplained, *self.secrets, *(() if self.recovered else self.log[-2:])]
         return " | ".join([line, *more])
 
 
-_current: ContextVar[Cell] = ContextVar("cell")
-_asked: dict[str, Cell] = {}
-"""Cells by the address of their relay, for threads without a context."""
+_current: ContextVar[FaultResult] = ContextVar("cell")
+_asked: dict[str, FaultResult] = {}
+"""Results by the address of their proxy, for threads without a context."""
 
 
 class _Log(logging.Handler):
-    """Every record of a cell with its traceback; the clients' threads carry the cell's context."""
+    """Adds log records to the run that is current; threads of clients carry its context."""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = logging.Formatter().format(record)
@@ -148,7 +150,7 @@ class _Log(logging.Handler):
 
 @contextmanager
 def logged() -> Iterator[None]:
-    """What is logged inside belongs to the cell under way, and is not printed."""
+    """Log records inside belong to the current run, and are not printed."""
     root, handler = logging.getLogger(), _Log(logging.INFO)
     level = root.level
     root.addHandler(handler)
@@ -160,100 +162,102 @@ def logged() -> Iterator[None]:
         root.setLevel(level)
 
 
-async def run(call: Call, fault: Fault, sandbox: str) -> Cell:
-    """The cell; it ends after `CELL_SECONDS` at the latest, and says so."""
-    expected = fault.expected[call.asking]
+async def run(call: Call, fault: Fault, sandbox: str) -> FaultResult:
+    """Ask a question with the fault, and one without; ends after `MOST_SECONDS` at the latest."""
+    expected = fault.expected[call.kind]
     if call.part == "details":  # of the reason its note says nothing
         words = ("ok" if word == "ok" else "unread" for word in expected.split("|"))
         expected = "|".join(words)
-    cell = Cell(call, fault.name, expected)
+    cell = FaultResult(call, fault.name, expected)
     _current.set(cell)
     try:
-        async with asyncio.timeout(CELL_SECONDS):
+        async with asyncio.timeout(MOST_SECONDS):
             await _run(cell, fault, sandbox)
     except TimeoutError:
-        cell.unexplained.append(f"not ended after {CELL_SECONDS} s")
+        cell.unexplained.append(f"not ended after {MOST_SECONDS} s")
     except Exception as error:  # whatever gets this far is what the matrix looks for
         cell.unexplained.append(f"{type(error).__name__} left the question: {error}"[:300])
     return cell
 
 
-async def _run(cell: Cell, fault: Fault, sandbox: str) -> None:
+async def _run(cell: FaultResult, fault: Fault, sandbox: str) -> None:
     call = cell.call
-    async with Relay(sandbox, call.part, fault.way, raw=call.asking == "database") as relay:
-        host = f"127.0.0.1:{relay.port}"
+    async with FaultProxy(sandbox, call.part, fault.breaker, raw=call.kind == "database") as proxy:
+        host = f"127.0.0.1:{proxy.port}"
         _asked[host] = cell
-        address = f"{'https' if fault.manner == 'tls' else 'http'}://{host}"
-        settings = _settings(call, address, sandbox, WAIT if fault.waits else PATIENCE)
+        address = f"{'https' if fault.mode == 'tls' else 'http'}://{host}"
+        settings = _settings(call, address, sandbox, SHORT_WAIT if fault.waits else LONG_WAIT)
         product = bootstrap.build(settings)
-        if fault.manner == "warm":
-            relay.spoiling = False
+        if fault.mode == "warm":
+            proxy.breaking = False
             await analyze(product, Ask(BEFORE, "deep"))
-            relay.spoiling = True
-        if fault.manner == "closed":
-            relay.shut()
-        stored = await _stored(settings) if call.asking == "database" else "ok"
+            proxy.breaking = True
+        if fault.mode == "closed":
+            proxy.shut()
+        stored = await _stored(settings) if call.kind == "database" else "ok"
         report = await analyze(product, Ask(QUESTION, "deep"))
-        if call.asking == "traces":
+        if call.kind == "traces":
             await product.aclose()
         outcomes = _outcomes(report.sources, cell.log, report) | {"database store": stored}
-        cell.seen = outcomes.pop(call.name.replace(" token", " search").replace("paid", "amazon"))
-        _examine(cell, report, relay, fault.manner, outcomes)
-        if fault.manner != "tls" and call.asking != "database":
+        cell.outcome = outcomes.pop(
+            call.name.replace(" token", " search").replace("paid", "amazon")
+        )
+        _examine(cell, report, proxy, fault.mode, outcomes)
+        if fault.mode != "tls" and call.kind != "database":
             cell.log.clear()
-            relay.spoiling = False
-            await relay.open()
-            if call.asking == "traces":
-                product = bootstrap.build(_settings(call, address, sandbox, PATIENCE))
-            outcomes = await _asked_again(cell, product)
+            proxy.breaking = False
+            await proxy.open()
+            if call.kind == "traces":
+                product = bootstrap.build(_settings(call, address, sandbox, LONG_WAIT))
+            outcomes = await _ask_again(cell, product)
             await product.aclose()
-            ailing = {name: outcome for name, outcome in outcomes.items() if outcome != "ok"}
+            failing = {name: outcome for name, outcome in outcomes.items() if outcome != "ok"}
             limits = ({call.name: "rate_limited"}, {call.name: "quota_exhausted"})
-            waits = ailing in limits and call.asking == "open"
-            cell.mended = None if waits else not ailing  # such a place is left alone as it asks
-            cell.log += [f"then: {ailing}"]
+            waits = failing in limits and call.kind == "open"
+            cell.recovered = None if waits else not failing  # such a place is left alone as it asks
+            cell.log += [f"then: {failing}"]
         await product.aclose()
-        if call.asking == "traces" and any(SECRET.encode() in body for body in relay.bodies):
+        if call.kind == "traces" and any(SECRET.encode() in body for body in proxy.bodies):
             cell.secrets.append("in a trace")
         del _asked[host]
 
 
-async def _asked_again(cell: Cell, product: Product) -> dict[str, str]:
-    """What the next question finds, as much of one as meets the call again."""
+async def _ask_again(cell: FaultResult, product: Product) -> dict[str, str]:
+    """Outcomes of the next question, or of the part of it that makes the call again."""
     if cell.call.part in {"rewrite", "report", "support"}:
         report = await analyze(product, Ask(AFTER, "deep"))
         return _outcomes(report.sources, cell.log, report)
     upstream = cell.call.name.split(" ")[0].replace("paid", "amazon")
     source = upstream if upstream in product.sources else "youtube"
-    heard = await fetch(product, source, Ask(AFTER, "standard"))
-    return _outcomes({source: heard.fetched}, cell.log)
+    answer = await fetch(product, source, Ask(AFTER, "standard"))
+    return _outcomes({source: answer.fetched}, cell.log)
 
 
-def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
-    """Everything at the sandbox but the upstream of the call, every key a planted one."""
+def _settings(call: Call, proxy: str, sandbox: str, seconds: float) -> Settings:
+    """Settings with all upstreams in the sandbox but that of the call; every key is planted."""
     settings, key = bootstrap.load_settings(), SecretStr(f"sk-{SECRET}")
     upstream = call.name.split(" ")[0]
     at = dict.fromkeys((*SOURCES, "model", "langfuse"), sandbox)
-    at["amazon" if call.asking == "paid" else upstream] = relay
+    at["amazon" if call.kind == "paid" else upstream] = proxy
     waiting = {
         "gate": "scoring", "grades": "scoring", "support": "scoring", "rewrite": "rewrite",
         "report": "report", "traces": "flush", "store": "store",
     }.get(call.part, "source")  # fmt: skip
-    limits = dict.fromkeys(("source", "scoring", "rewrite", "report", "flush"), PATIENCE)
+    limits = dict.fromkeys(("source", "scoring", "rewrite", "report", "flush"), LONG_WAIT)
     limits[waiting] = seconds
     # with one neighbour, which must not suffer
     neighbour = "lemmy" if upstream == "hackernews" else "hackernews"
-    beside = f"{neighbour},{upstream}" if call.asking == "open" else "reddit,youtube,amazon"
+    beside = f"{neighbour},{upstream}" if call.kind == "open" else "reddit,youtube,amazon"
     sources: dict[str, Any] = {
         "sources": beside,
         "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": at["reddit"],
         "youtube_api_key": key, "youtube_url": at["youtube"],
-        "amazon_provider": "openwebninja" if call.asking == "paid" else "html",
+        "amazon_provider": "openwebninja" if call.kind == "paid" else "html",
         "amazon_api_key": key, "amazon_url": at["amazon"],
         **{f"{name}_url": at[name] for name in ("hackernews", "stackexchange", "github", "lemmy")},
         "stackexchange_sites": "superuser", "stackexchange_key": key, "github_token": key,
         "discourse_forums": f"{at['discourse']}{FORUM}", "source_timeout": limits["source"],
-        "provider_timeout": limits["source"], "crawl_timeout": PATIENCE, "comments_per_item": 3,
+        "provider_timeout": limits["source"], "crawl_timeout": LONG_WAIT, "comments_per_item": 3,
     }  # fmt: skip
     models: dict[str, Any] = {
         "openai_api_key": key, "openai_base_url": f"{at['model']}/v1",
@@ -261,12 +265,12 @@ def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
     }  # fmt: skip
     # each upstream once, and of places without a key one that has one: building a tracing takes
     # longer than a question
-    traced = call.first and (call.asking != "open" or upstream == "stackexchange")
+    traced = call.first and (call.kind != "open" or upstream == "stackexchange")
     tracing: dict[str, Any] = {
-        "langfuse_public_key": f"pk-lf-{relay}", "langfuse_secret_key": key if traced else None,
+        "langfuse_public_key": f"pk-lf-{proxy}", "langfuse_secret_key": key if traced else None,
         "langfuse_base_url": at["langfuse"], "trace_flush_timeout": limits["flush"],
     }  # fmt: skip
-    database = f"postgresql://owner:{SECRET}@{relay.partition('//')[2]}/kept"
+    database = f"postgresql://owner:{SECRET}@{proxy.partition('//')[2]}/kept"
     deep = DeepDepth(
         limit=2, max_evidence=6, query_variants=2 if call.part == "rewrite" else 1, retry_variants=1
     )
@@ -292,23 +296,27 @@ async def _stored(settings: Settings) -> str:
 
 
 def _examine(
-    cell: Cell, report: Report, relay: Relay, manner: Manner, others: Mapping[str, str]
+    cell: FaultResult,
+    report: Report,
+    proxy: FaultProxy,
+    mode: ConnectionMode,
+    others: Mapping[str, str],
 ) -> None:
-    """What must not happen, whatever the outcome of the call is."""
+    """Add what must not happen, whatever the outcome of the call is."""
     unexplained = cell.unexplained
-    harmed = {name: outcome for name, outcome in others.items() if outcome != "ok"}
-    if manner in {"closed", "tls"}:  # then its other calls are gone, too
+    affected = {name: outcome for name, outcome in others.items() if outcome != "ok"}
+    if mode in {"closed", "tls"}:  # then its other calls are gone, too
         upstream = cell.call.name.split(" ")[0]
         gone = {"model": ("model", "report")}.get(upstream, (upstream,))
-        harmed = {name: harm for name, harm in harmed.items() if not name.startswith(gone)}
-    if harmed:
-        unexplained.append(f"others suffer: {harmed}")
-    if not relay.hits and manner not in {"closed", "tls"}:
+        affected = {name: harm for name, harm in affected.items() if not name.startswith(gone)}
+    if affected:
+        unexplained.append(f"others suffer: {affected}")
+    if not proxy.broken_requests and mode not in {"closed", "tls"}:
         unexplained.append("the fault was not met")
-    if relay.sent > MOST_BYTES:
-        unexplained.append(f"{relay.sent} bytes were taken")
-    if relay.strays:
-        unexplained.append(f"{relay.strays} requests were sent to another host")
+    if proxy.sent > MOST_BYTES:
+        unexplained.append(f"{proxy.sent} bytes were taken")
+    if proxy.stray_requests:
+        unexplained.append(f"{proxy.stray_requests} requests were sent to another host")
     task = asyncio.current_task()
     while task is not None and task.cancelling():
         task.uncancel()
@@ -323,7 +331,7 @@ def _examine(
 def _outcomes(
     sources: Mapping[str, SourceReport], log: Sequence[str], report: Report | None = None
 ) -> dict[str, str]:
-    """How each call ended, as far as report and log tell; `ok` where neither says anything."""
+    """Outcome of each call by report and log; `ok` where neither says anything."""
     outcomes = {}
     for name, source in sources.items():
         outcomes[f"{name} search"] = str(source.outcome)

@@ -27,78 +27,80 @@ from api.sandbox.server import Sandbox
 from api.sandbox.world import Journal, LoggedRequest, Options
 from api.services.product import Ask
 from api.store import open_store
-from fault_matrix import small, sure
-from stored_rows import Remains, emptied, remains_of
+from fault_matrix import few_posts, judge_all
+from stored_rows import StoredRows, empty_table, stored_rows_of
 from tests.loopback import Asked, Loopback, Reply
-from work_process import Ended, Orders, Place, Where, Work, live
+from work_process import KillPoint, Moment, Work, WorkOrder, WorkResult, run_process
 
-LIFE_SECONDS = 60
-"""By then a process has ended, or been killed."""
-MOST_LIVES = 6
+PROCESS_SECONDS = 60
+"""Longest time of one process."""
+MOST_PROCESSES = 6
 UNKNOWN = 255
-"""How a process ended of which `multiprocessing` missed how it did."""
+"""Exit code when `multiprocessing` missed the real one."""
 ASK = Ask("plaud note")
 # a fence's `<q-1f0c92ab>`, another one in each prompt
 _NONCE = re.compile(r"q-[0-9a-f]{8}")
 
 
 @dataclass(slots=True)
-class Trap:
-    """Kills a process at its place, as far as that can be seen from outside of it."""
+class KillTrap:
+    """Kills a process at moments that are seen from outside of it."""
 
-    place: Place | None = None
+    kill_point: KillPoint | None = None
     victim: BaseProcess | None = None
     by: signal.Signals = signal.SIGKILL
-    counts: Counter[Where] = field(default_factory=Counter)
+    counts: Counter[Moment] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def set(self, orders: Orders | None = None, victim: BaseProcess | None = None) -> None:
-        """From now on; without orders it kills nobody."""
+    def set(self, order: WorkOrder | None = None, victim: BaseProcess | None = None) -> None:
+        """Wait for the moment of this order; without one it kills nothing."""
         with self._lock:
-            self.place, self.victim = (orders.place if orders else None), victim
-            self.by = orders.by if orders else signal.SIGKILL
+            self.kill_point, self.victim = (order.kill_point if order else None), victim
+            self.by = order.by if order else signal.SIGKILL
             self.counts.clear()
 
-    def pass_by(self, where: Where) -> None:
-        """One more of them."""
+    def count_moment(self, moment: Moment) -> None:
+        """Count one more, and kill the process when it is the one."""
         with self._lock:
-            self.counts[where] += 1
-            if self.victim is not None and self.place == Place(where, self.counts[where]):
+            self.counts[moment] += 1
+            if self.victim is not None and self.kill_point == KillPoint(
+                moment, self.counts[moment]
+            ):
                 kill(self.victim, self.by)
 
 
 def kill(process: BaseProcess, by: signal.Signals = signal.SIGKILL) -> None:
-    """As a machine does that has no memory left, or, by SIGTERM, one that is switched off."""
+    """Kill a process as a machine without memory does, or, by SIGTERM, one that is shut down."""
     if process.pid is not None:
         with suppress(ProcessLookupError):
             os.kill(process.pid, by)
 
 
-class TrappedJournal(Journal):
-    """A journal that passes by a trap with each request of a place or model."""
+class KillJournal(Journal):
+    """A journal that reports each request of a source or model to a trap."""
 
-    def __init__(self, trap: Trap) -> None:
+    def __init__(self, trap: KillTrap) -> None:
         super().__init__()
         self._trap = trap
 
     def start(
         self, upstream: str, endpoint: str, method: str, path: str, query: str, body: Any = None
     ) -> LoggedRequest:
-        """The request is there, and not answered."""
+        """The request has arrived, and is not answered."""
         request = super().start(upstream, endpoint, method, path, query, body)
         if upstream != "langfuse":
-            self._trap.pass_by("request")
+            self._trap.count_moment("request")
         return request
 
     def end(self, request: LoggedRequest, status: int, fault: str | None = None) -> None:
         """The answer is ready."""
         super().end(request, status, fault)
         if request.upstream != "langfuse":
-            self._trap.pass_by("answered")
+            self._trap.count_moment("answered")
 
 
-def paid(requests: Sequence[LoggedRequest]) -> Counter[str]:
-    """What places and models were asked, by what makes two requests the same; no tokens."""
+def count_calls(requests: Sequence[LoggedRequest]) -> Counter[str]:
+    """Requests to sources and models, counted by what makes two the same; no token requests."""
     calls: Counter[str] = Counter()
     for request in requests:
         if request.upstream == "langfuse" or request.endpoint == "token":
@@ -111,88 +113,102 @@ def paid(requests: Sequence[LoggedRequest]) -> Counter[str]:
 
 @dataclass(slots=True)
 class Case:
-    """One piece of work, the places where its processes were killed, and what followed."""
+    """One piece of work, where its processes were killed, and the result."""
 
     work: Work
-    places: tuple[Place, ...] = ()
+    kill_points: tuple[KillPoint, ...] = ()
     again: bool = True
-    """Whoever asked asks again in the next process; else that only goes on."""
+    """The question is repeated in the next process; else that only continues."""
     by: signal.Signals = signal.SIGKILL
-    """What kills them."""
+    """Signal that ends them."""
     kills: int = 0
-    lives: int = 0
+    processes: int = 0
     tenant: str = ""
     key: str = ""
-    """By which whoever asks asks again."""
-    began: str = ""
-    """The analysis as it was announced to whoever asked first."""
+    """Idempotency key with which the question is repeated."""
+    analysis_id: str = ""
+    """Id of the analysis as it was first announced; empty until then."""
     traces: tuple[str, ...] = ()
-    """Of those who asked until it was announced: it belongs to that of one of them."""
-    ended: Ended | None = None
-    passed: Mapping[Where, int] = field(default_factory=dict)
-    """What could be a place, as far as it is seen from outside."""
+    """Trace ids of the questions until then: the analysis belongs to one of them."""
+    result: WorkResult | None = None
+    passed: Mapping[Moment, int] = field(default_factory=dict)
+    """Moments that are seen from outside, counted."""
     calls: Counter[str] = field(default_factory=Counter)
-    told: tuple[str, ...] = ()
+    notified: tuple[str, ...] = ()
     """Ids of runs as the receiver saw them."""
-    remains: Remains | None = None
+    rows: StoredRows | None = None
     wrong: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
-        """One line."""
-        places = ", then ".join(f"{place.where} {place.number}" for place in self.places)
+        """One line that names the case."""
+        kill_points = ", then ".join(
+            f"{kill_point.moment} {kill_point.number}" for kill_point in self.kill_points
+        )
         asked = "" if self.again else ", not asked again"
-        return f"{self.work}{asked}, {self.by.name}: {places or 'undisturbed'}"
+        return f"{self.work}{asked}, {self.by.name}: {kill_points or 'undisturbed'}"
 
 
 @dataclass(slots=True)
-class ExperimentRun:
-    """A database, a sandbox and a receiver of its own, used by one case after the other."""
+class CrashBench:
+    """A database, a sandbox and a receiver of notifications, used by one case after another."""
 
     url: str
     context: ForkServerContext
     sandbox: Sandbox
-    trap: Trap
+    trap: KillTrap
     receiver: Loopback
     environment: Mapping[str, str]
-    told: list[str]
+    notified: list[str]
 
     def run(self, case: Case, between: Callable[[Case], None] = lambda case: None) -> Case:
-        """Let it happen; `between` is done when a process has been killed."""
+        """Do the work of a case; `between` is called when a process was killed."""
         self.sandbox.forget()
-        self.told.clear()
+        self.notified.clear()
         case.tenant, case.key = asyncio.run(self._tenant(case.work)), secrets.token_hex(8)
-        while self.killed(case) and case.lives < MOST_LIVES:
+        while self.killed(case) and case.processes < MOST_PROCESSES:
             between(case)
-        case.calls, case.told = paid(self.sandbox.log), tuple(self.told)
-        case.remains = remains_of(self.url, case.tenant)
+        case.calls, case.notified = count_calls(self.sandbox.log), tuple(self.notified)
+        case.rows = stored_rows_of(self.url, case.tenant)
         return case
 
-    def orders(self, case: Case) -> Orders:
-        """What its next process does."""
-        place = case.places[case.lives] if case.lives < len(case.places) else None
-        again = case.again or not case.lives or (case.work == "analysis" and not case.began)
+    def order(self, case: Case) -> WorkOrder:
+        """The order of the case's next process."""
+        kill_point = (
+            case.kill_points[case.processes] if case.processes < len(case.kill_points) else None
+        )
+        again = (
+            case.again or not case.processes or (case.work == "analysis" and not case.analysis_id)
+        )
         trace_id = secrets.token_hex(16)
-        return Orders(
-            self.environment, case.work, ASK, case.tenant, case.key, trace_id, place, again, case.by
+        return WorkOrder(
+            self.environment,
+            case.work,
+            ASK,
+            case.tenant,
+            case.key,
+            trace_id,
+            kill_point,
+            again,
+            case.by,
         )
 
     def killed(self, case: Case) -> bool:
-        """Whether its next process is killed, else that has done the work."""
-        orders = self.orders(case)
+        """Start the next process; whether it was killed before the work was done."""
+        order = self.order(case)
         here, there = self.context.Pipe(duplex=False)
-        process = self.context.Process(target=live, args=(orders, there), daemon=True)
+        process = self.context.Process(target=run_process, args=(order, there), daemon=True)
         self.trap.set()
         process.start()
         there.close()
-        self.trap.set(orders, process)
-        process.join(LIFE_SECONDS)
-        case.traces += () if case.began else (orders.trace_id,)
+        self.trap.set(order, process)
+        process.join(PROCESS_SECONDS)
+        case.traces += () if case.analysis_id else (order.trace_id,)
         case.passed = dict(self.trap.counts)
         self.trap.set()
-        case.lives += 1
+        case.processes += 1
         if process.exitcode is None:
-            case.wrong.append(f"its process had not ended after {LIFE_SECONDS} s")
+            case.wrong.append(f"its process had not ended after {PROCESS_SECONDS} s")
             kill(process)
             process.join()
             return False
@@ -201,17 +217,17 @@ class ExperimentRun:
         with suppress(EOFError):
             while here.poll():
                 message = here.recv()
-                if isinstance(message, Ended):
-                    case.ended = message
+                if isinstance(message, WorkResult):
+                    case.result = message
                 else:
-                    case.began = case.began or message
+                    case.analysis_id = case.analysis_id or message
         here.close()
-        killed = case.ended is None
+        killed = case.result is None
         case.kills += killed
         return killed
 
     async def _tenant(self, work: Work) -> str:
-        """A tenant of its own, with the watch that it has; nothing is remembered of places."""
+        """A new tenant with the watch of the work; remembered pages of sources are deleted."""
         store = await open_store(self.url)
         key, _ = await Keys((), store).add(secrets.token_hex(8))
         if work != "analysis":
@@ -223,39 +239,41 @@ class ExperimentRun:
             watch = replace(watch, notify=(target,), tell_first=True, due_at=due_at)
             await store.add_watch(watch, 10)
         await store.aclose()
-        emptied(self.url, "pages")
+        empty_table(self.url, "pages")
         return key.id
 
 
 def _template() -> ForkServerContext:
-    """What forks lives from a process that has loaded everything; of these there is one."""
+    """Forks processes from the one that has loaded everything."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["template"])
-    usual = os.environ.get("PYTHONPATH")
+    context.set_forkserver_preload(["process_template"])
+    undisturbed_cases = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # it does not know where this one imports
     try:
         forkserver.ensure_running()
     finally:
         del os.environ["PYTHONPATH"]
-        if usual is not None:
-            os.environ["PYTHONPATH"] = usual
+        if undisturbed_cases is not None:
+            os.environ["PYTHONPATH"] = undisturbed_cases
     return context
 
 
 @contextmanager
-def bench(url: str, folder: str) -> Iterator[ExperimentRun]:
-    """One over a database that is empty, or that another case has used."""
+def open_bench(url: str, folder: str) -> Iterator[CrashBench]:
+    """A bench over a database that is empty, or that another case has used."""
     context = _template()
-    trap, told = Trap(), list[str]()
+    trap, notified = KillTrap(), list[str]()
 
     def answer(asked: Asked) -> Reply:
-        told.append(asked.headers["listenpost-run"])
-        trap.pass_by("told")
+        notified.append(asked.headers["listenpost-run"])
+        trap.count_moment("notified")
         return Reply()
 
-    journal = TrappedJournal(trap)
+    journal = KillJournal(trap)
     with (
-        Sandbox.start(small(), options=Options.endless(), judge=sure, journal=journal) as sandbox,
+        Sandbox.start(
+            few_posts(), options=Options.endless(), judge=judge_all, journal=journal
+        ) as sandbox,
         Loopback(answer) as receiver,
     ):
         environment = {
@@ -263,4 +281,4 @@ def bench(url: str, folder: str) -> Iterator[ExperimentRun]:
             **sandbox.environment, "LISTENPOST_SOURCES": "reddit,youtube,amazon",
             "LISTENPOST_DATABASE_URL": url, "LISTENPOST_NOTIFY_PRIVATE": "true",
         }  # fmt: skip
-        yield ExperimentRun(url, context, sandbox, trap, receiver, environment, told)
+        yield CrashBench(url, context, sandbox, trap, receiver, environment, notified)

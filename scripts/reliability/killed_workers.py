@@ -18,8 +18,8 @@ from sqlalchemy import text
 from api.features.analyses.api_keys import Keys
 from api.services.product import Ask
 from api.store import open_store
-from killed_work import bench, kill
-from stored_rows import Remains, connected, remains_of
+from killed_work import kill, open_bench
+from stored_rows import StoredRows, open_connection, stored_rows_of
 from tests.postgres import running
 from work_process import end_with, opened
 
@@ -27,25 +27,25 @@ TENANTS = 3
 AT_ONCE = 3
 """Analyses at once in each process."""
 MINUTES = 15
-"""By then all is done, or the test has failed."""
+"""Longest time of all analyses."""
 _LOOK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
-    """What became of the analyses."""
+class WorkersRun:
+    """States, charges and left rows of the analyses."""
 
     analyses: int
     states: Mapping[str, int]
     charged: int
-    """Pieces of work that were charged."""
+    """Distinct pieces of work that were charged."""
     kills: int
     seconds: float
     model_calls: int
-    remains: Sequence[Remains]
+    rows: Sequence[StoredRows]
 
     def __str__(self) -> str:
-        """What became of them, and what is wrong."""
+        """One line with the figures and what is wrong."""
         return (
             f"{self.analyses} analyses, {self.kills} kills of workers, {self.seconds:.0f} s: "
             f"{dict(self.states)}, {self.charged} charged, {self.model_calls} model calls; "
@@ -54,19 +54,19 @@ class Race:
 
     @property
     def wrong(self) -> list[str]:
-        """What is not as it must be."""
-        booked = sum(tenant.ledger.get("analyses", 0) for tenant in self.remains)
-        lost = [dict(tenant.lost) for tenant in self.remains if tenant.lost]
+        """Differences from what must be."""
+        booked = sum(tenant.ledger.get("analyses", 0) for tenant in self.rows)
+        leftovers = [dict(tenant.leftovers) for tenant in self.rows if tenant.leftovers]
         return [
             *([] if self.states == {"done": self.analyses} else [f"states: {dict(self.states)}"]),
             *([] if self.charged == self.analyses else [f"{self.charged} were charged"]),
             *([] if booked == self.analyses else [f"{booked} were booked"]),
-            *([] if not lost else [f"left over: {lost}"]),
+            *([] if not leftovers else [f"left over: {leftovers}"]),
         ]
 
 
 def work(environment: Mapping[str, str], pipe: Connection) -> None:
-    """Be a worker, until killed."""
+    """Work until killed."""
     os.environ.clear()
     os.environ.update(environment)
 
@@ -81,7 +81,7 @@ def work(environment: Mapping[str, str], pipe: Connection) -> None:
 def ask(
     environment: Mapping[str, str], pipe: Connection, tenants: Sequence[str], many: int
 ) -> None:
-    """Be a server that is asked all of it, and stops: what it began is left to the others."""
+    """Accept all questions as a server does, and stop: the work is left to the workers."""
     os.environ.clear()
     os.environ.update(environment)
 
@@ -98,58 +98,58 @@ def ask(
     asyncio.run(asking())
 
 
-def race(
+def run_workers(
     workers: int, analyses: int, pause: float, most_kills: int = 10_000, seed: int = 16
-) -> Race:
-    """Let workers do what was asked, one of them killed every `pause` seconds."""
-    chance, began = random.Random(seed), time.monotonic()
+) -> WorkersRun:
+    """Let workers do all analyses while one of them is killed every `pause` seconds."""
+    random_draw, analysis_id = random.Random(seed), time.monotonic()
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="lp-workers-"))
         url = stack.enter_context(running()).create()
-        over = stack.enter_context(bench(url, folder))
+        crash_bench = stack.enter_context(open_bench(url, folder))
         tenants = asyncio.run(_keys(url))
         environment = {
-            **over.environment,
+            **crash_bench.environment,
             "LISTENPOST_LIMIT_AT_ONCE": str(AT_ONCE),
             "LISTENPOST_LIMIT_ANALYSES_PER_DAY": "100000",
             "LISTENPOST_LIMIT_USD_PER_DAY": "1000",
             "LISTENPOST_LIMIT_WAITING": "0",
         }
-        here, there = over.context.Pipe(duplex=False)
+        here, there = crash_bench.context.Pipe(duplex=False)
 
-        def begun(target: Callable[..., None], *more: object) -> BaseProcess:
-            process = over.context.Process(
+        def started(target: Callable[..., None], *more: object) -> BaseProcess:
+            process = crash_bench.context.Process(
                 target=target, args=(environment, there, *more), daemon=True
             )
             process.start()
             return process
 
-        crew = [begun(work) for _ in range(workers)]
-        asker = begun(ask, tenants, analyses)
+        processes = [started(work) for _ in range(workers)]
+        server = started(ask, tenants, analyses)
         kills, last, until = 0, time.monotonic(), time.monotonic() + 60 * MINUTES
         while (states := _states(url)) != {"done": analyses} and time.monotonic() < until:
             if time.monotonic() - last > pause and kills < most_kills and states.get("done"):
-                victim = chance.randrange(workers)
-                kill(crew[victim])
-                crew[victim].join()
-                crew[victim] = begun(work)
+                victim = random_draw.randrange(workers)
+                kill(processes[victim])
+                processes[victim].join()
+                processes[victim] = started(work)
                 kills, last = kills + 1, time.monotonic()
             if not states.get("running") and here.poll():
                 break
             time.sleep(_LOOK)
-        asker.join(60)
+        server.join(60)
         _until_dropped(url, until)
-        for worker in crew:
-            kill(worker)
-            worker.join()
-        with connected(url) as connection:
+        for process in processes:
+            kill(process)
+            process.join()
+        with open_connection(url) as connection:
             charged = connection.execute(
                 text("SELECT count(DISTINCT work_id) FROM charges WHERE settled")
             ).scalar_one()
-        remains = [remains_of(url, tenant) for tenant in tenants]
-        calls = len(over.sandbox.requests("openai"))
-        seconds = time.monotonic() - began
-        return Race(analyses, _states(url), int(charged), kills, seconds, calls, remains)
+        rows = [stored_rows_of(url, tenant) for tenant in tenants]
+        calls = len(crash_bench.sandbox.requests("openai"))
+        seconds = time.monotonic() - analysis_id
+        return WorkersRun(analyses, _states(url), int(charged), kills, seconds, calls, rows)
 
 
 async def _keys(url: str) -> list[str]:
@@ -160,15 +160,15 @@ async def _keys(url: str) -> list[str]:
 
 
 def _states(url: str) -> dict[str, int]:
-    with connected(url) as connection:
+    with open_connection(url) as connection:
         rows = connection.execute(text("SELECT state, count(*) FROM analyses GROUP BY state"))
         return {str(state): int(many) for state, many in rows}
 
 
 def _until_dropped(url: str, until: float) -> None:
-    """Until the engine has forgotten what has ended."""
+    """Wait until the engine has deleted the records of finished work."""
     while time.monotonic() < until:
-        with connected(url, engine=True) as connection:
+        with open_connection(url, engine=True) as connection:
             if not connection.execute(text("SELECT count(*) FROM dbos.workflow_status")).scalar():
                 return
         time.sleep(_LOOK)

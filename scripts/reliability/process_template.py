@@ -8,7 +8,7 @@ from api.models.local.word_vectors import vectors
 from api.sources import SOURCES
 
 LOADED = (
-    "lives", "api.store.durable_engine", "api.services.tools", "api.bootstrap.estimates",
+    "work_process", "api.store.durable_engine", "api.services.tools", "api.bootstrap.estimates",
     "api.models.model_client", "api.models.model_calls", "api.reports.agent_writer",
     "pydantic_ai.models.openai", "api.langfuse.tracing", "aiosqlite",
     "pydantic_ai.models.instrumented", "api.langfuse.tracing.langfuse_client",

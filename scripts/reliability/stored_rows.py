@@ -27,7 +27,7 @@ _COUNTS = {
     "watches not let go": """
         SELECT count(*) FROM watches WHERE tenant = :tenant AND claimed_until IS NOT NULL""",
 }
-"""Rows that there must be none of."""
+"""Rows that must not exist."""
 _KEPT = {
     "items": "SELECT count(*) FROM items WHERE tenant = :tenant",
     "verdicts": "SELECT count(*) FROM verdicts WHERE tenant = :tenant",
@@ -36,29 +36,29 @@ _KEPT = {
     "seen by a watch": "SELECT count(*) FROM watch_items WHERE tenant = :tenant",
     "runs of a watch": "SELECT count(*) FROM watch_runs WHERE tenant = :tenant",
 }
-"""Rows of which there are as many as undisturbed."""
+"""Rows of which there must be as many as undisturbed."""
 _ENGINE = ("workflow_status", "operation_outputs", "notifications", "workflow_events", "streams")
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
-    """Of one tenant, and of the engine."""
+class StoredRows:
+    """Rows of one tenant and of the engine, counted."""
 
     kept: Mapping[str, int]
-    """Rows by what they are."""
-    lost: Mapping[str, int]
-    """Rows that there must be none of, by what they are; only those that there are."""
+    """Rows of each kind."""
+    leftovers: Mapping[str, int]
+    """Rows that must not exist, by kind; only kinds that do."""
     ledger: Mapping[str, int]
-    """Units by what they are of."""
+    """Units of the ledger, by kind."""
 
 
 @contextmanager
-def connected(url: str, *, engine: bool = False) -> Iterator[Connection]:
-    """The store's tables, or those of the durable engine."""
-    where = make_url(work_url(url) if engine else url)
-    if not engine and where.get_backend_name() == "postgresql":
-        where = where.set(drivername="postgresql+psycopg")
-    database = create_engine(where)
+def open_connection(url: str, *, engine: bool = False) -> Iterator[Connection]:
+    """A connection to the store's database, or to that of the durable engine."""
+    moment = make_url(work_url(url) if engine else url)
+    if not engine and moment.get_backend_name() == "postgresql":
+        moment = moment.set(drivername="postgresql+psycopg")
+    database = create_engine(moment)
     try:
         with database.begin() as connection:
             yield connection
@@ -66,30 +66,30 @@ def connected(url: str, *, engine: bool = False) -> Iterator[Connection]:
         database.dispose()
 
 
-def remains_of(url: str, tenant: str) -> Remains:
-    """What there is now."""
-    with connected(url) as connection:
+def stored_rows_of(url: str, tenant: str) -> StoredRows:
+    """Count the rows now."""
+    with open_connection(url) as connection:
         who = {"tenant": tenant}
 
         def count(statement: str) -> int:
             return int(connection.execute(text(statement), who).scalar_one())
 
         kept = {name: count(statement) for name, statement in _KEPT.items()}
-        lost = {name: count(statement) for name, statement in _COUNTS.items()}
+        leftovers = {name: count(statement) for name, statement in _COUNTS.items()}
         units = "SELECT scope, units FROM ledger WHERE scope LIKE 'key:' || :tenant || ':%'"
         ledger = {
             scope.rpartition(":")[2]: int(many)
             for scope, many in connection.execute(text(units), who)
         }
-    with connected(url, engine=True) as connection:
+    with open_connection(url, engine=True) as connection:
         schema = "" if connection.dialect.name == "sqlite" else "dbos."
         for table in _ENGINE:
             rows = connection.execute(text(f"SELECT count(*) FROM {schema}{table}")).scalar_one()
-            lost[f"rows of the engine's {table}"] = int(rows)
-    return Remains(kept, {name: many for name, many in lost.items() if many}, ledger)
+            leftovers[f"rows of the engine's {table}"] = int(rows)
+    return StoredRows(kept, {name: many for name, many in leftovers.items() if many}, ledger)
 
 
-def emptied(url: str, table: str) -> None:
+def empty_table(url: str, table: str) -> None:
     """Delete all rows of a table of the store."""
-    with connected(url) as connection:
+    with open_connection(url) as connection:
         connection.execute(text(f"DELETE FROM {table}"))

@@ -30,31 +30,31 @@ from api.features.analyses.api_keys import Tenant
 from api.features.analyses.store_ports import Filters, StoredAnalysis
 from api.services.product import Ask
 
-BEAT = 0.2
-"""Seconds between two looks at what other processes have left."""
+ENGINE_PAUSE = 0.2
+"""Seconds between two looks for work that other processes have left."""
 PAUSE = 0.02
 NONE = Filters()
 Work = Literal["analysis", "watch", "due watch"]
-Where = Literal[
-    "request", "answered", "event", "unrecorded", "recorded", "unstored", "stored", "told"
+Moment = Literal[
+    "request", "answered", "event", "unrecorded", "recorded", "unstored", "stored", "notified"
 ]
-"""When a place or model is asked, or has answered; when an event is told; when a step or a change
-of the store is written but not committed, or is committed; when a notification has arrived."""
+"""A source or model is asked, or has answered; an event is reported; a step or a change of the
+store is written but not committed, or is committed; a notification has arrived."""
 _ENGINE = ("workflow_", "operation_", "notifications", "streams", "queues", "application_versions")
-"""Tables of the engine, as they begin."""
+"""Beginnings of the names of the engine's tables."""
 _UPKEEP = ("runs", "schema_version")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a process is killed: at the so-manyth of these moments."""
+class KillPoint:
+    """A process is killed at the `number`th of these moments."""
 
-    where: Where
+    moment: Moment
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class WorkOrder:
     """What one process does."""
 
     environment: Mapping[str, str]
@@ -62,39 +62,39 @@ class Orders:
     ask: Ask
     tenant: str
     key: str
-    """By which whoever asks asks again."""
+    """Idempotency key with which the question is repeated."""
     trace_id: str
-    place: Place | None = None
+    kill_point: KillPoint | None = None
     again: bool = True
-    """Whoever asked asks in this process, too; else it only goes on with what was left."""
+    """The question is repeated in this process; else it only continues what was left."""
     by: signal.Signals = signal.SIGKILL
-    """What kills it; by SIGTERM it is asked to stop, as a server is."""
+    """Signal that ends it; SIGTERM asks it to stop, as a server."""
 
 
 @dataclass(slots=True)
-class Moments:
-    """Counts what could be places, and ends the process at its own."""
+class MomentCounter:
+    """Counts the moments at which the process could be killed, and kills it at its own."""
 
-    orders: Orders
+    order: WorkOrder
     armed: bool = False
-    counts: Counter[Where] = field(default_factory=Counter)
+    counts: Counter[Moment] = field(default_factory=Counter)
     steps: list[str] = field(default_factory=list)
     """Names of the steps in the order in which they were recorded."""
 
-    def pass_by(self, where: Where) -> None:
-        """One more of them."""
+    def count_moment(self, moment: Moment) -> None:
+        """Count one more, and end the process when it is the one."""
         if not self.armed:
             return
-        self.counts[where] += 1
-        if self.orders.place == Place(where, self.counts[where]):
-            os.kill(os.getpid(), self.orders.by)
+        self.counts[moment] += 1
+        if self.order.kill_point == KillPoint(moment, self.counts[moment]):
+            os.kill(os.getpid(), self.order.by)
 
     def tell(self, event: Event) -> None:
-        """A listener."""
-        self.pass_by("event")
+        """Count an event of the analysis."""
+        self.count_moment("event")
 
     def watch_databases(self) -> None:
-        """Look at all that this process writes from now on."""
+        """Count what this process writes from now on."""
 
         @event.listens_for(Engine, "after_cursor_execute")
         def written(
@@ -107,13 +107,13 @@ class Moments:
             if recorded and self.armed:
                 self.steps += [str(row["function_name"]) for row in context.compiled_parameters]
             connection.info["written"] = "recorded" if recorded else "stored"
-            self.pass_by("unrecorded" if recorded else "unstored")
+            self.count_moment("unrecorded" if recorded else "unstored")
 
         @event.listens_for(Pool, "checkin")
         def returned(connection: Any, record: Any) -> None:
-            where = record.info.pop("written", None)
-            if where is not None:
-                self.pass_by(where)
+            moment = record.info.pop("written", None)
+            if moment is not None:
+                self.count_moment(moment)
 
 
 def _changed(statement: str) -> tuple[str, str]:
@@ -125,44 +125,44 @@ def _changed(statement: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """What a process says when the work is done."""
+class WorkResult:
+    """State of the work when it is done."""
 
     state: str
     analyses: tuple[tuple[str, str], ...]
-    """Ids and states of all that the tenant has."""
+    """Ids and states of all analyses of the tenant."""
     report: Mapping[str, Any] | None
     runs: tuple[tuple[str, str, bool], ...]
-    """Ids and states of a watch's runs, and whether all were told."""
+    """Ids and states of a watch's runs, and whether all notifications were delivered."""
     kinds: Mapping[str, int]
-    """Events that this process heard, by kind; empty when it came too late to hear them."""
-    counts: Mapping[Where, int]
+    """Events that this process received, by kind; empty when it started after them."""
+    counts: Mapping[Moment, int]
     steps: tuple[str, ...]
 
 
-def live(orders: Orders, pipe: Connection) -> None:
-    """Be that process; says `began`, then how it ended."""
+def run_process(order: WorkOrder, pipe: Connection) -> None:
+    """Do the work of an order; sends the id of the analysis, then the result."""
     os.environ.clear()
-    os.environ.update(orders.environment)
+    os.environ.update(order.environment)
 
     async def stoppable() -> None:
-        living = asyncio.create_task(_live(orders, pipe))
+        task = asyncio.create_task(_open_and_run(order, pipe))
         end_with(pipe)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, living.cancel)
-        await asyncio.wait([living])
-        if not living.cancelled():
-            living.result()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
 
     asyncio.run(stoppable())
 
 
 def end_with(pipe: Connection) -> None:
-    """End this process when nobody listens at the other end any more."""
+    """End this process when the other end of the pipe is closed."""
     asyncio.get_running_loop().add_reader(pipe.fileno(), os._exit, 1)
 
 
 def delete(environment: Mapping[str, str], tenant: str, analysis_id: str) -> None:
-    """Be a process that deletes an analysis, whoever runs it."""
+    """Delete an analysis, whichever process runs it."""
     os.environ.clear()
     os.environ.update(environment)
 
@@ -177,10 +177,10 @@ def delete(environment: Mapping[str, str], tenant: str, analysis_id: str) -> Non
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[AppContext]:
-    """A durable house that is ready, and looks often for what others have left."""
+    """A durable context that is ready, and often looks for work that others have left."""
     app_context = await open_app_context(bootstrap.load_settings(), durable=True)
     assert app_context.engine is not None
-    app_context.engine.pause = BEAT
+    app_context.engine.pause = ENGINE_PAUSE
     try:
         await app_context.product()
         yield app_context
@@ -188,43 +188,45 @@ async def opened() -> AsyncIterator[AppContext]:
         await app_context.aclose()
 
 
-async def _live(orders: Orders, pipe: Connection) -> None:
-    moments = Moments(orders)
-    moments.watch_databases()
+async def _open_and_run(order: WorkOrder, pipe: Connection) -> None:
+    counter = MomentCounter(order)
+    counter.watch_databases()
     async with opened() as app_context:
-        pipe.send(await _lived(app_context, orders, moments, pipe))
+        pipe.send(await _run_work(app_context, order, counter, pipe))
 
 
-async def _lived(
-    app_context: AppContext, orders: Orders, moments: Moments, pipe: Connection
-) -> Ended:
-    known = await app_context.keys.tenant(orders.tenant)
-    tenant = known or Tenant(orders.tenant, "store")  # who is known no more only waits
-    adopt_trace_id(orders.trace_id)
-    moments.armed = True
-    heard: Counter[str] = Counter()
-    listening = asyncio.create_task(_listen(app_context, tenant, moments, heard))
-    doing: Callable[..., Coroutine[Any, Any, None]] = _analysis
-    if orders.work != "analysis":
-        doing = _watch
-    if orders.again and known is not None:
-        await doing(app_context, tenant, orders, pipe)
+async def _run_work(
+    app_context: AppContext, order: WorkOrder, counter: MomentCounter, pipe: Connection
+) -> WorkResult:
+    known = await app_context.keys.tenant(order.tenant)
+    tenant = known or Tenant(order.tenant, "store")  # who is known no more only waits
+    adopt_trace_id(order.trace_id)
+    counter.armed = True
+    event_counts: Counter[str] = Counter()
+    listening = asyncio.create_task(_listen(app_context, tenant, counter, event_counts))
+    step: Callable[..., Coroutine[Any, Any, None]] = _analysis
+    if order.work != "analysis":
+        step = _watch
+    if order.again and known is not None:
+        await step(app_context, tenant, order, pipe)
         if (
-            orders.work == "analysis"
+            order.work == "analysis"
             and not (await app_context.store.listing(tenant.id, NONE, 1)).analyses
         ):
-            return await _ended(app_context, tenant, moments, heard)  # somebody has deleted it
-    await _until_over(app_context, tenant, orders)
+            return await _result_of(
+                app_context, tenant, counter, event_counts
+            )  # somebody has deleted it
+    await _until_over(app_context, tenant, order)
     listening.cancel()
-    ended = await _ended(app_context, tenant, moments, heard)
+    result = await _result_of(app_context, tenant, counter, event_counts)
     await _until_dropped()
-    return ended
+    return result
 
 
 async def _analysis(
-    app_context: AppContext, tenant: Tenant, orders: Orders, pipe: Connection
+    app_context: AppContext, tenant: Tenant, order: WorkOrder, pipe: Connection
 ) -> None:
-    task = await app_context.runner.join(tenant, orders.ask, orders.key, detached=True)
+    task = await app_context.runner.join(tenant, order.ask, order.key, detached=True)
     pipe.send(task.id)
     with suppress(Conflict):  # it was cancelled
         if isinstance(task, StoredAnalysis):
@@ -234,35 +236,37 @@ async def _analysis(
             app_context.runner.leave(task)
 
 
-async def _watch(app_context: AppContext, tenant: Tenant, orders: Orders, pipe: Connection) -> None:
+async def _watch(
+    app_context: AppContext, tenant: Tenant, order: WorkOrder, pipe: Connection
+) -> None:
     (watch,) = await app_context.store.watches(tenant.id)
-    if orders.work == "watch" and watch.began_at is None and not await _works():
+    if order.work == "watch" and watch.began_at is None and not await _works():
         await run_watch(app_context, watch)
 
 
 async def _listen(
-    app_context: AppContext, tenant: Tenant, moments: Moments, heard: Counter[str]
+    app_context: AppContext, tenant: Tenant, counter: MomentCounter, event_counts: Counter[str]
 ) -> None:
-    """Hear whatever analysis of the tenant runs here, from its beginning."""
+    """Follow every analysis of the tenant that runs here, from its beginning."""
     while True:
         for listed in (await app_context.store.listing(tenant.id, NONE, 10)).analyses:
             task = await app_context.runner.follow(tenant, listed.id)
             if isinstance(task, AnalysisTask):
 
                 def hear(event: Event) -> None:
-                    heard[event.kind] += 1
-                    moments.tell(event)
+                    event_counts[event.kind] += 1
+                    counter.tell(event)
 
                 task.listen(hear)
-                await task.ended()
+                await task.result()
                 app_context.runner.leave(task)
         await asyncio.sleep(PAUSE)
 
 
-async def _until_over(app_context: AppContext, tenant: Tenant, orders: Orders) -> None:
-    """Until nothing is left to be done, whoever does it."""
+async def _until_over(app_context: AppContext, tenant: Tenant, order: WorkOrder) -> None:
+    """Wait until the work is done, by whichever process."""
     while True:
-        if orders.work == "analysis":
+        if order.work == "analysis":
             listed = (await app_context.store.listing(tenant.id, NONE, 10)).analyses
             if listed and all(kept.state != "running" for kept in listed):
                 return
@@ -274,7 +278,7 @@ async def _until_over(app_context: AppContext, tenant: Tenant, orders: Orders) -
 
 
 async def _until_dropped() -> None:
-    """Until the engine has forgotten what has ended."""
+    """Wait until the engine has deleted the records of finished work."""
     while True:
         if not await _works():
             return
@@ -282,7 +286,7 @@ async def _until_dropped() -> None:
 
 
 async def _works() -> int:
-    """Pieces of this program's work that the engine knows, ended or not."""
+    """Number of this program's workflows in the engine, finished or not."""
     from dbos import DBOS  # loaded with the engine
 
     listed = await DBOS.list_workflows_async(
@@ -291,9 +295,9 @@ async def _works() -> int:
     return len(listed)
 
 
-async def _ended(
-    app_context: AppContext, tenant: Tenant, moments: Moments, heard: Mapping[str, int]
-) -> Ended:
+async def _result_of(
+    app_context: AppContext, tenant: Tenant, counter: MomentCounter, event_counts: Mapping[str, int]
+) -> WorkResult:
     listed = (await app_context.store.listing(tenant.id, NONE, 10)).analyses
     kept = await app_context.store.get(tenant.id, listed[0].id) if listed else None
     runs = [
@@ -301,7 +305,7 @@ async def _ended(
         for watch in await app_context.store.watches(tenant.id)
         for run in await app_context.store.watch_runs(tenant.id, watch.id, 10)
     ]
-    return Ended(
+    return WorkResult(
         kept.state if kept else "none",
         tuple((analysis.id, analysis.state) for analysis in listed),
         kept.report.model_dump(mode="json") if kept and kept.report else None,
@@ -309,7 +313,7 @@ async def _ended(
             (run.id, run.state, all(delivery.delivered for delivery in run.deliveries))
             for run in runs
         ),
-        dict(heard),
-        dict(moments.counts),
-        tuple(moments.steps),
+        dict(event_counts),
+        dict(counter.counts),
+        tuple(counter.steps),
     )

@@ -12,7 +12,7 @@ from api import bootstrap
 from api.features.watches.notification import Message
 from api.features.watches.watch import Target, Watch, new_watch
 from api.features.watches.watch_run import Delivery, WatchRun
-from api.features.watches.watch_service import Watching
+from api.features.watches.watch_service import WatchRunner
 from api.reports.report import Report
 from api.sandbox.corpus import Post
 from api.sandbox.server import Sandbox
@@ -94,7 +94,7 @@ async def test_eight_weeks_over_the_sandbox(
         messages.append(message)
         return Delivery(target=target.shown, delivered=True, tries=1)
 
-    watching = Watching(store, analyze, send, ALL_SOURCES, 92, lambda: MONDAY + week * WEEK)
+    watching = WatchRunner(store, analyze, send, ALL_SOURCES, 92, lambda: MONDAY + week * WEEK)
     new = new_watch("local", "Plaud Note", "mon 08:00", MONDAY - WEEK)
     hook = Target("webhook", "https://hooks.example/x")
     await store.add_watch(

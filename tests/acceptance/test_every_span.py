@@ -14,7 +14,7 @@ from api import bootstrap
 from api.bootstrap import chat
 from api.sandbox.server import Sandbox
 from api.services.product import Ask, analyze
-from tests.acceptance.test_hosts import PROGRAM, SALARY, TO_LANGFUSE
+from tests.acceptance.host_programs import PROGRAM, SALARY, TO_LANGFUSE
 from tests.interfaces.command import bare, process
 from tests.langfuse.tracing.trees import bill, received, roots, unmasked
 

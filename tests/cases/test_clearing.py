@@ -26,10 +26,10 @@ from api.interfaces.pages.report_files import report_html
 from api.interfaces.shared.comparison_table import report_csv
 from api.interfaces.shared.markdown_report import report_markdown
 from api.models.model_calls import OpenAIExplainer, OpenAIGrader
-from api.reports.citable import citable_text
 from api.reports.draft_rules import Draft, DraftCleaner, DraftText, check
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.keyless.themes import PASSAGES
+from api.reports.quotes import citable_text
 from api.reports.shortfall import Shortfall
 from api.services import product as product_service
 from api.services.product import Ask

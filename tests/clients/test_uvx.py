@@ -13,7 +13,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from api.sources import SOURCES
 from tests.clients.environments import python_client
-from tests.interfaces.test_mcp_clients import started
+from tests.interfaces.page_programs import started
 from tests.snippets import ROOT
 
 

@@ -509,7 +509,9 @@ async def test_every_piece_that_is_indexed_can_be_shown(store: SqlStore) -> None
 
     facts = await store.facts("a", {match.id[0] for match in found.matches})
     pieces = {
-        piece.id: tuple(index_tokens(piece.whole)) for f in facts.values() for piece in chunked(f)
+        piece.id: tuple(index_tokens(piece.full_text))
+        for f in facts.values()
+        for piece in chunked(f)
     }
     assert {match.id: match.tokens for match in found.matches} == pieces
     assert found.entries == len(pieces)

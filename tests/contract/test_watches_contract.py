@@ -291,20 +291,20 @@ async def test_runs_over_time_are_of_every_rule(store: Store) -> None:
 async def test_claim_is_held_until_the_run_ends_or_the_watch_is_gone(store: Store) -> None:
     """So that nobody is told what is not kept."""
     claim = await claimed(store)
-    assert await store.is_held(claim)
-    assert not await store.is_held(replace(claim, run_id="other"))
+    assert await store.holds_claim(claim)
+    assert not await store.holds_claim(replace(claim, run_id="other"))
     await store.drop_watch("local", "w1")
-    assert not await store.is_held(claim)
+    assert not await store.holds_claim(claim)
 
 
 async def test_what_was_seen_is_known(store: Store) -> None:
     """By key, the last with words; a later run may know better."""
     item = Item(key="reddit:1", id="1", source="reddit", title="T", body=ODD, link="https://a.b/c")
     await finished(store, 0, SeenPost("reddit:1", item=item), SeenPost("reddit:2", "rule"))
-    known = sorted(await store.known(WATCH, 9), key=lambda entry: entry.key)
+    known = sorted(await store.seen_posts(WATCH, 9), key=lambda entry: entry.key)
     assert known == [SeenPost("reddit:1", item=item), SeenPost("reddit:2", "rule")]
     await finished(store, 1, SeenPost("reddit:2", item=replace(item, key="reddit:2")))
-    known = sorted(await store.known(WATCH, 1), key=lambda entry: entry.key)
+    known = sorted(await store.seen_posts(WATCH, 1), key=lambda entry: entry.key)
     second = replace(item, key="reddit:2")
     assert known == [SeenPost("reddit:1"), SeenPost("reddit:2", item=second)]
 
@@ -317,7 +317,7 @@ async def test_forgotten_post_leaves_no_words(store: Store) -> None:
     assert (await store.watch_runs("local", "w1", 1))[0].new != ()
     assert (await store.watch_runs("local", "w1", 1))[0].questions != ()
     await store.forget(["reddit:1"])
-    assert await store.known(WATCH, 9) == [SeenPost("reddit:1")]
+    assert await store.seen_posts(WATCH, 9) == [SeenPost("reddit:1")]
     (run,) = await store.watch_runs("local", "w1", 1)
     assert (run.new, run.questions) == ((), ())
 

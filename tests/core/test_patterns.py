@@ -25,13 +25,12 @@ from api.core.text import Fence
 from api.models import answer_parsing
 from api.pipeline.evidence import duplicates
 from api.pipeline.gate import excerpt
-from api.pipeline.gate.name_matches import sightings
-from api.pipeline.gate.name_spellings import name_of
-from api.reports import citable, markdown_text, quotes
-from api.reports.citable import citable_text
+from api.pipeline.gate.name_matches import name_of, sightings
+from api.reports import markdown_text, quotes
 from api.reports.draft_rules import DraftCleaner
 from api.reports.keyless import aspects, polarity
-from api.sources import amazon_fields, item_fields
+from api.reports.quotes import citable_text
+from api.sources import amazon_pages, item_fields
 
 MUG = name_of("ember mug", "")
 NOTHING = citable_text({}, ["ember mug"])
@@ -51,15 +50,15 @@ FUNCTIONS: tuple[Callable[[str], object], ...] = (
     quotes.sentences, quotes.beginning, aspects.aspects_in,
     polarity.count_feelings,
     polarity.lean_of,
-    citable.numbers, lambda written: citable.says_count(written, 7), duplicates.canonical_url,
+    quotes.numbers, lambda written: quotes.says_count(written, 7), duplicates.canonical_url,
     words.split_words, words.joined_pieces,
     lambda written: sightings(MUG, words.split_words(written), written),
     lambda written: excerpt.excerpt_of(
         Question("ember mug"), Item(key="k", id="i", source="s", title=written, body=written)
     ),
-    answer_parsing.unwrapped, amazon_fields.asin_of, amazon_fields.stars_of,
-    amazon_fields.count_of, amazon_fields.price_of, amazon_fields.day_of,
-    amazon_fields.review_title, amazon_fields.review_body, amazon_fields.brand_of,
+    answer_parsing.unwrapped, amazon_pages.asin_of, amazon_pages.stars_of,
+    amazon_pages.count_of, amazon_pages.price_of, amazon_pages.day_of,
+    amazon_pages.review_title, amazon_pages.review_body, amazon_pages.brand_of,
     item_fields.parsed_date,
 )  # fmt: skip
 """What reads a stranger's text of any length."""
@@ -168,7 +167,7 @@ def test_there_are_patterns() -> None:
     assert {"pipeline.question", "core.text", "sources.amazon", "models.answer_parsing"} <= rooms
     assert {"sandbox.model_answers", "models.local", "store.tables"} <= rooms
     assert any("._lexicon " in name for name in names)
-    assert any(".sources.amazon_fields.1" in name for name in names), "those in a call"
+    assert any(".sources.amazon_pages.1" in name for name in names), "those in a call"
 
 
 @pytest.mark.nightly

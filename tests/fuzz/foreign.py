@@ -9,7 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+from tests.fuzz import foreign
 
 ANSWERS = Path(__file__).resolve().parents[1] / "data" / "answers"
 """Whole answers as they are kept."""
@@ -134,3 +137,25 @@ def bodies(good: Any) -> st.SearchStrategy[bytes]:
         st.binary(max_size=60),
         texts.map(lambda text: f"<html>{text}</html>".encode("utf-8", "replace")),
     )
+
+
+unchecked = settings(suppress_health_check=list(HealthCheck))
+"""Examples as `tests/conftest.py` says; slow or large ones are no mistake."""
+
+
+def encodes(value: object) -> bool:
+    """It can be printed, sent and kept."""
+    return isinstance(value, str) and bool(value.encode()) is bool(value) and "\0" not in value
+
+
+pages = st.one_of(
+    foreign.texts,
+    foreign.markup,
+    foreign.texts.map(lambda text: f"<span id=productTitle>{text}</span><li>{text}"),
+)
+
+answers = st.one_of(
+    foreign.texts,
+    foreign.values.map(json.dumps),
+    foreign.values.map(lambda value: f"<think>{value}</think>```json\n{json.dumps(value)}\n```"),
+)

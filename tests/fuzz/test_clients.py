@@ -28,7 +28,7 @@ from api.reports.shortfall import Shortfall
 from api.settings import ModelSettings
 from api.sources import SOURCES
 from tests.fuzz import foreign
-from tests.fuzz.test_parsers import answers, pages, unchecked
+from tests.fuzz.foreign import answers, pages, unchecked
 from tests.loopback import Asked, Loopback, Reply
 from tests.sources import emulators as shapes
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator

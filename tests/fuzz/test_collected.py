@@ -30,7 +30,7 @@ from api.sources.imported.detection import (
 )
 from api.sources.imported.file_reader import opened_bytes
 from tests.fuzz import foreign
-from tests.fuzz.test_parsers import encodes, unchecked
+from tests.fuzz.foreign import encodes, unchecked
 
 DATES = (
     "2026-04-09", "09/04/2026", "4/9/2026 6:05 PM", "9.4.2026", "April 9, 2026",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from api.bootstrap import load_settings
@@ -30,7 +30,7 @@ from api.pipeline.question.query_screen import screen_query, without_operators
 from api.reports.markdown_text import formatted, link, md
 from api.reports.quotes import verbatim
 from api.settings import variables
-from api.sources import amazon_fields as amazon
+from api.sources import amazon_pages as amazon
 from api.sources import discourse, lemmy
 from api.sources.amazon import PROVIDERS, Complaint
 from api.sources.amazon_pages import block_reason, parse_product_page, parse_search_page
@@ -39,10 +39,8 @@ from api.sources.own_items import read_items
 from api.sources.searched_source import page_from_json
 from api.store.report_json import READER, Unreadable
 from tests.fuzz import foreign
+from tests.fuzz.foreign import answers, encodes, pages, unchecked
 from tests.sources.keyless_emulators import hit, posted, remark, results, talk, topic
-
-unchecked = settings(suppress_health_check=list(HealthCheck))
-"""Examples as `tests/conftest.py` says; slow or large ones are no mistake."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,6 @@ class Entry:
     """What is true of every value."""
 
 
-def encodes(value: object) -> bool:
-    """It can be printed, sent and kept."""
-    return isinstance(value, str) and bool(value.encode()) is bool(value) and "\0" not in value
-
-
 REPORT = json.loads(foreign.ANSWERS.joinpath("full.json").read_text("utf-8"))
 PAGE = {"slots": [None], "cursor": "1", "notes": [], "read_at": None}
 MADE = {"title": "Ember mug", "body": "warm", "engagement": {"votes": 3}, "comments": ["a"]}
@@ -75,16 +68,6 @@ headers = st.dictionaries(
         st.integers(0, 10**25).map(lambda zone: f"Fri, 31 Dec 2100 23:59:59 +{zone}"),
         st.datetimes().map(lambda date: date.strftime("%a, %d %b %Y %H:%M:%S GMT")),
     ),
-)
-pages = st.one_of(
-    foreign.texts,
-    foreign.markup,
-    foreign.texts.map(lambda text: f"<span id=productTitle>{text}</span><li>{text}"),
-)
-answers = st.one_of(
-    foreign.texts,
-    foreign.values.map(json.dumps),
-    foreign.values.map(lambda value: f"<think>{value}</think>```json\n{json.dumps(value)}\n```"),
 )
 
 

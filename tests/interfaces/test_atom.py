@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from api.features.watches.notification import text_of
+from api.features.watches.notification import run_text
 from api.features.watches.watch_run import WatchRun
 from api.interfaces.shared.watch_view import atom
 from tests.features.comparisons.made import PLACES
+from tests.features.watches.example_run import POST, run
 from tests.features.watches.made import MONDAY, WATCH
-from tests.features.watches.test_telling import POST, run
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 MINE = replace(WATCH, id="3f" * 16, name="Ember <&> co")
@@ -63,7 +63,7 @@ def test_words_are_those_of_the_message() -> None:
     assert html[1] == "- &lt;script&gt;x&lt;/script&gt; ]]&gt; &amp;lt; (Reddit, 2026-11-02)<br>"
     assert html[2] == "“I hate the battery.”<br>"
     assert html[3] == '<a href="https://r.example/1">https://r.example/1</a><br>'
-    assert len(html) == len(text_of(MINE, hostile, PLACES).splitlines())
+    assert len(html) == len(run_text(MINE, hostile, PLACES).splitlines())
 
 
 @pytest.mark.parametrize(

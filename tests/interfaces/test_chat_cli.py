@@ -313,7 +313,7 @@ def test_ctrl_c_ends_a_single_question(sandbox: Sandbox, environment: dict[str, 
         told = iter(process.stderr.readline, "")
         assert any(line.startswith("fetch_reddit: ") for line in told)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
 
     assert process.returncode == 130
     assert "Traceback" not in out + err

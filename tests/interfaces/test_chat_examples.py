@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.interfaces.command import environment
-from tests.interfaces.http.process import ROOT, threaded
+from tests.interfaces.http.process import threaded
+from tests.interfaces.page_programs import ADDRESS, python
 from tests.snippets import blocks
-
-ADDRESS = "http://127.0.0.1:8420"
 
 
 @pytest.fixture(scope="module")
@@ -41,23 +34,6 @@ def sandbox() -> Iterator[Sandbox]:
     """For examples that need an OpenAI key."""
     with Sandbox.start() as started:
         yield started
-
-
-def awaiting(*code: str) -> str:
-    """A program of code that awaits at its top level."""
-    body = textwrap.indent("\n".join(code), "    ")
-    return f"import asyncio\n\nasync def main():\n{body}\n\nasyncio.run(main())\n"
-
-
-def python(*code: str, **variables: str) -> str:
-    """What such a program printed; our command stands in its path."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    with (
-        environment({**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), **variables}),
-        redirect_stdout(io.StringIO()) as printed,
-    ):
-        exec(awaiting(*code), {"__name__": "example"})
-    return printed.getvalue()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")

@@ -28,7 +28,7 @@ def test_what_it_prints_points_the_command_at_it(
         kept = here("fetch", "reddit", "plaud.ai", "--format", "json")
         spent = here("fetch", "youtube", "plaud.ai", "--format", "json")
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=120)
 
     assert (kept.code, kept.json["sample"]) == (0, False)
     assert (spent.code, spent.json["outcome"]) == (4, "quota_exhausted")

@@ -168,7 +168,7 @@ def test_who_presses_twice_waits_for_nothing(upstream: Sandbox) -> None:
         _until(lambda: upstream.requests("langfuse"))
         assert running.poll() is None
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=120)
 
     assert running.returncode == 130
     assert "Traceback" not in err
@@ -183,7 +183,7 @@ def test_a_filter_that_waits_for_its_input_can_be_stopped() -> None:
         assert running.stdin is not None
         running.stdin.write(LINES.encode())  # more than a pipe holds: it is being read
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=120)
 
     assert (running.returncode, out) == (130, b"")
     assert b"Traceback" not in err
@@ -247,7 +247,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(upstream: Sandbox) -> None:
         shown = _drained(terminal, lambda seen: "asking for" in seen and "\x1b[?25l" in seen)
         running.send_signal(signal.SIGINT)
         shown += _drained(terminal, lambda seen: False)
-        running.wait(timeout=30)
+        running.wait(timeout=120)
 
     assert running.returncode == 130
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")

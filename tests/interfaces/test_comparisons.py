@@ -15,7 +15,7 @@ from api.interfaces.shared.comparison_table import alike, comparison_csv, notes,
 from api.interfaces.shared.markdown_report import comparison_markdown
 from tests.features.comparisons.made import about, compared, posts
 from tests.interfaces.answers import TRICKS
-from tests.interfaces.test_markdown import headings, tokens
+from tests.interfaces.markdown_tokens import headings, tokens
 
 HATED, MUG = "I hate the battery of the {}.", "It is a mug."
 

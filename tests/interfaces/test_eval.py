@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import httpx
 import pytest
-from typer.testing import CliRunner, Result
 
 from api.core.prompts import PromptName, packaged
-from api.errors import ListenpostError, ModelError, UsageError
-from api.interfaces.cli.main import app
+from api.errors import ModelError, UsageError
 from api.sandbox.server import Sandbox
-
-ROWS: list[dict[str, Any]] = [
-    {
-        "query": "ember mug",
-        "source_hint": "reddit",
-        "family": "brand",
-        "about": "a mug that keeps coffee warm",
-        "items": [
-            {"title": "My Ember mug died", "body": "no heat", "relevant": True, "grade": 5},
-            {"title": "", "body": "ember mug keeps coffee warm all day", "relevant": True},
-            {"title": "embers of the fire", "relevant": False, "neg_kind": "homonym", "grade": 1},
-            {"title": "coupon | ember mug", "relevant": False, "neg_kind": "bot"},
-        ],
-    },
-    {
-        "query": "tidbyt",
-        "source_hint": "youtube",
-        "family": "clock",
-        "items": [
-            {"title": "Tidbyt review", "relevant": True, "grade": 3},
-            {"title": "pixel art for beginners", "relevant": False, "grade": 1},
-        ],
-    },
-]
+from tests.interfaces.evaluation_command import ROWS, evaluate, figures
 
 
 @pytest.fixture
@@ -48,22 +21,6 @@ def labels(tmp_path: Path) -> Path:
     file = tmp_path / "labels.jsonl"
     file.write_text("\n".join(json.dumps(row) for row in ROWS), "utf-8")
     return file
-
-
-def evaluate(*words: object) -> Result:
-    """Run the command; an expected failure is in `exception`."""
-    result = CliRunner().invoke(app, ["eval", *map(str, words)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        assert isinstance(result.exception, ListenpostError), result.exception
-    return result
-
-
-def figures(*words: object) -> Mapping[str, Any]:
-    """The JSON that the command prints."""
-    result = evaluate(*words, "--format", "json")
-    assert result.exit_code == 0, result.output
-    shown: Mapping[str, Any] = json.loads(result.stdout)
-    return shown
 
 
 def test_the_json_has_the_promised_shape(labels: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from api.core.prompts import packaged
 from api.errors import ConfigurationError, UsageError
 from api.sandbox.server import Sandbox
-from tests.interfaces.test_eval import ROWS, evaluate, figures
+from tests.interfaces.evaluation_command import ROWS, evaluate, figures
 from tests.langfuse.tracing.trees import received
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from tests.interfaces.command import Here
+from tests.loopback import free_port
 from tests.snippets import commands
 
 BOARDS = "/api/public/unstable/dashboards"
@@ -29,13 +29,6 @@ def langfuse() -> Iterator[Sandbox]:
 def named(sandbox: Sandbox) -> dict[str, str]:
     """An environment that names this Langfuse and nothing else."""
     return {k: v for k, v in sandbox.environment.items() if k.startswith("LANGFUSE_")}
-
-
-def free_port() -> int:
-    """A port where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def writes(sandbox: Sandbox) -> list[str]:

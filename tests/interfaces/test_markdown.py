@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from api.errors import Blocked
 from api.interfaces.pages.report_files import report_html
@@ -16,6 +13,7 @@ from api.reports.markdown_text import link, md
 from api.reports.report import Report
 from api.services.product import Ask, analyze, fetch
 from tests.interfaces.answers import TRICKS, hostile_fetch, hostile_report, plain_report, sentiment
+from tests.interfaces.markdown_tokens import READER, headings, tokens
 from tests.services.fakes import FakeSource
 from tests.services.kit import kit
 from tests.services.kit import plain as dumped
@@ -25,24 +23,6 @@ HEADINGS = [
     "Where platforms and people differ", "What else is said", "In their words", "Figures",
     "Coverage", "Sources", "Dropped", "Next questions",
 ]  # fmt: skip
-READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-
-
-def tokens(text: str) -> Iterator[Token]:
-    """Everything a reader of markdown sees, flat."""
-    for block in READER.parse(text):
-        yield block
-        yield from block.children or []
-
-
-def headings(text: str) -> list[str]:
-    """The text of its headings."""
-    parsed = READER.parse(text)
-    return [
-        "".join(child.content for child in parsed[at + 1].children or [])
-        for at, token in enumerate(parsed)
-        if token.type == "heading_open"
-    ]
 
 
 def plain(text: str) -> str:

@@ -245,7 +245,7 @@ async def assert_errors(client: Client, sandbox: Sandbox) -> None:
 
 async def test_over_stdin_and_stdout(process: Client, sandbox: Sandbox) -> None:
     """A client library starts the process, lists the tools and uses them."""
-    async with asyncio.timeout(90), process as client:
+    async with asyncio.timeout(120), process as client:
         assert client.server_info is not None
         assert client.server_info.name == "listenpost"
         assert "strangers" in (client.instructions or "")
@@ -256,7 +256,7 @@ async def test_over_stdin_and_stdout(process: Client, sandbox: Sandbox) -> None:
 
 async def test_over_http(connect: Connect, sandbox: Sandbox) -> None:
     """The same tools behind `/mcp`."""
-    async with asyncio.timeout(90), connect() as client:
+    async with asyncio.timeout(120), connect() as client:
         await assert_tools(client)
         await assert_answers(client, sandbox)
         await assert_errors(client, sandbox)
@@ -269,7 +269,7 @@ async def test_products_are_compared(connect: Connect) -> None:
     async def note(progress: float, total: float | None, message: str | None) -> None:
         heard.append(message or "")
 
-    async with asyncio.timeout(90), connect() as client:
+    async with asyncio.timeout(120), connect() as client:
         answer = await client.call_tool(
             "compare_products",
             {"products": ["Oura", "Whoop"], "depth": "quick"},
@@ -288,7 +288,7 @@ async def test_products_are_compared(connect: Connect) -> None:
 
 async def test_product_is_watched_and_listed(connect: Connect, sandbox: Sandbox) -> None:
     """Nobody is asked yet; whom to tell is no argument, and strangers' words are fenced."""
-    async with asyncio.timeout(90), connect() as client:
+    async with asyncio.timeout(120), connect() as client:
         empty = await client.call_tool("list_watches", {})
         watch = await call(client, "watch_product", query="Oura", every="hourly")
         asked = list(sandbox.log)
@@ -336,7 +336,7 @@ async def test_an_analysis_is_kept_and_is_its_tenant_s(
     monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key,eve-key")
     ada, eve = ({"Authorization": f"Bearer {name}-key"} for name in ("ada", "eve"))
     async with (
-        asyncio.timeout(90),
+        asyncio.timeout(120),
         serving(await open_app_context(bootstrap.load_settings())) as url,
     ):
         async with keyed(url, "ada-key") as client:
@@ -487,7 +487,7 @@ async def test_reports_and_places_can_be_read(
     """
     monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key,eve-key")
     async with (
-        asyncio.timeout(90),
+        asyncio.timeout(120),
         serving(await open_app_context(bootstrap.load_settings())) as url,
     ):
         async with keyed(url, "ada-key") as ada:

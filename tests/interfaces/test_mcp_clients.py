@@ -23,7 +23,7 @@ from api.sources import SOURCES
 from tests.clients.environments import node_client, python_client
 from tests.interfaces.command import COMMAND
 from tests.interfaces.http.process import ROOT, threaded
-from tests.interfaces.test_chat_examples import ADDRESS, awaiting, python
+from tests.interfaces.page_programs import ADDRESS, awaiting, python, started
 from tests.snippets import blocks
 
 CALLS = ROOT / "tests" / "clients" / "mcp_python" / "calls.py"
@@ -181,21 +181,6 @@ def test_a_snippet_of_the_python_sdk(served: Served) -> None:
 
     assert re.search(r"^E\d+: reddit", printed, re.M)
     assert len(re.findall(r"^(?!E\d+: ).* https://\S+$", printed, re.M)) >= 2
-
-
-def started() -> list[tuple[list[str], dict[str, str]]]:
-    """Every command of the page that starts the server, and its environment."""
-    servers = [
-        server
-        for block in blocks("mcp.md", "json")
-        for servers in json.loads(block).values()
-        for server in servers.values()
-    ]
-    commands = [([s["command"], *s["args"]], s["env"]) for s in servers if "command" in s]
-    (line,) = (block for block in blocks("mcp.md", "sh") if block.startswith("claude"))
-    options, _, command = line.partition(" -- ")
-    variable, _, value = shlex.split(options)[4].partition("=")
-    return [*commands, (shlex.split(command), {variable: value})]
 
 
 @pytest.mark.parametrize("which", range(4))

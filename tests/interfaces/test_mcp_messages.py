@@ -75,7 +75,7 @@ async def test_every_line_on_stdin_is_answered(root: Path, tmp_path: Path) -> No
     assert process.stdout is not None
     process.stdin.write("".join(f"{line}\n" for line in lines).encode())
     await process.stdin.drain()
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(120):
         answers = [json.loads(await process.stdout.readline()) for _ in range(6)]
     process.stdin.close()
     assert await process.wait() == 0

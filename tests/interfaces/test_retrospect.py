@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from api.features.analyses.api_keys import LOCAL
 from api.sandbox.server import Sandbox
-from api.store import open_store
-from tests.features.analyses.test_summing import asked
-from tests.features.analyses.test_tallies import OPEN, attempt
+from tests.features.analyses.counted_runs import OPEN, asked, attempt
 from tests.interfaces.command import Here
+from tests.interfaces.stored_history import keep, url
 from tests.snippets import commands
-from tests.store.made import ODD, item, report, typed
+from tests.store.made import ODD, item, report
+
+__all__ = ["url"]
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-@pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database of this test, and nobody who watches."""
-    url = f"sqlite:///{tmp_path / 'kept.db'}"
-    monkeypatch.setenv("LISTENPOST_DATABASE_URL", url)
-    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
-    return url
-
-
-def keep(url: str, reports: Sequence[dict[str, Any]]) -> None:
-    """Put reports of the command line there."""
-
-    async def kept() -> None:
-        store = await open_store(url)
-        for each in reports:
-            await store.finish(LOCAL.id, typed(each))
-        await store.aclose()
-
-    asyncio.run(kept())
 
 
 def made(id_: str, days: int = 0, **fields: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from api.features.archive.entries import ArchiveAnswer, Retrieval
 from api.interfaces.cli.stats_commands import _print
 from tests.interfaces.command import Here
-from tests.interfaces.test_retrospect import keep, url
+from tests.interfaces.stored_history import keep, url
 from tests.store.made import ODD, item, report
 
 __all__ = ["url"]

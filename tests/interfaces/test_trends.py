@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import re
-from datetime import date
-from zoneinfo import ZoneInfo
 
 import pytest
 from rich.cells import cell_len
 
-from api.features.watches.trend import VERSION, Trend, TrendLine, trend_lines
+from api.features.watches.trend import TrendLine
 from api.features.watches.watch_ports import KeptCounts
 from api.interfaces.cli.trend_text import trend_text
 from api.interfaces.shared.chart_data import first_week, leading, weekly
 from tests.features.watches.made import MONDAY, WEEK, of, week
-
-
-def trend(*runs: KeptCounts, cut: bool = False) -> Trend:
-    """Of runs in the order of time."""
-    lines = tuple(trend_lines(runs[::-1], ZoneInfo("UTC"), date.min))
-    return Trend(version=VERSION, watch_id="w1", tz="UTC", lines=lines, cut=cut, sample=False)
-
-
-def battery(posts: int) -> dict[str, int]:
-    """Half of them speak of it, a quarter each way."""
-    shares = {"mentions": posts // 2, "praise": posts // 4, "complaint": posts // 4}
-    return {f"{measure}:battery": number for measure, number in shares.items()}
-
-
-def kept(number: int, rule: str = "a", /, **sources: int) -> KeptCounts:
-    """A week's run; so many posts of each source."""
-    counts = week(number, **{name: of(posts, battery(posts)) for name, posts in sources.items()})
-    return KeptCounts(rule, counts.until, counts)
-
-
-GAP = KeptCounts("a", MONDAY + 3 * WEEK, None)
-FOUR = (kept(0, reddit=8, lemmy=4), kept(1, reddit=16), GAP, kept(3, reddit=0, lemmy=2))
+from tests.interfaces.example_trends import FOUR, GAP, kept, trend, undated
 
 
 def test_weeks_in_a_terminal() -> None:
@@ -45,15 +22,15 @@ def test_weeks_in_a_terminal() -> None:
     volumes = lines.index("          Lemmy          Reddit")
     assert lines[volumes + 1 : volumes + 5] == [
         "2026-W45  ████████    4  ████····    8",
-        "2026-W46  not heard      ████████   16",
-        "2026-W47  not heard      not heard",
+        "2026-W46  no answer      ████████   16",
+        "2026-W47  no answer      no answer",
         "2026-W48  ████····    2  ········    0",
     ]
     aspects = lines.index("          battery")
     assert lines[aspects + 1 : aspects + 5] == [
         "2026-W45  ████···· 6 of 12 +3 -3",
         "2026-W46  ████···· 8 of 16 +4 -4",
-        "2026-W47  not heard",
+        "2026-W47  no answer",
         "2026-W48  ████···· 1 of 2 +0 -0",
     ]
 
@@ -66,7 +43,7 @@ def test_sentiment_with_its_interval() -> None:
     assert re.search(r"^ +positive +negative$", text, re.M)
     assert "2026-W45  ········ 0 of 4 (0-49 %)  ██████·· 3 of 4 (30-95 %)\n" in text
     assert "2026-W46  none graded               none graded\n" in text
-    assert "2026-W47  not heard                 not heard" in text
+    assert "2026-W47  no answer                 no answer" in text
 
 
 def test_week_that_is_not_whole_says_so() -> None:
@@ -84,7 +61,7 @@ def test_week_that_is_not_whole_says_so() -> None:
     long = week(2, reddit=of(30)).model_copy(update={"until": MONDAY + 5 * WEEK})
     text = trend_text("Ember", trend(*(KeptCounts("a", c.until, c) for c in (*half, long))), 100)
     assert "2026-W45  ████████    1 (1 of 2 runs)  ████····   ≥5\n" in text
-    assert "2026-W48  not heard                    ████████   30 (21 days)" in text
+    assert "2026-W48  no answer                    ████████   30 (21 days)" in text
 
 
 def test_another_question_is_told_apart() -> None:
@@ -94,7 +71,7 @@ def test_another_question_is_told_apart() -> None:
     assert "From here on another question was asked" in both
     assert "Earlier runs are too many to be summed." in both
     nothing = trend_text("Ember", trend(GAP), 100)
-    assert nothing.endswith("2026-W48  not heard")
+    assert nothing.endswith("2026-W48  no answer")
 
 
 @pytest.mark.parametrize("columns", [40, 60, 200])
@@ -108,17 +85,6 @@ def test_table_keeps_within_the_terminal(columns: int) -> None:
 def line() -> TrendLine:
     """The four weeks."""
     return trend(*FOUR).lines[0]
-
-
-def undated(count: int | None, **sources: int) -> KeptCounts:
-    """The first week's run, with so many posts of each source that have no date."""
-    counts = kept(0, **sources).counts
-    assert counts is not None
-    changed = {
-        name: source.model_copy(update={"undated": count})
-        for name, source in counts.sources.items()
-    }
-    return KeptCounts("a", counts.until, counts.model_copy(update={"sources": changed}))
 
 
 def test_one_week_is_a_sentence() -> None:

@@ -200,7 +200,7 @@ def test_run_that_hears_nothing_ends_with_4(here: Here, monkeypatch: pytest.Monk
     here("watch", "add", "Oura", "--depth", "quick", "--source", "youtube")
     ended = here("watch", "run", "--due")
     assert ended.code == 4
-    assert ended.out.startswith("Oura: nothing was heard: ")
+    assert ended.out.startswith("Oura: no source answered: ")
 
 
 @pytest.mark.parametrize(
@@ -227,5 +227,5 @@ def test_what_is_wrong_is_named(here: Here, words: tuple[str, ...], message: str
 def test_watch_that_tells_nobody_has_no_trial(here: Here) -> None:
     """And of two with one name there is one."""
     here(*ADD)
-    assert "tells nobody" in here("watch", "notify-test", "Oura").err
+    assert "notifies nobody" in here("watch", "notify-test", "Oura").err
     assert "a watch named “Oura” is there already" in here(*ADD).err

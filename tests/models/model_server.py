@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from api.models import ModelCallLimiter
+from api.models.dialects import ModelCallLimiter
 from api.models.model_client import ModelClient
 from api.settings import ModelSettings
 

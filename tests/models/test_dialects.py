@@ -17,8 +17,7 @@ from api.bootstrap import agent_model
 from api.core.domain import Item, Question, Usage
 from api.core.model_cost import UnusableAnswer
 from api.errors import ModelError
-from api.models import ModelCallLimiter
-from api.models.dialects import Dialects
+from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.model_calls import OpenAIJudge, probe
 from api.models.model_client import ModelClient, Request
 from api.settings import ModelSettings

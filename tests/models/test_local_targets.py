@@ -22,7 +22,7 @@ from api.evaluation.metrics import compare, summed
 from api.models.local.judge import LocalJudge, probabilities
 from api.models.local.word_vectors import vectors
 from api.pipeline.gate.excerpt import COMMENT_PLACE, contains_name
-from api.pipeline.gate.name_spellings import everyday_parts, name_of
+from api.pipeline.gate.name_matches import everyday_parts, name_of
 from tests.replay import DATA
 
 pytestmark = pytest.mark.skipif(vectors() is None, reason="word vectors have no wheel here")

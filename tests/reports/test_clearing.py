@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api.reports.citable import citable_text
 from api.reports.draft_rules import DraftCleaner, DraftFlaws
 from api.reports.exhibits import Exhibit
+from api.reports.quotes import citable_text
 from tests.services.kit import assessed, post, said
 
 HOME, TALK = "https://www.example.org/reddit/x", "https://www.example.org/reddit/x/c_(1)"

@@ -9,7 +9,7 @@ from api.reports.keyless.aspects import aspects_in
 from api.reports.keyless.polarity import count_feelings, lean_of
 from api.reports.keyless.subjects import Subject, is_excluded, is_identified, names_another
 from api.reports.keyless.themes import find_themes
-from tests.reports.test_themes import shown
+from tests.reports.unsupported import exhibits_of
 from tests.services.kit import post
 
 # each beside the place where its kind is talked about
@@ -45,7 +45,7 @@ def test_what_is_said_of_it_is_a_theme_and_leans(name: str, place: str, complain
         post(number, title=f"Day {number}", body=complaint.format(name), place=place)
         for number in range(3)
     ]
-    (finding,) = find_themes(Question(name), shown(*items)).findings
+    (finding,) = find_themes(Question(name), exhibits_of(*items)).findings
 
     assert finding.text == "Battery: 3 of 3 kept posts speak of it; three lean negative."
 

@@ -18,7 +18,8 @@ from api.reports.keyless.theme_sentences import (
 )
 from api.reports.keyless.themes import DOUBTED, UNNAMED, find_themes, is_spoken_of
 from api.reports.quotes import READ
-from tests.services.kit import assessed, post, said
+from tests.reports.unsupported import exhibits_of
+from tests.services.kit import post, said
 
 LAMP = Question("Glow Lamp", "a desk light")
 
@@ -29,12 +30,7 @@ def exhibits(*bodies: str, **fields: Any) -> tuple[Exhibit, ...]:
         post(number, title=f"Glow Lamp {'abcdef'[number]}", body=body, **fields)
         for number, body in enumerate(bodies)
     ]
-    return shown(*items)
-
-
-def shown(*items: Item) -> tuple[Exhibit, ...]:
-    """Items as exhibits."""
-    return Dossier().show(assessed(item) for item in items)
+    return exhibits_of(*items)
 
 
 def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
@@ -100,7 +96,7 @@ def test_comments_of_one_thread_are_counted_and_said_to_be_of_one() -> None:
     alone = replace(post(7, title="Glow Lamp", body="The battery is awful."), key="forum:a")
 
     def texts(*items: Item) -> list[str]:
-        return [finding.text for finding in find_themes(LAMP, shown(*items)).findings]
+        return [finding.text for finding in find_themes(LAMP, exhibits_of(*items)).findings]
 
     within = "kept posts speak of it, in"
     assert texts(*many) == [f"Battery: 5 of 5 {within} two threads; five lean negative."]
@@ -232,8 +228,8 @@ def test_without_a_theme_the_posts_stand_alone() -> None:
     """A sentence or title of each that names the product; none of what may mean something else."""
     (few,) = find_themes(LAMP, exhibits("It glows.", "It is blue.", "")).findings
     items = [post(0, title="Hm"), post(1, title="Hm", body="Well. My Glow Lamp glows.")]
-    (lone,) = find_themes(LAMP, shown(*items)).findings
-    (sold,) = find_themes(LAMP, shown(post(0, "amazon", title="Glow Lamp, 2-Pack"))).findings
+    (lone,) = find_themes(LAMP, exhibits_of(*items)).findings
+    (sold,) = find_themes(LAMP, exhibits_of(post(0, "amazon", title="Glow Lamp, 2-Pack"))).findings
 
     assert few.text == "No shared theme: 3 of 3 kept posts are about it."
     assert [passage.text for passage in few.passages] == [
@@ -242,14 +238,16 @@ def test_without_a_theme_the_posts_stand_alone() -> None:
     assert lone.text == "No shared theme: at least one post is about it."
     assert [passage.text for passage in lone.passages] == ["My Glow Lamp glows."]
     assert [passage.text for passage in sold.passages] == ["Glow Lamp, 2-Pack"]
-    empty = find_themes(LAMP, shown(post(0, title="")))
+    empty = find_themes(LAMP, exhibits_of(post(0, title="")))
     assert (empty.findings, empty.summary) == (
         (), "The posts share no theme that could be counted.",
     )  # fmt: skip
     journey = Question("Journey", "a console game")
     (game,) = find_themes(
         journey,
-        shown(post(0, title="A journey to Rome"), post(1, title="Journey, best game", body="Ah.")),
+        exhibits_of(
+            post(0, title="A journey to Rome"), post(1, title="Journey, best game", body="Ah.")
+        ),
     ).findings
     assert [passage.label for passage in game.passages] == ["E2"]
 
@@ -257,7 +255,7 @@ def test_without_a_theme_the_posts_stand_alone() -> None:
 def test_what_a_shop_says_of_its_goods_is_no_opinion() -> None:
     """Its reviews are, and a passage leads to the review."""
     review = said("The battery died.", "R1", url="https://www.example.org/R1")
-    goods = shown(
+    goods = exhibits_of(
         post(0, "amazon", title="Glow Lamp", body="Great battery.", comments=(review,)),
         post(1, title="Glow Lamp", comments=(said("The battery is fine.", "c1"),)),
     )
@@ -271,7 +269,7 @@ def test_what_a_shop_says_of_its_goods_is_no_opinion() -> None:
 def test_more_than_twelve_are_counted_in_digits() -> None:
     """Small numbers are words, so that a lean is never taken for a measure."""
     items = [post(n, title=f"Glow Lamp {n}", body="The battery is awful.") for n in range(13)]
-    (finding,) = find_themes(LAMP, shown(*items)).findings
+    (finding,) = find_themes(LAMP, exhibits_of(*items)).findings
 
     assert finding.text == "Battery: 13 of 13 kept posts speak of it; 13 lean negative."
     assert (len(finding.passages), len(finding.shown)) == (13, 4)
@@ -281,7 +279,7 @@ def test_an_item_about_a_namesake_shows_nothing() -> None:
     """Not even what stands below its title."""
     items = [post(0, title="Glow.js is out", body="The battery is awful.")]
 
-    assert find_themes(LAMP, shown(*items)).findings == ()
+    assert find_themes(LAMP, exhibits_of(*items)).findings == ()
 
 
 def test_what_answers_a_post_under_another_title_names_the_product() -> None:
@@ -289,7 +287,7 @@ def test_what_answers_a_post_under_another_title_names_the_product() -> None:
     comments = (said("Define battery.", "c1"), said("The Glow battery is fine.", "c2"))
     law = post(0, title="A law passes", body="The Glow Lamp is named in it.", comments=comments)
     lamp = post(1, title="Glow Lamp", comments=(said("No battery at all.", "c3"),))
-    (finding,) = find_themes(LAMP, shown(law, lamp)).findings
+    (finding,) = find_themes(LAMP, exhibits_of(law, lamp)).findings
 
     assert {passage.comment_id for passage in finding.passages} == {"c2", "c3"}
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from api.core.domain import Item
+from api.reports.exhibits import Dossier, Exhibit
+from tests.services.kit import assessed
+
 
 class Pair(NamedTuple):
     """A sentence about the Ember mug, the passage it is said to rest on, and the item's title."""
@@ -149,3 +153,8 @@ SUPPORTED = (
         "The battery is small. The app opens.",
     ),
 )
+
+
+def exhibits_of(*items: Item) -> tuple[Exhibit, ...]:
+    """Items as exhibits."""
+    return Dossier().show(assessed(item) for item in items)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.sources.amazon_fields import (
+from api.sources.amazon_pages import (
     asin_of,
     brand_of,
     count_of,
@@ -14,10 +14,10 @@ from api.sources.amazon_fields import (
     price_of,
     ratings_of,
     review_title,
+    shopper,
     site_of,
     stars_of,
 )
-from api.sources.amazon_pages import shopper
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ DEEP = "[" * 100_000
 
 
 def test_what_is_asked() -> None:
-    """Path and parameters of each provider, page included."""
-    asked = [provider.search_request("mug", 2) for provider in (HTML, NINJA, OMKAR)]
+    """Path and parameters of each provider."""
+    asked = [provider.search("mug") for provider in (HTML, NINJA, OMKAR)]
 
-    assert [request.path for request in asked] == ["/s", "/search", "/amazon/search"]
-    assert [request.params["page"] for request in asked] == ["2"] * 3
-    assert HTML.reviews_request(ASIN).path == f"/dp/{ASIN}"
-    assert NINJA.reviews_request(ASIN).params["asin"] == ASIN
-    assert OMKAR.reviews_request(ASIN).path == "/amazon/product-details"
+    assert [path for path, _ in asked] == ["/s", "/search", "/amazon/search"]
+    assert all("mug" in params.values() for _, params in asked)
+    assert HTML.reviews(ASIN) == (f"/dp/{ASIN}", {})
+    assert NINJA.reviews(ASIN)[1]["asin"] == OMKAR.reviews(ASIN)[1]["asin"] == ASIN
+    assert OMKAR.reviews(ASIN)[0] == "/amazon/product-details"
 
 
 def test_where_the_key_goes() -> None:

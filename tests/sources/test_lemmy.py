@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from api.core.context import request_counter
-from api.core.domain import FetchPlan, Item
+from api.core.domain import BY_BOT, REMOVED, FetchPlan, Item
 from api.core.ports import Source
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
-from api.pipeline.gate.drop_reasons import BY_BOT, REMOVED
 from api.sources import SOURCES
 from api.sources.lemmy import COARSE, NEWEST, UNKNOWN, version_of
 from tests.loopback import HANG, Asked, Reply

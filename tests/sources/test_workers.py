@@ -193,7 +193,7 @@ asyncio.run(main())
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=True,
     )
 

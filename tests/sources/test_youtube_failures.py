@@ -205,7 +205,7 @@ async def test_long_wait_is_not_waited(
 @pytest.mark.parametrize("reply", [HANG, DRIP], ids=["silent", "dripping"])
 async def test_deadline_holds(youtube_server: YouTubeEmulator, reply: Reply) -> None:
     """A silent server, and one that drips so that no socket times out, end at the deadline."""
-    source = SOURCES["youtube"].build(youtube_server.settings(source_timeout=0.3))
+    source = SOURCES["youtube"].build(youtube_server.settings(source_timeout=3))
     youtube_server.fault = on("/search", reply)
 
     async with asyncio.timeout(60):

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import text
 
-from api.features.analyses.analysis_counts import Tally
-from api.features.analyses.store_ports import Counted
+from api.features.analyses.store_ports import Counted, Tally
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
 from tests.store.made import dropped, item, report, source, typed

@@ -193,7 +193,7 @@ async def test_silent_server_is_unavailable() -> None:
         database = Database(url, seconds=0.2)
 
         with pytest.raises(StoreUnavailable, match=r"no answer within 0\.2 s"):
-            async with asyncio.timeout(30), database.reading():
+            async with asyncio.timeout(120), database.reading():
                 pass
 
         await database.aclose()
@@ -230,7 +230,7 @@ async def test_a_reader_that_leaves_ends_its_statement(postgres: Postgres) -> No
     await asking.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, 120)
     async with database.reading() as connection:
         number = (await connection.exec_driver_sql("SELECT 1")).scalar()
     await database.aclose()

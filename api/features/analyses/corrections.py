@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Protocol
 
 from api.core.domain import Correction, Question
-from api.services.caller_arguments import question_digest
+from api.services.product import question_digest
 
 MOST = 500
 """Corrections of one question that a tenant can keep."""

@@ -13,12 +13,12 @@ from api.core.display_names import source_of_key
 from api.core.domain import Correction, Question
 from api.core.text import clean, cut, one_line
 from api.errors import NotFound, UsageError
-from api.features.analyses.analysis_job import missing, stored_report
+from api.features.analyses.analysis_job import missing_report, stored_report
 from api.features.analyses.corrections import LONGEST_BODY, StoredCorrection
 from api.features.analyses.corrections import MOST as MOST_CORRECTIONS
 from api.features.analyses.store_ports import Feedback, Store
 from api.reports.report import DroppedItem, KeptItem, Report
-from api.services.caller_arguments import question_digest
+from api.services.product import question_digest
 
 MOST = 1_000
 """Ratings that one analysis takes, of all authors."""
@@ -138,7 +138,7 @@ async def give(
     )
     kept = await store.keep_feedback(tenant, given, MOST)
     if kept is None:
-        raise missing(report.id)
+        raise missing_report(report.id)
     trace_id = None if report.sample else report.trace_id
     watched, why = await inform(send, RatedReport(report, kept), trace_id)
     return Given(kept, str(report.decision), watched, why, report.sample, repeated)

@@ -1,10 +1,8 @@
-"""One analysis from its beginning to what is kept of it, whoever waits for it.
+"""Analyses of a server's tenants, by themselves and in comparisons: begun, shared and followed.
 
-Identical requests of one tenant share one flight; it is cancelled when the last who waits for it
-leaves, unless it was detached to run on its own. Whoever loses the connection to it may come back
-and follow it: that never begins another.
-
-Comparisons of a tenant: an analysis for each product, begun together and kept like any other.
+Identical requests of one tenant share one task; it is cancelled when the last who waits for it
+leaves, unless it is detached. Who loses the connection may come back and follow it, which never
+begins another. A comparison begins an analysis for each product; each is stored like any other.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import logging
 import secrets
 import uuid
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
@@ -37,7 +35,7 @@ from api.features.analyses.analysis_job import (
     Estimate,
     Tenants,
     WorkOrder,
-    nobody,
+    no_tenants,
 )
 from api.features.analyses.api_keys import REVOKED, Tenant
 from api.features.analyses.limits import Limits
@@ -49,13 +47,13 @@ from api.services.product import Ask
 
 _log = logging.getLogger(__name__)
 KIND = "analysis"
-"""Of durable work."""
+"""Kind of durable work that is an analysis."""
 PAUSE = 1.0
 """Seconds between two looks at an analysis that another process runs."""
 
 
 class Runner:
-    """Begins analyses, shares them, keeps what came of them; one per process and event loop."""
+    """Begins analyses, shares them and stores their outcome; one per process and event loop."""
 
     def __init__(
         self,
@@ -66,32 +64,32 @@ class Runner:
         grace: float = 0.0,
         pause: float = PAUSE,
         engine: Engine | None = None,
-        tenants: Tenants = nobody,
+        tenants: Tenants = no_tenants,
     ) -> None:
-        """Nothing runs yet; `grace` is how many seconds a lost connection still counts as one."""
+        """`grace` is for how many seconds a lost connection still counts as one."""
         self._store, self._limits = store, limits
-        self._engine, self._tenants = engine, tenants
-        self._performance = AnalysisJob(store, limits, analyze, estimate)
+        self._engine, self._tenant_of = engine, tenants
+        self._job = AnalysisJob(store, limits, analyze, estimate)
         self._grace, self._pause = grace, pause
-        self._flights: dict[str, AnalysisTask] = {}
+        self._tasks: dict[str, AnalysisTask] = {}
         self._claiming = asyncio.Lock()
         self._closed = False
 
     def on_end(self, ended: Ended) -> None:
-        """Tell `ended` about every analysis that ends."""
-        self._performance.ended.append(ended)
+        """Call `ended` with the outcome of every analysis."""
+        self._job.ended.append(ended)
 
     async def run(
         self, tenant: Tenant, ask: Ask, listener: Listener = ignore_event, key: str | None = None
     ) -> Report:
         """A finished report; cancelling the caller cancels the work nobody else waits for.
 
-        One that another process works on is waited for.
+        Work of another process is waited for.
 
         Raises:
-            Conflict: the key was used for another request, or what it stood for has failed.
+            Conflict: the key was used for another request, or its analysis has failed.
             LimitReached: the tenant may begin none now.
-            StoreUnavailable: it could not be kept, so it was not begun.
+            StoreUnavailable: it could not be stored, so it was not begun.
             UsageError: it cannot be asked.
         """
         task = await self.join(tenant, ask, key)
@@ -106,18 +104,17 @@ class Runner:
     async def join(
         self, tenant: Tenant, ask: Ask, key: str | None = None, *, detached: bool = False
     ) -> AnalysisTask | StoredAnalysis:
-        """The flight for a request, begun or shared; call `leave` when done with it.
+        """The task of a request, begun or shared; call `leave` when done with it.
 
-        One that nobody waits for, `detached`, runs on, and is left to the queue when it would wait
-        here.
-
-        With an idempotency key that was used before it is that request's flight, or what is kept of
-        it: a report, or one that runs in another process. One that failed is begun again.
+        A `detached` one goes on when nobody waits, and is queued for all processes when it would
+        have to wait here. With an idempotency key that was used before it is that request's task,
+        or what is stored of it: a report, or an analysis of another process. A failed one is begun
+        again.
 
         Raises:
             Conflict: the key was used for another request.
             LimitReached: the tenant may begin none now.
-            StoreUnavailable: it could not be kept, so it was not begun.
+            StoreUnavailable: it could not be stored, so it was not begun.
         """
         begin: Begin = self._launch
         if detached and self._engine is not None and self._limits.queue.is_full(tenant):
@@ -128,19 +125,16 @@ class Runner:
             return task
         task.detached |= detached
         task.waiting += 1
-        boarded = False
-        try:
+        with ExitStack() as failing:
+            failing.callback(self.leave, task)
             await task.begun.wait()
             task.raise_if_failed()
-            boarded = True
-        finally:
-            if not boarded:
-                self.leave(task)
+            failing.pop_all()
         return task
 
     async def kept(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
-        """One analysis of this tenant as it is stored, or as it ended if that could not be."""
-        unstored = self._performance.unstored.get(analysis_id)
+        """One analysis of this tenant as it is stored, or its outcome if that could not be."""
+        unstored = self._job.unstored.get(analysis_id)
         if unstored is not None and unstored.tenant == tenant:
             return unstored
         return await self._store.get(tenant, analysis_id)
@@ -148,26 +142,26 @@ class Runner:
     async def follow(
         self, tenant: Tenant, analysis_id: str
     ) -> AnalysisTask | StoredAnalysis | None:
-        """One that was begun before, and None when there is none; nothing is begun.
+        """An analysis that was begun before: its task while it runs here, else what is stored.
 
-        Its flight while it runs here, call `leave` when done with that; else what is kept of it.
+        Begins nothing; None when there is none. Call `leave` when done with a task.
         """
-        task = self._flights.get(analysis_id)
+        task = self._tasks.get(analysis_id)
         if task is not None and task.tenant.id == tenant.id and task.begun.is_set():
             task.waiting += 1
             return task
         return await self.kept(tenant.id, analysis_id)
 
     async def awaited(self, kept: StoredAnalysis) -> AnalysisTask | StoredAnalysis:
-        """What is kept, once it has ended; or its flight, call `leave` when done with that.
+        """An analysis of another process, once it has ended; its task if the work comes here.
 
-        Another process works on it; when that dies, the work may come here.
+        Call `leave` when done with a task.
 
         Raises:
             Conflict: it was deleted meanwhile.
         """
         while kept.state == "running":
-            task = self._flights.get(kept.id)
+            task = self._tasks.get(kept.id)
             if task is not None and task.begun.is_set():
                 task.waiting += 1
                 return task
@@ -179,7 +173,7 @@ class Runner:
         return kept
 
     async def outcome(self, kept: StoredAnalysis) -> Report:
-        """The report of what is kept; while it is worked on, it is waited for.
+        """The report of an analysis of another process, which is waited for.
 
         Raises:
             Conflict: it has failed, or was deleted meanwhile.
@@ -195,10 +189,9 @@ class Runner:
         return ended.report
 
     def leave(self, task: AnalysisTask, *, lost: bool = False) -> None:
-        """Wait no longer; the last to leave a flight that is not detached cancels it.
+        """Wait no longer; the last to leave a task that is not detached cancels it.
 
-        Who did not mean to, since the connection was `lost`, has the grace to come back: until it
-        is over the flight runs as if somebody waited.
+        When the connection was `lost`, the task goes on for the grace as if somebody waited.
         """
         if lost and self._grace:
             asyncio.get_running_loop().call_later(self._grace, task.leave)
@@ -206,8 +199,8 @@ class Runner:
             task.leave()
 
     async def cancel(self, tenant: Tenant, analysis_id: str) -> None:
-        """End an analysis if it runs, here or elsewhere; that it was cancelled is kept."""
-        task = self._flights.get(analysis_id)
+        """End an analysis if it runs, here or elsewhere, and store that it was cancelled."""
+        task = self._tasks.get(analysis_id)
         if task is not None and task.tenant.id == tenant.id:
             await self._stop(task)
         elif (kept := await self.kept(tenant.id, analysis_id)) and kept.state == "running":
@@ -220,34 +213,37 @@ class Runner:
         await self.cancel(tenant, analysis_id)
         deleted = await self._store.delete(tenant.id, analysis_id)
         if deleted:
-            self._performance.unstored.pop(analysis_id, None)
+            self._job.unstored.pop(analysis_id, None)
         return deleted
 
     async def aclose(self) -> None:
-        """Stop everything under way: what is durable goes on elsewhere, the rest has failed."""
+        """Stop everything under way: durable work is continued elsewhere, the rest has failed."""
         self._closed = True  # nor is anything begun that was about to be
-        await asyncio.gather(*map(self._end, self._flights.values()))
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.abandon()
+        await asyncio.gather(*(task.ended() for task in tasks))
 
     async def resume(self, written: str, lease: WorkLease) -> None:
-        """Go on with an analysis that another process began, or left in the queue."""
+        """Continue an analysis that another process began, or left in the queue."""
         request = WorkOrder.read(written)
-        tenant = await self._tenants(request.tenant)
+        tenant = await self._tenant_of(request.tenant)
         if tenant is None:
             await self._store.fail(request.tenant, request.analysis_id, REVOKED)
             return
         kept = await self._store.get(tenant.id, request.analysis_id)
         if kept is not None and (kept.state, kept.reason) == ("failed", CANCELLED):
-            return  # its process died before the engine heard of that
+            return  # its process died before the engine was told
         set_caller(request.caller)
         adopt_trace_id(request.trace_id)
         task = AnalysisTask(
             id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True
         )
-        self._flights[task.id], name = task, f"analysis {task.id}"
-        task.start(self._ended(task, self._performance.perform(task, lease)), name)
+        self._tasks[task.id], name = task, f"analysis {task.id}"
+        task.start(self._until_end(task, self._job.run(task, lease)), name)
         try:
             await task.result()
-        except ListenpostError as error:  # one that ran has said so itself
+        except ListenpostError as error:  # one that ran has stored its reason itself
             await self._store.fail(tenant.id, task.id, str(error))
 
     async def _stop(self, task: AnalysisTask) -> None:
@@ -255,7 +251,7 @@ class Runner:
         await task.ended()
 
     def _same(self, tenant: Tenant, ask: Ask) -> AnalysisTask | None:
-        for task in self._flights.values():
+        for task in self._tasks.values():
             if task.tenant.id == tenant.id and task.ask == ask and not task.cancelled:
                 return task
         return None
@@ -279,28 +275,26 @@ class Runner:
             owner, mine = await self._store.claim(tenant.id, key, ask.digest, wanted)
         except UsageError as error:
             raise Conflict(str(error)) from None
-        task = self._flights.get(owner)
+        task = self._tasks.get(owner)
         if task is not None and task.cancelled:
             await self._stop(task)
         elif task is not None:
             return task
         if same is not None or not mine:
-            kept = await self.kept(tenant.id, owner) or await self._noted(tenant, ask, owner)
+            kept = await self.kept(tenant.id, owner) or await self._stored_order(tenant, ask, owner)
             if kept is not None and kept.state != "failed":
                 return kept
         return await begin(tenant, ask, owner)
 
-    async def _noted(self, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis | None:
-        """One whose process died before it was begun: the next will begin it, and nobody else."""
+    async def _stored_order(
+        self, tenant: Tenant, ask: Ask, analysis_id: str
+    ) -> StoredAnalysis | None:
+        """Work whose process died before it was begun: another process begins it, not this call."""
         work_id = self._engine and await self._engine.find(_work_of(analysis_id))
         if not work_id:
             return None
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         return _running(tenant, analysis_id, ask, began)
-
-    async def _end(self, task: AnalysisTask) -> None:
-        task.abandon()
-        await task.ended()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -310,7 +304,7 @@ class Runner:
         self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str
     ) -> StoredAnalysis:
         self._check_open()
-        usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
+        usd, work_id = await self._job.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
@@ -320,22 +314,22 @@ class Runner:
     async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisTask:
         self._check_open()
         task = AnalysisTask(id=analysis_id, tenant=tenant, ask=ask)
-        self._flights[analysis_id] = task
+        self._tasks[analysis_id] = task
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
-        work = partial(self._performance.perform, task)
+        work = partial(self._job.run, task)
         running = (
             work(WorkLease())
             if self._engine is None
             else self._engine.run(KIND, _new_work(analysis_id), request.written, work)
         )
-        task.start(self._ended(task, running), f"analysis {analysis_id}")
+        task.start(self._until_end(task, running), f"analysis {analysis_id}")
         return task
 
-    async def _ended(self, task: AnalysisTask, work: Coroutine[Any, Any, Report]) -> Report:
+    async def _until_end(self, task: AnalysisTask, work: Coroutine[Any, Any, Report]) -> Report:
         try:
             return await work
         finally:  # also when it could not begin
-            del self._flights[task.id]
+            del self._tasks[task.id]
             task.begun.set()
 
 
@@ -352,7 +346,7 @@ def _new_work(analysis_id: str) -> str:
 
 
 def _work_of(analysis_id: str) -> str:
-    """How the ids of all work at an analysis begin."""
+    """Prefix of the ids of all work on an analysis."""
     return f"{analysis_id}."
 
 
@@ -362,7 +356,7 @@ def _new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """Begins them; the work is the runner's."""
+    """Comparisons of a tenant: an analysis for each product, begun together."""
 
     runner: Runner
     limits: Limits
@@ -372,7 +366,7 @@ class Comparisons:
     async def begun(
         self, tenant: Tenant, asks: Sequence[Ask], key: str | None = None
     ) -> AsyncIterator[list[AnalysisTask | StoredAnalysis]]:
-        """The analyses in the order of the questions; left at the end: who is last cancels.
+        """The analyses in the order of the questions, which the caller leaves with the block.
 
         The caller's own request is counted already, so each further product is one more. When one
         may not begin, none goes on.
@@ -380,7 +374,7 @@ class Comparisons:
         Raises:
             Conflict: the idempotency key was used for another request.
             LimitReached: the tenant may not begin all of them now.
-            StoreUnavailable: they could not be kept.
+            StoreUnavailable: they could not be stored.
         """
         for _ in asks[1:]:
             await self.limits.admit(tenant)
@@ -389,7 +383,7 @@ class Comparisons:
         if key is not None:
             request = json.dumps([asdict(ask) for ask in asks], sort_keys=True)
             digest = hashlib.sha256(request.encode()).hexdigest()
-            mark = uuid.uuid4().hex  # of this attempt; the first one owns the key
+            mark = uuid.uuid4().hex  # of this attempt; the first attempt owns the key
             try:
                 _, fresh = await self.store.claim(tenant.id, f"{COMPARISON}{key}", digest, mark)
             except UsageError as error:
@@ -417,14 +411,14 @@ class Comparisons:
         """The report of each question, or how its analysis failed."""
         begun = dict(zip(asks, tasks, strict=True))
 
-        async def landed(ask: Ask, hear: Listener) -> Report:
+        async def result_of(ask: Ask, listener: Listener) -> Report:
             task = begun[ask]
             if isinstance(task, StoredAnalysis):
                 return await self.runner.outcome(task)
-            task.listen(hear)
+            task.listen(listener)
             return await task.result()
 
-        return await analyze_each(landed, asks, listener)
+        return await analyze_each(result_of, asks, listener)
 
 
 def side_by_side(kept: Sequence[StoredAnalysis], places: SourceLabels) -> Comparison:

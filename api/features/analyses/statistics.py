@@ -1,9 +1,7 @@
-"""Sums and means over kept analyses; what one of them counts for is defined in `tallies`.
+"""Statistics over the analyses that a tenant keeps; `Tally` defines the numbers of one of them.
 
-Statistics over the analyses that a tenant keeps, as every door answers them.
-
-What a dashboard shows, without one. An answer whose gate failed open counts as such, and never in a
-yield: all its items passed unjudged. What is unknown, or of nothing, is None.
+An answer whose gate failed open counts as such, and never in a yield: all its items passed
+unjudged. A figure that is unknown, or over nothing, is None.
 """
 
 from __future__ import annotations
@@ -18,8 +16,7 @@ from typing import Literal
 from api.core.domain import DAYS_BY_DAY, Decision, Outcome
 from api.core.published import Published
 from api.errors import UsageError
-from api.features.analyses.analysis_counts import SourceTally, Tally
-from api.features.analyses.store_ports import Counted, Store, Thumbs
+from api.features.analyses.store_ports import Counted, SourceTally, Store, Tally, Thumbs
 from api.reports.report import Share, Timestamp
 
 
@@ -27,13 +24,13 @@ class YieldStats(Published):
     """How much of what was judged was about the question."""
 
     runs: int
-    """With a sound verdict on at least one item: what `mean` is over."""
+    """Runs with a sound verdict on at least one item: what `mean` is over."""
     judged: int
     relevant: int
     pooled: Share | None
-    """`relevant` / `judged`: an item weighs as much as any other."""
+    """`relevant` / `judged`: each item has the same weight."""
     mean: Share | None
-    """Of the yields of `runs`: a run weighs as much as any other."""
+    """Mean of the yields of `runs`: each run has the same weight."""
     degraded: int
     """Runs that are in none of these figures, since their gate failed open."""
 
@@ -42,10 +39,9 @@ class SourceStats(Published):
     """One source in all runs that asked it."""
 
     runs: int
-    """That asked it."""
     outcomes: Mapping[Outcome, int]
     answered: int
-    """What the rates are over: runs in which it could be asked and answered."""
+    """Runs in which it could be asked and answered: what the rates are over."""
     yields: YieldStats
     fail_open: int
     """Runs in which some of its items went unjudged."""
@@ -65,26 +61,26 @@ class StatsPeriod(Published):
     start: date
     runs: int
     yields: Mapping[str, YieldStats]
-    """By source."""
+    """Yields of each source."""
 
 
 class ItemStats(Published):
-    """What became of items, over all runs."""
+    """Items of all runs."""
 
     judged: int
     relevant: int
-    """Past the gate."""
+    """Items that passed the gate."""
     kept: int
-    """In the end: past grades and copies too."""
+    """Items that were left after grading and removing copies."""
     cited: int
-    """By findings."""
+    """Items that findings cite."""
 
 
 class SupportStats(Published):
     """Passages that say what their sentence says, of those that were checked."""
 
     reports: int
-    """With a check."""
+    """Reports with a check."""
     pairs: int
     supported: int
     rate: Share | None
@@ -105,21 +101,21 @@ class CostStats(Published):
 
 
 class ThumbStats(Published):
-    """What people thought: of reports, findings and items together."""
+    """Ratings of reports, findings and items together."""
 
     up: int
     down: int
     share: Share | None
-    """`up` of both."""
+    """`up` as a share of both."""
 
 
 class Stats(Published):
     """Figures over the analyses of one tenant."""
 
     since: Timestamp | None
-    """None: from the first on."""
+    """None: from the first analysis on."""
     unit: Literal["day", "week"]
-    """Of `periods`: days up to 31 of them, else weeks."""
+    """Unit of `periods`: days up to 31 of them, else weeks."""
     runs: int
     """Analyses that ended with an answer, of every decision."""
     failed: int
@@ -134,22 +130,22 @@ class Stats(Published):
     """There are more than can be counted: these are the newest."""
     decisions: Mapping[Decision, int]
     yields: YieldStats
-    """Of whole runs, over all their sources; one with a degraded source is degraded."""
+    """Yields of whole runs, over all their sources; one with a degraded source is degraded."""
     sources: Mapping[str, SourceStats]
     periods: tuple[StatsPeriod, ...]
-    """Those in which there were runs, in order."""
+    """Periods in which there were runs, in order."""
     items: ItemStats
     support: SupportStats
     upstream_calls: int
     calls_per_analysis: float | None
-    """Over those that a source answered."""
+    """Calls to sources of an analysis that a source answered, on average."""
     cost: CostStats
     feedback: ThumbStats
     feedback_by_decision: Mapping[Decision, ThumbStats]
 
 
 MOST = 10_000
-"""Analyses that are counted at most, the newest."""
+"""Analyses that are counted at most: the newest."""
 _DAYS = {"d": 1, "w": 7}
 # how far back in days or weeks: `30d`, `12w`
 _SPAN = re.compile(r"([1-9][0-9]{0,4})([dw])")
@@ -157,10 +153,10 @@ _NO_THUMBS = Thumbs()
 
 
 def since_of(text: str, now: datetime) -> datetime | None:
-    """From when on: `30d`, `12w`, a date or time (UTC where it does not say), or `all`: None.
+    """The start of a span: `30d`, `12w`, a date or time (UTC by default); None for `all`.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the text has another form.
     """
     wanted = text.strip().lower()
     if wanted == "all":
@@ -180,7 +176,7 @@ def since_of(text: str, now: datetime) -> datetime | None:
 async def stats_of(
     store: Store, tenant: str, since: datetime | None, now: datetime, *, with_samples: bool = False
 ) -> Stats:
-    """Count what the tenant keeps and was begun since then.
+    """Statistics over the analyses of a tenant that were begun since then.
 
     Raises:
         StoreUnavailable: the database cannot be used.
@@ -195,9 +191,7 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 @dataclass(slots=True)
-class YieldSums:
-    """Of runs, or of one source in them."""
-
+class _YieldSums:
     runs: int = 0
     judged: int = 0
     relevant: int = 0
@@ -206,7 +200,6 @@ class YieldSums:
     degraded: int = 0
 
     def add(self, tally: Tally | SourceTally) -> None:
-        """One run more."""
         if tally.degraded:
             self.degraded += 1
         elif judged := tally.judged:
@@ -216,8 +209,7 @@ class YieldSums:
             self.relevant += relevant
             self.ratios += relevant / judged
 
-    def join(self, other: YieldSums) -> None:
-        """Those of another time."""
+    def join(self, other: _YieldSums) -> None:
         self.runs += other.runs
         self.judged += other.judged
         self.relevant += other.relevant
@@ -225,7 +217,6 @@ class YieldSums:
         self.degraded += other.degraded
 
     def stats(self) -> YieldStats:
-        """As they are published."""
         return YieldStats(
             runs=self.runs,
             judged=self.judged,
@@ -237,11 +228,9 @@ class YieldSums:
 
 
 @dataclass(slots=True)
-class SourceSums:
-    """Of one source."""
-
+class _SourceSums:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    yields: YieldSums = field(default_factory=YieldSums)
+    yields: _YieldSums = field(default_factory=_YieldSums)
     reasons: Counter[str] = field(default_factory=Counter)
     refetched: int = 0
     gains: int = 0
@@ -250,7 +239,6 @@ class SourceSums:
     calls: int = 0
 
     def add(self, tally: SourceTally) -> None:
-        """One run more that asked it."""
         self.outcomes[tally.outcome] += 1
         self.calls += tally.upstream_calls
         if not tally.outcome.answered:
@@ -264,7 +252,6 @@ class SourceSums:
             self.reasons[tally.open_reason] += 1
 
     def stats(self) -> SourceStats:
-        """As they are published."""
         answered = sum(count for outcome, count in self.outcomes.items() if outcome.answered)
         fail_open = self.reasons.total()
         return SourceStats(
@@ -284,39 +271,36 @@ class SourceSums:
 
 
 @dataclass(slots=True)
-class DaySums:
-    """Of one day, or of a longer period."""
-
+class _DaySums:
     runs: int = 0
-    yields: dict[str, YieldSums] = field(default_factory=dict)
+    yields: dict[str, _YieldSums] = field(default_factory=dict)
 
-    def join(self, other: DaySums) -> None:
-        """Those of another day."""
+    def join(self, other: _DaySums) -> None:
         self.runs += other.runs
         for name, sums in other.yields.items():
-            self.yields.setdefault(name, YieldSums()).join(sums)
+            self.yields.setdefault(name, _YieldSums()).join(sums)
 
 
 @dataclass(slots=True)
 class Sums:
-    """Takes analyses one by one, in any order, and holds none of them."""
+    """Adds up analyses one by one, in any order, and holds none of them."""
 
     thumbs: Mapping[str, Thumbs]
-    """By the id of an analysis."""
+    """Ratings by the id of an analysis."""
     with_samples: bool
     failed: int = 0
     samples: int = 0
     decisions: Counter[Decision] = field(default_factory=Counter)
-    yields: YieldSums = field(default_factory=YieldSums)
-    sources: dict[str, SourceSums] = field(default_factory=dict)
-    days: dict[date, DaySums] = field(default_factory=dict)
+    yields: _YieldSums = field(default_factory=_YieldSums)
+    sources: dict[str, _SourceSums] = field(default_factory=dict)
+    days: dict[date, _DaySums] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     usd: float = 0.0
     usd_left_out: float = 0.0
     feedback: dict[Decision, Thumbs] = field(default_factory=dict)
 
     def add(self, counted: Counted) -> None:
-        """One more: of those that failed only that; one that runs is not yet counted."""
+        """Count one analysis: a failed one as failed, one that still runs not at all."""
         tally = counted.tally
         if tally is None:
             self.failed += counted.state == "failed"
@@ -327,12 +311,12 @@ class Sums:
         self.decisions[tally.decision] += 1
         if not tally.own_items:
             self.yields.add(tally)
-        day = self.days.setdefault(counted.created_at.date(), DaySums())
+        day = self.days.setdefault(counted.created_at.date(), _DaySums())
         day.runs += 1
         for name, source in tally.sources.items():
-            self.sources.setdefault(name, SourceSums()).add(source)
+            self.sources.setdefault(name, _SourceSums()).add(source)
             if source.outcome.answered:
-                day.yields.setdefault(name, YieldSums()).add(source)
+                day.yields.setdefault(name, _YieldSums()).add(source)
         thumbs = self.thumbs.get(counted.id, _NO_THUMBS)
         self.feedback[tally.decision] = self.feedback.get(tally.decision, _NO_THUMBS) + thumbs
         comparable, calls, pairs = tally.comparable, tally.cost.upstream_calls, tally.support.pairs
@@ -350,14 +334,14 @@ class Sums:
         )  # fmt: skip
 
     def stats(self, since: datetime | None, now: datetime, *, cut: bool) -> Stats:
-        """As they are published."""
+        """The published figures."""
         counts = self.counts
         first = min(self.days, default=now.date())
         weekly = (now.date() - first).days > DAYS_BY_DAY
-        periods: dict[date, DaySums] = {}
+        periods: dict[date, _DaySums] = {}
         for day in sorted(self.days):
             start = day - timedelta(days=day.weekday() if weekly else 0)
-            periods.setdefault(start, DaySums()).join(self.days[day])
+            periods.setdefault(start, _DaySums()).join(self.days[day])
         return Stats(
             since=since,
             unit="week" if weekly else "day",

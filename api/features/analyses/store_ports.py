@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
+
+from pydantic import ConfigDict
 
 from api.choices import Rating
-from api.features.analyses.analysis_counts import Tally
+from api.core.domain import Attempt, Decision, Outcome, open_reason
+from api.core.published import Published
 from api.features.analyses.corrections import CorrectionBook
 from api.features.archive.entries import Archive
 from api.features.archive.imports import Imports
 from api.features.watches.watch_ports import Watches
-from api.reports.report import Report, Summary
+from api.reports.report import Cost, GateState, Report, Share, Summary, SupportCheck
 
 State = Literal["running", "done", "failed"]
 Subject = Literal["report", "finding", "item"]
@@ -105,6 +108,112 @@ class Purpose:
     """Empty while the run goes on, and of a comparison."""
     watch: str = ""
     """The watch's name."""
+
+
+class SourceTally(Published):
+    """The numbers of how asking one source ended; fields of the same names as in a report."""
+
+    model_config = ConfigDict(extra="ignore")
+    outcome: Outcome
+    gate: GateState
+    attempts: tuple[Attempt, ...]
+    fetched: int
+    fit: int | None = None
+    kept: int
+    yield_ratio: Share | None
+    refetched: bool
+    refetch_gain: int
+    upstream_calls: int
+
+    @property
+    def open_reason(self) -> str | None:
+        """Why the gate failed open over some of its items; None when it did not."""
+        return open_reason(self.attempts)
+
+    @property
+    def degraded(self) -> bool:
+        """Whether its items passed unjudged, so that it says nothing about yields."""
+        return self.outcome.answered and self.gate.status == "degraded"
+
+    @property
+    def judged(self) -> int:
+        """Items with a sound verdict; 0 of a source that is degraded or did not answer."""
+        if not self.outcome.answered or self.gate.status != "ok":
+            return 0
+        if self.fit is not None:
+            return self.fit
+        if self.kept and self.yield_ratio:
+            return round(self.kept / self.yield_ratio)
+        return 0 if self.yield_ratio else self.fetched  # a yield of 1 without items: none was fit
+
+    @property
+    def relevant(self) -> int:
+        """Of the judged ones, those that are about the question."""
+        return self.kept if self.judged else 0
+
+
+class Tally(Published):
+    """The numbers of a report, as statistics and metrics define them."""
+
+    model_config = ConfigDict(extra="ignore")
+    decision: Decision
+    sample: bool
+    cost: Cost
+    support: SupportCheck = SupportCheck()
+    sources: Mapping[str, SourceTally]
+    items: int
+    """Items that the report kept in the end: past gate, grades and copies."""
+    cited: int
+    """Distinct items that its findings rest on."""
+
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        """The numbers of a report."""
+        sources = {
+            name: SourceTally.model_validate(source, from_attributes=True)
+            for name, source in report.sources.items()
+        }
+        return cls(
+            decision=report.decision, sample=report.sample, cost=report.cost,
+            support=report.support, sources=sources, items=len(report.items), cited=report.cited,
+        )  # fmt: skip
+
+    @property
+    def judged(self) -> int:
+        """Items of all sources with a sound verdict."""
+        return sum(source.judged for source in self.sources.values())
+
+    @property
+    def relevant(self) -> int:
+        """Of the judged ones, those that are about the question."""
+        return sum(source.relevant for source in self.sources.values())
+
+    @property
+    def degraded(self) -> bool:
+        """Whether items of some source passed unjudged."""
+        return any(source.degraded for source in self.sources.values())
+
+    @property
+    def own_items(self) -> bool:
+        """Whether it was asked of a person's own items, which no source found."""
+        return set(self.sources) == {"items"}
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether sources were asked and none answered."""
+        return bool(self.sources) and not any(
+            source.outcome.answered for source in self.sources.values()
+        )
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it is in the means over analyses: some source but own items answered."""
+        return bool(self.sources) and not (self.own_items or self.unanswered)
+
+    @property
+    def price(self) -> float | None:
+        """USD; None where no source was asked, or a model's price is unknown."""
+        return self.cost.usd if self.sources else None
 
 
 @dataclass(frozen=True, slots=True)

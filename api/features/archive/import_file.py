@@ -31,15 +31,12 @@ from api.reports.report import ItemFacts
 
 STUB = "only comments on it were imported; its own text was in none of the files"
 """The note of a stub; its title, if any, comes from its address."""
-MOST_COMMENTS = 500
-"""Comments stored of one item: those with most votes, of equal votes the newest."""
+MOST_COMMENTS = 500  # comments stored of one item: those with most votes, of equal votes the newest
 ENTRIES, LETTERS = 2_000, 4_000_000
 """Entries and characters of a batch; it ends with whichever comes first."""
-LONGEST, LONGEST_COMMENT = 100_000, 20_000
-"""Characters stored of an item's text and of a comment's."""
+LONGEST, LONGEST_COMMENT = 100_000, 20_000  # characters stored of an item's text and of a comment's
 CUT = f"its text was longer than {LONGEST:,} characters and was cut"
-EXAMPLES = 10
-"""Items and refusals that a preview shows."""
+EXAMPLES = 10  # items and refusals that a preview shows
 Facts = Mapping[str, Any]
 
 
@@ -48,16 +45,11 @@ class Merged:
     """An item after a merge."""
 
     facts: dict[str, Any]
-    comments: tuple[str, ...] = ()
-    """Ids of the comments that are new and were kept."""
-    again: int = 0
-    """How many of the item and its comments were stored already."""
+    comments: tuple[str, ...] = ()  # ids of the comments that are new and were kept
+    again: int = 0  # how many of the item and its comments were stored already
     gain: int = 0
-    """How many comments there are more."""
-    over: int = 0
-    """Comments beyond `MOST_COMMENTS`, stored ones included."""
-    new: bool = False
-    """The item's own text is new."""
+    over: int = 0  # comments beyond `MOST_COMMENTS`, stored ones included
+    new: bool = False  # the item's own text is new
 
     def brought(self, before: Collection[str]) -> list[str]:
         """Ids of the kept comments that are new or among `before`."""
@@ -151,11 +143,10 @@ ImportListener = Callable[[ImportProgress, ImportPosition], None]
 async def import_file(
     source: OpenedImport, store: Imports, tenant: str, listener: ImportListener
 ) -> tuple[Import, bool]:
-    """Store a file; False when all of it was stored before.
+    """Store a file; False when all of it was stored before. A killed import is continued.
 
     Raises:
         Conflict: another process imports the same file.
-        StoreUnavailable: the database cannot be used; what is stored stays and is continued.
     """
     begun = await store.begin_import(tenant, source.identity)
     if begun.finished_at is not None:

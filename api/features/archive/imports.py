@@ -10,21 +10,17 @@ from typing import Protocol
 from api.core.domain import Item
 from api.reports.report import ItemFacts
 
-MOST_REFUSALS = 10_000
-"""Unreadable lines that are stored of one import; more are only counted."""
-SHOWN = 200
-"""Characters of a line that are stored with its refusal."""
+MOST_REFUSALS = 10_000  # unreadable lines that are stored of one import; more are only counted
+SHOWN = 200  # characters of a line that are stored with its refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A line that could not be read."""
 
-    line: int
-    """From 1; the first of an entry of several lines."""
+    line: int  # from 1; the first of an entry of several lines
     reason: str
-    start: str = ""
-    """The first `SHOWN` characters of the line."""
+    start: str = ""  # the first `SHOWN` characters of the line
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +38,7 @@ Entry = Item | Refusal | LeftOut
 class ImportPosition:
     """How far a file is read."""
 
-    offset: int = 0
-    """Bytes of the unpacked text as UTF-8."""
+    offset: int = 0  # bytes of the unpacked text as UTF-8
     line: int = 0
 
 
@@ -59,21 +54,14 @@ class ImportPortion:
 class ImportProgress:
     """Counts of a file's entries by what became of them."""
 
-    items: int = 0
-    """Items whose own text is new."""
-    comments: int = 0
-    """New comments, reviews included."""
-    merged: int = 0
-    """Items and comments that were stored already."""
-    over: int = 0
-    """Comments beyond `import_file.MOST_COMMENTS` of one item."""
-    refused: int = 0
-    """Lines that could not be read."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Entries left out, by reason."""
+    items: int = 0  # items whose own text is new
+    comments: int = 0  # new comments, reviews included
+    merged: int = 0  # items and comments that were stored already
+    over: int = 0  # comments beyond `import_file.MOST_COMMENTS` of one item
+    refused: int = 0  # lines that could not be read
+    left_out: Mapping[str, int] = field(default_factory=dict)  # entries left out, by reason
 
     def __add__(self, other: ImportProgress) -> ImportProgress:
-        """The sum of both."""
         reasons = dict(self.left_out)
         for reason, count in other.left_out.items():
             reasons[reason] = reasons.get(reason, 0) + count
@@ -97,10 +85,8 @@ class ImportBatch:
 class FileIdentity:
     """Recognises a file that is imported again in the same way."""
 
-    name: str
-    """Without its folder; `-` of standard input."""
-    form: str
-    """The format it is read as."""
+    name: str  # without its folder; `-` of standard input
+    form: str  # the format it is read as
     digest: str
     """Of its size, its first and last bytes and how it is read; empty where unknown (a pipe)."""
 
@@ -113,10 +99,8 @@ class Import:
     identity: FileIdentity
     position: ImportPosition
     progress: ImportProgress
-    created_at: datetime | None
-    """None of a damaged row."""
-    finished_at: datetime | None
-    """None until all of it is stored."""
+    created_at: datetime | None  # None of a damaged row
+    finished_at: datetime | None  # None until all of it is stored
 
 
 class Imports(Protocol):
@@ -126,11 +110,7 @@ class Imports(Protocol):
         """The import of this file: the finished one, the one to continue, or a new one."""
 
     async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
-        """Store a batch and the position after it, in one transaction.
-
-        Raises:
-            Conflict: another process continues this import, or has removed it.
-        """
+        """Store a batch and the position after it; `Conflict` when another process imports it."""
 
     async def finish_import(self, tenant: str, begun: Import) -> Import:
         """Note that all of it is stored."""
@@ -142,10 +122,7 @@ class Imports(Protocol):
         """The unreadable lines in order, at most `MOST_REFUSALS`."""
 
     async def remove_import(self, tenant: str, import_id: str) -> int | None:
-        """Remove an import and the items that nothing else holds; their number, None without one.
-
-        Works in small steps, so that one that is stopped can be continued.
-        """
+        """Remove an import, in small steps, with items that nothing else holds; their number."""
 
     async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
         """Remove comments with these ids from stored items, and from reports' lists of them."""

@@ -1,9 +1,7 @@
-"""Words as the archive's index holds them, and how well they fit: BM25 over what was written.
+"""The pieces in which an item is indexed, and how well they fit the words of a query (BM25).
 
 Both databases index these tokens and nothing of their own, so a text is found by the same words in
 either, and its score is computed here.
-
-An item in the pieces that are searched: its text and, each by itself, its comments.
 """
 
 from __future__ import annotations
@@ -26,22 +24,25 @@ from api.features.archive.entries import ChunkId
 from api.reports.report import ItemFacts, KeptComment
 
 K1, B = 1.2, 0.75
-"""Robertson's usual constants: how soon a repeated word stops counting, what length does."""
+"""Robertson's usual constants: how soon a repeated word stops counting, and what length does."""
 USUAL_LENGTH = 60
-"""Tokens of an ordinary entry, in the place of the average, which would change with every item."""
+"""Tokens of an ordinary entry, in place of the average, which would change with every item."""
 ORDINARY = 3_000
-"""Entries of an ordinary archive: in one of ten about one mug, `mug` would weigh nothing beside a
-word that none of them happens to use."""
+"""Entries of an ordinary archive: in one of ten entries about one mug, `mug` would weigh nothing
+beside a word that none of them happens to use."""
+LONGEST_CHUNK = 1000  # characters of one piece, without the title that goes before it
+MOST_CHUNKS = 20  # pieces of one text; what comes later (of a book in a post) is not searched
+TITLE = 300  # characters of the title before each piece
+# Characters of an id that may be searched for: a shorter one may be the number of a row.
+_SHORTEST_ID = 5
 # what stands in quotation marks: `"drawn with crayons"`, `«sans fil»`
 _QUOTED = regex.compile(r"[\"“„«](?P<phrase>[^\"“”„«»]{1,300})[\"”“»]")
 
 
-def unheard(query: str, frequencies: Mapping[str, int]) -> list[str]:
-    """Words of a query, as they are written, that no entry holds; scripts without blanks have none.
+def unmatched_words(query: str, frequencies: Mapping[str, int]) -> list[str]:
+    """The words of a query, as written, that no entry holds; `frequencies` are of its tokens.
 
-    Args:
-        query: what was asked.
-        frequencies: how many entries hold each of its tokens.
+    Scripts without spaces have no words that could be named.
     """
     missing: dict[str, str] = {}
     for match in INDEX_TOKEN.finditer(query):
@@ -54,13 +55,13 @@ def unheard(query: str, frequencies: Mapping[str, int]) -> list[str]:
     return list(missing.values())
 
 
-def phrases(text: str) -> list[list[str]]:
+def quoted_phrases(text: str) -> list[list[str]]:
     """The tokens of each quotation of two words and more."""
     quoted = (index_tokens(match["phrase"]) for match in _QUOTED.finditer(text))
     return [phrase for phrase in quoted if len(phrase) > 1]
 
 
-def quotes(entry: Sequence[str], phrase: Sequence[str]) -> bool:
+def holds_phrase(entry: Sequence[str], phrase: Sequence[str]) -> bool:
     """Whether a phrase's tokens stand in an entry, one after another."""
     size, wanted = len(phrase), tuple(phrase)
     starts = (place for place, word in enumerate(entry) if word == wanted[0])
@@ -70,13 +71,9 @@ def quotes(entry: Sequence[str], phrase: Sequence[str]) -> bool:
 def bm25(
     query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int
 ) -> float:
-    """How well an entry fits a query; 0 without a common word, no upper bound.
+    """How well an entry fits a query, both as tokens; 0 without a common word, no upper bound.
 
-    Args:
-        query: its tokens.
-        entry: all tokens of the entry.
-        frequencies: how many entries hold each token of the query.
-        entries: how many there are.
+    `frequencies` are the numbers of entries that hold each token of the query, of `entries` in all.
     """
     counts, score = Counter(entry), 0.0
     length = 1 - B + B * len(entry) / USUAL_LENGTH
@@ -87,16 +84,15 @@ def bm25(
     return score
 
 
-def held(
+def held_share(
     query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int
 ) -> float:
-    """The share of a query that an entry holds, 0 to 1, the rarer its words the heavier.
+    """The share of a query that an entry holds, 0 to 1, rare words counting more; see `bm25`.
 
-    A word that nothing holds is the heaviest: an archive that never heard of a thing cannot answer
-    what is asked about it, however well the other words fit. A pair of letters that nothing holds
-    counts half: of these every second one is the end of a word and the beginning of the next.
-    Unlike BM25 it says the same of long and short questions, and nearly of large and small
-    archives. Arguments are as those of `bm25`.
+    A word that no entry holds counts most: an archive that never mentions a thing cannot answer
+    what is asked about it, however well the other words fit. A pair of letters that no entry holds
+    counts half, since every second pair is the end of a word and the beginning of the next. Unlike
+    BM25 it is comparable between long and short questions, and nearly so between archives.
     """
     among = max(entries, ORDINARY)
     weights = {}
@@ -109,19 +105,9 @@ def held(
 
 
 def rarity(holding: int, entries: int) -> float:
-    """Robertson's weight of a word that so many entries hold; above 0."""
+    """Robertson's weight of a word that `holding` of `entries` hold; above 0."""
     holding = min(holding, entries)
     return math.log(1 + (entries - holding + 0.5) / (holding + 0.5))
-
-
-LONGEST_CHUNK = 1000
-"""Characters of one piece, without the title that goes before it."""
-MOST = 20
-"""Pieces of one text; what comes later (of a book in a post) is not searched."""
-TITLE = 300
-"""Characters of the title before each piece."""
-# Characters of an id.
-_SHORTEST_NAME = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,48 +115,42 @@ class Chunk:
     """A piece of an item's text, or of one of its comments."""
 
     key: str
-    """The item's."""
-    comment: str
-    """The comment's number in its item, from 1; empty: the item's own text."""
-    part: int
-    """From 0 within that text."""
-    title: str
-    """The item's, or that of the thread it stands in."""
-    text: str
-    """On one line, without the title."""
+    comment: str  # the comment's number in its item, from 1; empty: the item's own text
+    part: int  # from 0 within that text
+    title: str  # of the item or its thread
+    text: str  # on one line, without the title
     created_at: datetime | None = None
-    name: str = ""
-    """By which it may be asked for: the item's key or the comment's id, in the first piece."""
+    name: str = ""  # the item's key or the comment's id, by which the first piece can be found
 
     @property
     def id(self) -> ChunkId:
-        """What it is, within a tenant."""
+        """Unique within a tenant."""
         return self.key, self.comment, self.part
 
     @property
-    def whole(self) -> str:
-        """What is searched: the title and the piece."""
+    def full_text(self) -> str:
+        """The title and the piece."""
         return f"{self.title}\n{self.text}".strip()
 
     @property
-    def worded(self) -> str:
-        """What its words are taken from: those of `whole`, and its name."""
-        return f"{self.whole}\n{self.name}"
+    def index_text(self) -> str:
+        """The text whose words are indexed: with the name."""
+        return f"{self.full_text}\n{self.name}"
 
 
 def chunked(item: ItemFacts) -> list[Chunk]:
-    """The pieces of an item in their order, its own before its comments'; none without any text."""
+    """The pieces of an item in order, its own before its comments'; none without any text."""
     title = one_line(item.title)[:TITLE]
-    own = list(_pieces(item.body)) or ([""] if title else [])
-    chunks = [
-        Chunk(item.key, "", part, title, text, item.created_at, _name(item.key, item.id, part))
-        for part, text in enumerate(own)
-    ]
-    for number, comment in enumerate(item.comments, 1):  # ids may be equal, or empty
+    texts = [("", item.key, item.id, item.body, item.created_at)]
+    for number, comment in enumerate(item.comments, 1):  # numbered, since ids may be equal or empty
         when = comment.created_at or item.created_at
-        for part, text in enumerate(_pieces(comment.body)):
-            name = _name(comment.id, comment.id, part)
-            chunks.append(Chunk(item.key, str(number), part, title, text, when, name))
+        texts.append((str(number), comment.id, comment.id, comment.body, when))
+    chunks = []
+    for comment_number, name, id_, text, when in texts:
+        pieces = list(_pieces(text)) or ([""] if title and not comment_number else [])
+        for part, piece in enumerate(pieces):
+            known = name if part == 0 and len(id_) >= _SHORTEST_ID else ""
+            chunks.append(Chunk(item.key, comment_number, part, title, piece, when, known))
     return chunks
 
 
@@ -179,22 +159,15 @@ def comment_of(item: ItemFacts, piece: Chunk) -> KeptComment | None:
     return item.comments[int(piece.comment) - 1] if piece.comment else None
 
 
-def _name(whole: str, id_: str, part: int) -> str:
-    """What a first piece may be asked for by; a short id, such as a row's number, is any number."""
-    return whole if part == 0 and len(id_) >= _SHORTEST_NAME else ""
-
-
 def _pieces(text: str) -> Iterator[str]:
     """The text cut between words, each piece as long as may be."""
-    left = one_line(text[: 2 * LONGEST_CHUNK * MOST])
-    for _ in range(MOST):
+    left = one_line(text[: 2 * LONGEST_CHUNK * MOST_CHUNKS])
+    for _ in range(MOST_CHUNKS):
         if not left:
             return
-        end = (
-            len(left)
-            if len(left) <= LONGEST_CHUNK
-            else left.rfind(" ", LONGEST_CHUNK // 2, LONGEST_CHUNK) + 1
-        )
-        end = end or LONGEST_CHUNK  # no blank anywhere: a script without them
+        end = len(left)
+        if end > LONGEST_CHUNK:
+            # without a space it is a script that has none
+            end = left.rfind(" ", LONGEST_CHUNK // 2, LONGEST_CHUNK) + 1 or LONGEST_CHUNK
         yield left[:end].strip()
         left = left[end:].lstrip()

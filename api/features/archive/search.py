@@ -1,10 +1,6 @@
-"""A search of the archive: gated, found by words and meaning, floored, ranked and quoted.
+"""A search of the archive: by words and meaning, above the floors, ranked, with passages.
 
-What is not worth a search: small talk, and words that name nothing.
-
-The words of an entry that answer a question best, as they stand there.
-
-An answer of the archive as a model reads it: our facts in the clear, their words fenced.
+Also what is not worth a search, and the answer as text for people and models.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ import asyncio
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import regex
@@ -23,6 +19,7 @@ from api.core.ports import Observer, SilentObserver
 from api.core.text import Fence, clean_query, cut, display_title, fold, one_line, quantity, web_url
 from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, languages_of
 from api.errors import ModelError
+from api.features.archive import index_words, search_ranking
 from api.features.archive.entries import (
     EVERYTHING,
     MOST_COUNTED,
@@ -32,28 +29,28 @@ from api.features.archive.entries import (
     ArchiveHit,
     ChunkId,
     Embed,
-    FloorCounts,
     Retrieval,
 )
-from api.features.archive.index_words import Chunk, chunked, comment_of, phrases, unheard
-from api.features.archive.search_ranking import (
-    Scored,
-    combined,
-    cosines,
-    diverse,
-    floored,
-    holding,
-    in_doubt,
-    reranked,
-    scored,
-)
+from api.features.archive.index_words import Chunk
+from api.features.archive.search_ranking import Scored
 from api.pipeline.question.query_screen import screen_query
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, ItemFacts
 from api.settings import RankingSettings, RetrievalSettings
 
-# a figure (`t3_1a`, `v2`), an address or file (`me@a.org`, `app.log`), a word with a capital inside
-# the text or in it (`the Ember`, `iPhone`), or a script without blanks
+CANDIDATES = 50  # entries that each of the two searches gives
+WEAK = "What is stored does not answer this."
+SCATTERED = "None of them holds all of the words."
+# Latest queries of the tenant whose words count as names.
+_NAMES = 200
+# Answers that are remembered, each for `cache_seconds`.
+_MOST_ANSWERS = 256
+# Words that are named when nothing is found.
+_MOST_MISSING = 5
+# Characters of a title.
+_TITLE = 120
+# what names something: a figure (`t3_1a`, `v2`), an address or file (`me@a.org`, `app.log`), a word
+# with a capital inside the text or in it (`the Ember`, `iPhone`), or a script without spaces
 _NAMING = regex.compile(
     r"\p{N}|\w[@._]\w|(?<=\S\s+[\"“'(]*)\p{Lu}|\p{Ll}\p{Lu}"
     rf"|[{UNSPACED}]"
@@ -63,16 +60,18 @@ _NAMING = regex.compile(
 def guidance_for(text: str, names: Iterable[str], least: int) -> str:
     """Why a text is not searched, and what to write instead; empty when it is.
 
-    Args:
-        text: what a person wrote.
-        names: that are known, such as what was asked before: one word of them is enough.
-        least: words with a meaning that are enough without a name; 0: any text.
+    A text is searched with `least` words with a meaning (0: any text), a word of `names` that are
+    known, such as earlier queries, or what is a name by its form.
     """
     screened = screen_query(text)
     if not screened.ok:
         return screened.guidance
     query = screened.query
-    if len(content_words(query)) >= least or _NAMING.search(query) or phrases(query):
+    if (
+        len(content_words(query)) >= least
+        or _NAMING.search(query)
+        or index_words.quoted_phrases(query)
+    ):
         return ""
     known = {word for name in names for word in index_tokens(name)}
     if not known.isdisjoint(index_tokens(query)):
@@ -86,64 +85,49 @@ def guidance_for(text: str, names: Iterable[str], least: int) -> str:
 def passage_of(
     query: str, vector: bytes | None, piece: Chunk, item: ItemFacts, embed: Embed
 ) -> str:
-    """A whole sentence of the piece, at most `LONGEST_PASSAGE` characters; else its beginning.
+    """The sentence of the piece that shares most words with the question, then the nearest.
 
-    The one that shares most words with the question, of those the nearest in meaning; the title
-    of an item without a text. `vector` is the question's; None: nothing is near.
+    At most `LONGEST_PASSAGE` characters; without such a sentence the beginning of the piece or the
+    title. `vector` is the question's; None: nothing is near.
     """
-    comment = comment_of(item, piece)
+    comment = index_words.comment_of(item, piece)
     text = beginning(item.body if comment is None else comment.body)
     whole = [part for part in sentences(text) if len(part) <= LONGEST_PASSAGE]
     parts = [part for part in whole if one_line(part) in piece.text]
     if not parts:
-        return _beginning(piece.text or one_line(item.title))
+        start = piece.text or one_line(item.title)
+        if len(start) <= LONGEST_PASSAGE:
+            return start
+        start = cut(start, LONGEST_PASSAGE)
+        return start.rpartition(" ")[0] or start
     wanted, vectors = set(index_tokens(query)), embed(parts) if vector else None
-    near = cosines(vector, vectors) if vector and vectors else [0.0] * len(parts)
+    near = search_ranking.cosines(vector, vectors) if vector and vectors else [0.0] * len(parts)
     shared = [len(wanted.intersection(index_tokens(part))) for part in parts]
     return max(zip(shared, near, parts, strict=True), key=lambda ranked: ranked[:2])[2]
 
 
-def _beginning(text: str) -> str:
-    """As many whole words as fit."""
-    if len(text) <= LONGEST_PASSAGE:
-        return text
-    start = cut(text, LONGEST_PASSAGE)
-    return start.rpartition(" ")[0] or start
-
-
-CANDIDATES = 50
-"""Entries that each of the two searches gives."""
-# Latest queries whose words count as names.
-_NAMES = 200
-# Answers that are remembered.
-_MOST_ANSWERS = 256
-# Words that are named when nothing is found.
-_MOST_MISSING = 5
-WEAK = "What is stored does not answer this."
-SCATTERED = "None of them holds all of the words."
 _CacheKey = tuple[str, str, int, ArchiveFilters, bool]
 
 Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
-"""How well each piece answers a question, on one scale, in order; higher is better."""
+"""How well each piece answers a question, in order; higher is better."""
 
 
 async def by_words(query: str, pieces: Sequence[Chunk]) -> list[float]:
     """The share of the question's words that a piece holds."""
     wanted = set(index_tokens(query))
-    held = (wanted.intersection(index_tokens(piece.whole)) for piece in pieces)
+    held = (wanted.intersection(index_tokens(piece.full_text)) for piece in pieces)
     return [len(words) / max(len(wanted), 1) for words in held]
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSearch:
-    """Searches what one store holds; one for a process, since it remembers answers for a while."""
+    """Searches one store; one object for a process, since it remembers answers for a while."""
 
     archive: Archive
     embed: Embed
     retrieval: RetrievalSettings
     ranking: RankingSettings
-    sample: bool = False
-    """Only what is made up is searched; else only what is not."""
+    sample: bool = False  # only sample data is searched; else only real data
     observer: Observer = field(default_factory=SilentObserver)
     rerank: Rerank = by_words
     clock: Callable[[], float] = time.monotonic
@@ -160,17 +144,14 @@ class ArchiveSearch:
         *,
         terse: bool = False,
     ) -> ArchiveAnswer:
-        """The best entries that a tenant has stored about a question, `k` at most.
+        """The best entries of a tenant about a question, `k` at most; raises `StoreUnavailable`.
 
-        What somebody wrote for a search alone may be `terse`: any word is looked for, and where
-        there are fewer than a question needs, what holds all of them is shown, or any of them.
-
-        Raises:
-            StoreUnavailable: the database cannot be used.
+        Text of a search field may be `terse`: any word is searched for, and with fewer words than
+        a question needs, entries that hold all of them are shown, else any of them.
         """
         query, most = clean_query(text), k or self.retrieval.k
         filters = replace(filters, sample=self.sample)
-        # more than `canonical` keeps: a rating of 4.5 is not one of 45
+        # not `canonical`, which drops the point: a rating of 4.5 is not one of 45
         key = tenant, fold(query).rstrip(" ?!."), most, filters, terse
         answer = await self._remembered(key)
         if answer is None:
@@ -184,7 +165,9 @@ class ArchiveSearch:
         with self.observer.retrieving(query) as span:
             if answer is None:
                 answer = await self._searched(tenant, query, filters, most, terse=terse)
-                if answer.hits and not answer.retrieval.unread:  # else the next may find more
+                if (
+                    answer.hits and not answer.retrieval.unread
+                ):  # else the next search may find more
                     self._answers[key] = self.clock(), answer
                     self._answers.move_to_end(key)
                 while len(self._answers) > _MOST_ANSWERS:
@@ -194,7 +177,7 @@ class ArchiveSearch:
         return answer
 
     async def _remembered(self, key: _CacheKey) -> ArchiveAnswer | None:
-        """The same answer, unless it is too old or an item of it was forgotten since."""
+        """The same answer, unless it is too old or an item of it was deleted since."""
         stored, answer = self._answers.get(key, (-math.inf, None))
         if answer is None or self.clock() - stored >= self.retrieval.cache_seconds:
             return None
@@ -207,15 +190,14 @@ class ArchiveSearch:
     async def _searched(
         self, tenant: str, query: str, filters: ArchiveFilters, most: int, *, terse: bool
     ) -> ArchiveAnswer:
-        """Both searches, then the rules in their order."""
         retrieval = self.retrieval
         words, vectors = index_tokens(query), await asyncio.to_thread(self.embed, [query])
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
-        quotations, scattered = phrases(query), False
-        entries = scored(matches, words, vector, quotations)
-        if terse and len(words) < retrieval.min_content_tokens and not quotations:
-            entries, scattered = holding(entries)
+        phrases, scattered = index_words.quoted_phrases(query), False
+        entries = search_ranking.score_matches(matches, words, vector, phrases)
+        if terse and len(words) < retrieval.min_content_tokens and not phrases:
+            entries, scattered = search_ranking.mark_holding(entries)
         if filters.language:
             facts, pieces = await self._read(tenant, entries)
             entries = [
@@ -224,35 +206,36 @@ class ArchiveSearch:
                 if (piece := pieces.get(entry.id))
                 and filters.language in languages_of(piece.text or piece.title)
             ]
-        line = combined(entries, retrieval.vector_weight, vectors=matches.vectors)
+        ranked = search_ranking.combine_scores(
+            entries, retrieval.vector_weight, vectors=matches.vectors
+        )
         retrieved = Retrieval(
             vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
             keywordMax=max((e.words for e in entries if e.words), default=None),
-            combinedTop=line[0].combined if line else None,
-            candidates=len(line),
+            combinedTop=ranked[0].combined if ranked else None,
+            candidates=len(ranked),
             words_only=not matches.vectors,
             unread=matches.unread,
         )
         if retrieval.guardrails_enable:
-            line, out = floored(line, retrieval, vectors=matches.vectors)
-            left_out = FloorCounts(absolute=out.absolute, score=out.score, vector=out.vector)
-            retrieved = retrieved.model_copy(update={"filteredByFloor": left_out})
-        window = max(most, retrieval.rerank_window)
+            ranked, out = search_ranking.above_floors(ranked, retrieval, vectors=matches.vectors)
+            retrieved = retrieved.model_copy(update={"filteredByFloor": out})
+        ranked = ranked[: 2 * max(most, retrieval.rerank_window)]
         if not filters.language:  # else they are read already
-            facts, pieces = await self._read(tenant, line[: 2 * window])
-        line = [entry for entry in line[: 2 * window] if entry.id in pieces]
+            facts, pieces = await self._read(tenant, ranked)
+        ranked = [entry for entry in ranked if entry.id in pieces]
         if retrieval.guardrails_enable:
-            if retrieval.rerank_enable and in_doubt(line, retrieval):
-                line, retrieved = await self._reranked(query, line, pieces, retrieved)
-            line = diverse(line, self.ranking)
+            if retrieval.rerank_enable and search_ranking.is_doubtful(ranked, retrieval):
+                ranked, retrieved = await self._reranked(query, ranked, pieces, retrieved)
+            ranked = search_ranking.diverse(ranked, self.ranking)
         hits = [
-            self._hit(f"E{place}", query, vector, entry, pieces[entry.id], facts[entry.id[0]])
-            for place, entry in enumerate(line[:most], 1)
+            self._hit(f"E{number}", query, vector, entry, pieces[entry.id], facts[entry.id[0]])
+            for number, entry in enumerate(ranked[:most], 1)
         ]
         retrieved = retrieved.model_copy(update={"shown": len(hits)})
         narrowed = filters != replace(EVERYTHING, sample=self.sample)
-        missing = unheard(query, matches.frequencies)
-        text = text_of(hits, missing, matches.entries, narrowed=narrowed)
+        missing = index_words.unmatched_words(query, matches.frequencies)
+        text = answer_text(hits, missing, matches.entries, narrowed=narrowed)
         if hits and scattered:
             text = f"{text} {SCATTERED}"
         return ArchiveAnswer(
@@ -263,35 +246,38 @@ class ArchiveSearch:
     async def _read(
         self, tenant: str, entries: Sequence[Scored]
     ) -> tuple[Mapping[str, ItemFacts], dict[ChunkId, Chunk]]:
-        """The items of these entries, and all pieces of those."""
         facts = await self.archive.facts(tenant, {entry.id[0] for entry in entries})
         pieces = {
             (key, piece.comment, piece.part): piece
             for key, item in facts.items()
-            for piece in chunked(item)
+            for piece in index_words.chunked(item)
         }
         return facts, pieces
 
     async def _reranked(
-        self, query: str, line: list[Scored], pieces: Mapping[ChunkId, Chunk], retrieved: Retrieval
+        self,
+        query: str,
+        ranked: list[Scored],
+        pieces: Mapping[ChunkId, Chunk],
+        retrieved: Retrieval,
     ) -> tuple[list[Scored], Retrieval]:
-        """The window by another judge; a failure leaves the order as it was, and says so."""
+        """The window by `rerank`; a failure leaves the order as it was, and is noted."""
         window, began = self.retrieval.rerank_window, time.monotonic()
-        shown = [pieces[entry.id] for entry in line[:window]]
+        shown = [pieces[entry.id] for entry in ranked[:window]]
         reason = None
         try:
             async with asyncio.timeout(self.retrieval.rerank_timeout):
                 scores = await self.rerank(query, shown)
             if len(scores) != len(shown):
                 raise ModelError("count_mismatch")
-            line = reranked(line, scores, window)
+            ranked = search_ranking.reranked(ranked, scores, window)
         except TimeoutError:
             reason = "timeout"
         except ModelError as error:
             reason = error.reason
         spent = int((time.monotonic() - began) * 1000)
         used = {"usedRerank": reason is None, "rerankMs": spent, "rerank_failed": reason}
-        return line, retrieved.model_copy(update=used)
+        return ranked, retrieved.model_copy(update=used)
 
     def _hit(
         self,
@@ -302,7 +288,7 @@ class ArchiveSearch:
         piece: Chunk,
         item: ItemFacts,
     ) -> ArchiveHit:
-        comment = comment_of(item, piece)
+        comment = index_words.comment_of(item, piece)
         passage = passage_of(query, vector, piece, item, self.embed)
         below = self.retrieval.low_relevance_below
         return ArchiveHit(
@@ -322,16 +308,13 @@ class ArchiveSearch:
         )
 
 
-def text_of(
+def answer_text(
     hits: Sequence[ArchiveHit], missing: Sequence[str], entries: int, *, narrowed: bool
 ) -> str:
-    """How much is stored about the question, counted; or which of its words nothing holds.
+    """How many entries may answer the question, or which of its words no entry holds.
 
-    Args:
-        hits: what is shown.
-        missing: words of the question that no entry holds, whatever the filters say.
-        entries: how many are stored, up to `MOST_COUNTED`.
-        narrowed: whether filters left some of them out.
+    `missing` are such words, whatever the filters; `entries` the stored ones, up to `MOST_COUNTED`;
+    `narrowed` whether filters left some out.
     """
     if not hits:
         if not entries:
@@ -347,12 +330,8 @@ def text_of(
     return f"{count}{of} may answer this{doubt}."
 
 
-# Characters of a title.
-_TITLE = 120
-
-
-def described(answer: ArchiveAnswer, places: SourceLabels) -> str:
-    """How much is stored, and each hit with its label, place, day, words and link."""
+def answer_for_model(answer: ArchiveAnswer, places: SourceLabels) -> str:
+    """The answer as a model reads it: our facts, and each hit's title and passage fenced."""
     if answer.guidance:
         return answer.guidance
     lines = [answer.text]
@@ -362,26 +341,22 @@ def described(answer: ArchiveAnswer, places: SourceLabels) -> str:
     if answer.hits:
         lines.append(fence.rule)
     for hit in answer.hits:
-        lines += _lines(hit, places, fence, linked=not answer.sample)
+        link = "" if answer.sample else web_url(hit.url)
+        lines.append(f"{hit.label}: {hit_origin(hit, places)}" + (f", {link}" if link else ""))
+        place = f"({hit.place}) " if hit.place else ""
+        by = f"by {hit.credit}: " if hit.credit else ""
+        lines.append(fence.quote(f"{place}{by}{hit_title(hit)} | {hit.passage}", hit.label))
     return "\n".join(lines)
 
 
-def _lines(hit: ArchiveHit, places: SourceLabels, fence: Fence, *, linked: bool) -> Iterator[str]:
-    link = web_url(hit.url) if linked else ""
-    yield f"{hit.label}: {whence(hit, places)}" + (f", {link}" if link else "")
-    place = f"({hit.place}) " if hit.place else ""
-    by = f"by {hit.credit}: " if hit.credit else ""
-    yield fence.quote(f"{place}{by}{heading(hit)} | {hit.passage}", hit.label)
-
-
-def whence(hit: ArchiveHit, places: SourceLabels) -> str:
-    """Place, day and relevance, in words of ours: `Reddit, 2026-03-01, 80%`."""
+def hit_origin(hit: ArchiveHit, places: SourceLabels) -> str:
+    """Source, day and relevance: `Reddit, 2026-03-01, 80%`."""
     day = f", {hit.created_at:%Y-%m-%d}" if hit.created_at else ""
     low = " (low relevance)" if hit.low_relevance else ""
     return f"{title_in(places, hit.source)}{day}, {hit.relevance:.0%}{low}"
 
 
-def heading(hit: ArchiveHit) -> str:
-    """Its title in strangers' words; of a comment that of what it stands under, and said so."""
+def hit_title(hit: ArchiveHit) -> str:
+    """The item's title; for a comment, that it is one and what of."""
     title = cut(one_line(hit.title), _TITLE) or "what has no title"
     return display_title(title, hit.comment_id or hit.thread)

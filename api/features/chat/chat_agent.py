@@ -11,20 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
 
-from pydantic_ai import Agent, RunContext, UsageLimits
+from pydantic_ai import Agent, RunContext, UsageLimits, messages
 from pydantic_ai.exceptions import AgentRunError, UsageLimitExceeded, UserError
-from pydantic_ai.messages import (
-    AgentStreamEvent,
-    FunctionToolCallEvent,
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextPart,
-    TextPartDelta,
-    UserPromptPart,
-)
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
@@ -39,6 +27,7 @@ from api.core.words import is_not_english
 from api.core.work import translated
 from api.errors import ModelError
 from api.features.archive.search import ArchiveSearch
+from api.features.chat import keyless_chat
 from api.features.chat.chat_citations import citations_of
 from api.features.chat.chat_turn import (
     SAMPLE,
@@ -49,21 +38,15 @@ from api.features.chat.chat_turn import (
     Turn,
     streamed,
 )
-from api.features.chat.keyless_chat import (
-    FOREIGN,
-    keyless_answer,
-    look_up_question,
-    not_searched,
-    nothing_found,
-)
+from api.features.chat.keyless_chat import FOREIGN
 from api.features.chat.lookups import ARCHIVE_TOOL, SHOWN, ChatLookups
 from api.features.chat.session import Exchange, Session, load_report, restored
 from api.pipeline.question.query_guard import refers_back
 from api.pipeline.question.query_screen import STOP_WORDS_ALONE, screen_query
 from api.reports.agent_writer import reason_of, usage_of
-from api.reports.citable import CitableText, citable_text
 from api.reports.draft_rules import DraftCleaner
 from api.reports.exhibits import Dossier, Exhibit, describe, gate_lines
+from api.reports.quotes import CitableText, citable_text
 from api.reports.report import Report
 from api.services.product import Product
 from api.settings import ChatSettings
@@ -74,10 +57,8 @@ _FEWEST_CALLS = 6
 _SPARE_REQUESTS = 3
 STOPPED = "(The person stopped the answer here and has seen nothing more of it.)"
 """What a model reads below an earlier answer that is not whole."""
-UNREADABLE = (
-    "what was kept of this conversation cannot be read: it begins anew and knows nothing of before"
-)
-RECALLED = "this rests on what earlier reports kept; no source was asked anew"
+UNREADABLE = "the stored conversation cannot be read: it starts again without its earlier turns"
+RECALLED = "this rests on items of earlier reports; no source was asked"
 
 
 class AnswerDraft:
@@ -128,7 +109,7 @@ class AnswerDraft:
             if not exhibits:
                 notes.append("this answer cites no post")
             return self._turn(self.text, exhibits, notes, partial)
-        text, exhibits = keyless_answer(lookups)
+        text, exhibits = keyless_chat.keyless_answer(lookups)
         if exhibits and not lookups.found_nothing:
             text = f"No model wrote this answer; these are the posts' own words.\n\n{text}"
             lookups.emit(AnswerPiece(text))
@@ -136,7 +117,7 @@ class AnswerDraft:
         query = next(reversed(lookups.queries), lookups.question)
         answers = [gathered.outcome.answered for gathered in lookups.gathered]
         outcome = "insufficient_data" if any(answers) or not answers else "not_asked"
-        why = not_searched if outcome == "not_asked" else nothing_found
+        why = keyless_chat.not_searched if outcome == "not_asked" else keyless_chat.nothing_found
         text = why(query, lookups.lines.values())
         lookups.emit(AnswerPiece(text))
         return replace(self._turn(text, (), notes, partial), outcome=outcome)
@@ -202,8 +183,7 @@ class Chat:
     product: Product
     model: Model | None
     bounds: ChatSettings
-    archive: ArchiveSearch | None = None
-    """Searches the stored items; None: only sources are asked."""
+    archive: ArchiveSearch | None = None  # searches the stored items; None: only sources are asked
 
     @property
     def max_sources(self) -> int:
@@ -291,7 +271,7 @@ class Chat:
                 if unfounded:
                     answer.withdraw()
                 if failed or unfounded:
-                    await look_up_question(lookups)
+                    await keyless_chat.look_up_question(lookups)
         except TimeoutError:
             stopped = f"one turn may take {self.bounds.seconds:g} s"
         except UsageLimitExceeded:
@@ -326,15 +306,15 @@ class Chat:
         usage: RunUsage,
     ) -> None:
         async def read(
-            ctx: RunContext[ChatLookups], events: AsyncIterable[AgentStreamEvent]
+            ctx: RunContext[ChatLookups], events: AsyncIterable[messages.AgentStreamEvent]
         ) -> None:
             async for event in events:
                 match event:
-                    case PartStartEvent(part=TextPart(content=text)):
+                    case messages.PartStartEvent(part=messages.TextPart(content=text)):
                         answer.feed(text)
-                    case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                    case messages.PartDeltaEvent(delta=messages.TextPartDelta(content_delta=text)):
                         answer.feed(text)
-                    case FunctionToolCallEvent():
+                    case messages.FunctionToolCallEvent():
                         answer.pause()
                     case _:
                         pass
@@ -371,16 +351,16 @@ class Chat:
             )
 
 
-def _history(exchanges: Iterable[Exchange]) -> list[ModelMessage]:
+def _history(exchanges: Iterable[Exchange]) -> list[messages.ModelMessage]:
     """Earlier turns as a model's messages, words alone: the exhibits stand in each prompt."""
-    messages: list[ModelMessage] = []
+    history: list[messages.ModelMessage] = []
     for exchange in exchanges:
-        messages.append(ModelRequest([UserPromptPart(exchange.question)]))
+        history.append(messages.ModelRequest([messages.UserPromptPart(exchange.question)]))
         answer = exchange.answer
         if exchange.stopped or not answer:
             answer = f"{answer}\n\n{STOPPED}".strip()
-        messages.append(ModelResponse([TextPart(answer)]))
-    return messages
+        history.append(messages.ModelResponse([messages.TextPart(answer)]))
+    return history
 
 
 def _tools(

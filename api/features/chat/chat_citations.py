@@ -14,20 +14,12 @@ import regex
 from api.core.text import display_title, fold, one_line, web_url
 from api.core.words import languages_of
 from api.features.chat.chat_turn import Citation
-from api.pipeline.question.query_guard import (
-    compared_names,
-    joined_spellings,
-    letter_pairs,
-    naming_words,
-    refers_back,
-    singular,
-)
-from api.reports.citable import ADDRESSES, LABEL
+from api.pipeline.question import query_guard
 from api.reports.composition import credit_of
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.markdown_text import md, quotation
-from api.reports.quotes import sentences
+from api.reports.quotes import ADDRESSES, LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
 
 WEB_ENDING = regex.compile(r"(?i)(?<=\w)\.(?:ai|app|co|com|dev|io|net|org|so)\b")
@@ -46,30 +38,29 @@ def products_in(query: str) -> tuple[str, ...]:
     """The products that a query is about: those it compares, else one."""
     part = _PART.search(query)
     whose = part["owner"] if part and aspects_named(part["part"]) else query
-    names = (WEB_ENDING.sub("", name) for name in compared_names(query) or (whose,))
-    spelled = (" ".join(naming_words(name)) or one_line(fold(name)) for name in names)
+    names = (WEB_ENDING.sub("", name) for name in query_guard.compared_names(query) or (whose,))
+    spelled = (" ".join(query_guard.naming_words(name)) or one_line(fold(name)) for name in names)
     return tuple(dict.fromkeys(spelled))
 
 
 def is_variant(name: str, of: str) -> bool:
-    """Whether a name is another and something asked about it: `ember mug lid` of `ember mug`.
-
-    With a number it is another product: `ember mug 2`.
-    """
-    words, shorter = ([singular(word) for word in text.split()] for text in (name, of))
+    """Whether `ember mug lid` is a topic of `ember mug`; with a number it is another product."""
+    words, shorter = ([query_guard.singular(word) for word in text.split()] for text in (name, of))
     added = words[len(shorter) :]
     return words[: len(shorter)] == shorter and not any(map(str.isdigit, "".join(added)))
 
 
 def subjects_named(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
     """The subjects whose words a text holds; not `ember mug` where it holds `ember mug 2`."""
-    known, folded = joined_spellings(text), fold(text)
+    known, folded = query_guard.joined_spellings(text), fold(text)
 
     def holds(word: str) -> bool:
         # in scripts that set no words apart, and languages that change their endings
         return word in known or (not word.isascii() and word in folded)
 
-    stems = {subject: [singular(word) for word in subject.split()] for subject in subjects}
+    stems = {
+        subject: [query_guard.singular(word) for word in subject.split()] for subject in subjects
+    }
     named = {
         subject: set(words)
         for subject, words in stems.items()
@@ -85,13 +76,13 @@ def subjects_named(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
 def names_product(question: str) -> bool:
     """Whether a question by its form names a product: `ember mug`, `the Yeti`, `a8x`, `cal.com`.
 
-    Not when it points back (`is its Zigbee good?`), and not `the weight`: one plain word may be
-    what is asked about something. In another language than English nobody can tell by the form.
+    Not when it points back, and not `the weight`: one plain word may be what is asked about. False
+    in other languages than English, where the form does not tell.
     """
-    if refers_back(question) or "en" not in languages_of(question):
+    if query_guard.refers_back(question) or "en" not in languages_of(question):
         return False
     words = question.split()
-    naming = [bool(naming_words(word)) for word in words]
+    naming = [bool(query_guard.naming_words(word)) for word in words]
     return any(map(all, pairwise(naming))) or any(
         _MARKED.search(word) for word, tells in list(zip(words, naming, strict=True))[1:] if tells
     )
@@ -132,7 +123,7 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
     Empty when none shares a word with a citing sentence. The title is taken only when nothing else
     fits. Words of `names`, the products, count only where there are no others: every post has them.
     """
-    named = {singular(word) for name in names for word in name.split()}
+    named = {query_guard.singular(word) for name in names for word in name.split()}
     citing = (
         _keywords(LABEL.sub("", sentence))
         for sentence in _BETWEEN.split(text)
@@ -166,4 +157,7 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
 
 def _keywords(text: str) -> set[str]:
     """Naming words, and pairs of letters in scripts without spaces."""
-    return {*map(singular, naming_words(WEB_ENDING.sub("", text))), *letter_pairs(text)}
+    return {
+        *map(query_guard.singular, query_guard.naming_words(WEB_ENDING.sub("", text))),
+        *query_guard.letter_pairs(text),
+    }

@@ -16,11 +16,10 @@ from api.features.analyses.store_ports import KeptSession, Sessions, Store
 from api.features.chat.chat_citations import citations_of
 from api.features.chat.chat_turn import Citation
 from api.features.chat.session import Exchange, Thumb, read_session, session_json
-from api.reports.citable import LABEL
 from api.reports.exhibits import Exhibit
+from api.reports.quotes import LABEL
 
-MOST_RATINGS = 10
-"""Ratings that one turn takes, one of each author."""
+MOST_RATINGS = 10  # ratings that one turn takes, one of each author
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +29,8 @@ class ListedChat:
     id: str
     title: str
     """The first question that is remembered; empty when there is none, or none that can be read."""
-    updated_at: datetime
-    """When its last turn ended."""
-    sample: bool
-    """It rests on made-up posts, in part at least."""
+    updated_at: datetime  # when its last turn ended
+    sample: bool  # it rests on made-up posts, in part at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +47,12 @@ class PastTurn:
 
     question: str
     text: str
-    citations: list[Citation]
-    """Posts that it cites and that are still remembered."""
-    turn: int | None
-    """Its number, by which it is rated; None of one that an older release saved."""
+    citations: list[Citation]  # posts that it cites and that are still remembered
+    turn: int | None  # its number, by which it is rated; None of one that an older release saved
     opinions: tuple[Thumb, ...]
     stopped: bool
     """The person left before the answer was complete; `text` is what was shown by then."""
-    sample: bool
-    """It rests on made-up posts, in part at least."""
+    sample: bool  # it rests on made-up posts, in part at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +61,7 @@ class Transcript:
 
     id: str
     turns: list[PastTurn]
-    sample: bool
-    """It rests on made-up posts, in part at least."""
+    sample: bool  # it rests on made-up posts, in part at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +78,7 @@ _OUTLINE = TypeAdapter(_Outline)
 async def list_chats(
     store: Store, tenant: str, limit: int, cursor: str | None = None
 ) -> ChatListing:
-    """A tenant's conversations.
-
-    Raises:
-        UsageError: the cursor is not valid.
-        StoreUnavailable: the database cannot be used.
-    """
+    """A page of a tenant's conversations; raises `UsageError` for an invalid cursor."""
     page = await store.sessions(tenant, limit, cursor)
     # in a thread, since each may have 400 kB
     chats = await asyncio.to_thread(lambda: list(map(_listed, page.sessions)))
@@ -119,12 +107,7 @@ async def _stored_text(store: Sessions, tenant: str, session_id: str) -> str:
 
 
 async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript:
-    """A stored conversation; without turns when its text cannot be read.
-
-    Raises:
-        NotFound: the tenant has no conversation of that id.
-        StoreUnavailable: the database cannot be used.
-    """
+    """A stored conversation, without turns when it cannot be read; raises `NotFound`."""
     saved = read_session(await _stored_text(store, tenant, session_id))
     if saved is None:
         return Transcript(session_id, [], sample=False)
@@ -162,7 +145,6 @@ async def rate_turn(
     Raises:
         NotFound: the tenant has no such session, or it does not remember that turn.
         UsageError: the comment is too long, or the turn has `MOST_RATINGS` of others.
-        StoreUnavailable: the database cannot be used; nothing was saved or sent.
     """
     comment = worded(comment)
     saved = read_session(await _stored_text(store, tenant, session_id))

@@ -69,7 +69,6 @@ class ChatSessions:
     _live: OrderedDict[_Key, tuple[Session, str | None]] = field(default_factory=OrderedDict)
     """Sessions with the text that the store has of them."""
     _running: dict[_Key, Session] = field(default_factory=dict)
-    """Sessions in which a turn runs."""
     _locks: WeakValueDictionary[_Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def stream(
@@ -84,15 +83,10 @@ class ChatSessions:
     ) -> AsyncGenerator[ChatEvent]:
         """The events of one turn; a second turn of the session waits for the first.
 
-        A turn that is stopped leaves its question and its finished look-ups in the session.
-
-        Args:
-            tenant: owner of the session; nobody else sees it.
-            message: what the person wrote.
-            session_id: None begins a session; its id is in the `Turn`.
-            known: refuse an unknown id instead of beginning a session of that id.
-            depth: of the look-ups, where the model does not say.
-            report: what a new session knows already.
+        A turn that is stopped leaves its question and its finished look-ups in the session. Without
+        a `session_id` a session begins, its id is in the `Turn`; with `known` an unknown id is
+        refused. `depth` is of look-ups where the model names none; a `report` is what a new session
+        knows already.
 
         Raises:
             NotFound: the tenant has no session of that id.
@@ -129,10 +123,7 @@ class ChatSessions:
                 del self._running[key]
 
     def forget(self, tenant: str, session_id: str) -> bool:
-        """Drop a deleted session from memory; whether a turn runs in it.
-
-        That turn is answered and not saved.
-        """
+        """Drop a deleted session from memory; whether a turn runs in it, which is not saved."""
         self._live.pop((tenant, session_id), None)
         running = self._running.get((tenant, session_id))
         if running is not None:

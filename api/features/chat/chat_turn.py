@@ -18,15 +18,13 @@ SAMPLE = "sample data: everything here is made up and comes from the offline san
 class Citation:
     """An exhibit that an answer cites."""
 
-    label: str
-    """As in the text, for example `E3`; the same throughout the session."""
+    label: str  # as in the text, for example `E3`; the same throughout the session
     key: str
     title: str
     url: str
     passage: str = ""
     """The sentence of the exhibit that is nearest to the citing one, word for word."""
-    credit: Credit = None
-    """The author of the passage."""
+    credit: Credit = None  # the author of the passage
 
     def json(self) -> dict[str, Any]:
         """The citation as the JSON of every interface has it."""
@@ -38,12 +36,9 @@ class Turn:
     """One finished answer."""
 
     session_id: str
-    text: str
-    """Markdown without links; exhibits are cited as `[E1]` or `[E1, E3]`."""
-    citations: tuple[Citation, ...] = ()
-    """In the order of first mention."""
-    notes: tuple[str, ...] = ()
-    """What was removed, cut short or could not be asked."""
+    text: str  # markdown without links; exhibits are cited as `[E1]` or `[E1, E3]`
+    citations: tuple[Citation, ...] = ()  # in the order of first mention
+    notes: tuple[str, ...] = ()  # what was removed, cut short or could not be asked
     partial: bool = False
     """A limit or a failure ended the turn early; the text rests on what was found by then."""
     outcome: str = "answered"
@@ -52,8 +47,7 @@ class Turn:
     trace_id: str | None = None
     number: int | None = None
     """In the session, from 1, by which it is rated; None of guidance, which is not kept."""
-    sample: bool = False
-    """It rests on made-up posts, in part at least."""
+    sample: bool = False  # it rests on made-up posts, in part at least
 
     def json(self) -> dict[str, Any]:
         """The answer as the JSON of every interface has it."""
@@ -103,10 +97,9 @@ _END = object()
 async def streamed(
     work: Callable[[Callable[[T], None]], Coroutine[Any, Any, T]],
 ) -> AsyncGenerator[T]:
-    """The events that `work` emits, then what it returns; closing the iterator cancels it.
+    """The events that `work` emits, then its result; closing the iterator cancels it.
 
-    `work` runs in a task of its own: spans and counters are closed in the context they were opened
-    in, whichever tasks read the iterator.
+    It runs in a task of its own, so that its spans close in the context they were opened in.
     """
     events: asyncio.Queue[Any] = asyncio.Queue()
     task = asyncio.create_task(work(events.put_nowait))

@@ -14,14 +14,7 @@ from api.core.text import fold, one_line
 from api.core.words import content_words, is_not_english, words
 from api.features.chat.chat_citations import passage_for, plain_text
 from api.features.chat.lookups import ChatLookups
-from api.pipeline.question.query_guard import (
-    compared_names,
-    joined_spellings,
-    naming_words,
-    refers_back,
-    singular,
-)
-from api.reports.citable import LABEL
+from api.pipeline.question import query_guard
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
@@ -34,7 +27,7 @@ from api.reports.keyless.themes import (
     unsure_side,
 )
 from api.reports.markdown_text import formatted, quotation
-from api.reports.quotes import sentences
+from api.reports.quotes import LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
 
 FOREIGN = (
@@ -53,8 +46,7 @@ _WHO = regex.compile(
     r" (?:said|says?|wrote|writes?)|where (?:is|are|does|did|do))"
     r" (?:that|this|it|so|these|those)(?: (?:come )?from)?\W*$"
 )
-Escape = Callable[[str], str]
-"""How strangers' words are written into an answer."""
+Escape = Callable[[str], str]  # how strangers' words are written into an answer
 
 
 async def look_up_question(lookups: ChatLookups) -> None:
@@ -65,7 +57,7 @@ async def look_up_question(lookups: ChatLookups) -> None:
     question that points back, or asks about a part, is asked with the name of what it is about.
     """
     question, before = lookups.question, lookups.previous_subjects
-    names, keywords = compared_names(question), set(content_words(question))
+    names, keywords = query_guard.compared_names(question), set(content_words(question))
     queries: list[str] = []
     if _who_said(lookups)[1]:
         return
@@ -86,21 +78,20 @@ async def look_up_question(lookups: ChatLookups) -> None:
     ):
         # `and the lid?` names no product, but a part of the one before
         part = lookups.implied_subjects and "the" in question.casefold().split()
-        continued = before and (refers_back(question) or part)
-        queries = [" ".join((*before, *naming_words(question))) if continued else question]
+        continued = before and (query_guard.refers_back(question) or part)
+        queries = [
+            " ".join((*before, *query_guard.naming_words(question))) if continued else question
+        ]
     sources = lookups.product.askable
     asking = (lookups.ask_source(name, query, "quick") for query in queries for name in sources)
     await asyncio.gather(*asking)
 
 
 def keyless_answer(lookups: ChatLookups) -> tuple[str, list[Exhibit]]:
-    """What the turn's exhibits say, as a list with citations, and those that are cited.
-
-    Of several products each under its name; asked who said so, the posts cited before.
-    """
+    """What the turn's exhibits say, of several products side by side, and those cited."""
     session, question = lookups.session, lookups.question
     text, labels = _who_said(lookups)
-    if not labels and (len(lookups.subjects) > 1 or compared_names(question)):
+    if not labels and (len(lookups.subjects) > 1 or query_guard.compared_names(question)):
         sides = {n: list(session.exhibits_for([n]).values()) for n in lookups.subjects}
         known = {name: exhibits for name, exhibits in sides.items() if exhibits}
         lean = lean_wanted(question)
@@ -115,7 +106,10 @@ def keyless_answer(lookups: ChatLookups) -> tuple[str, list[Exhibit]]:
         # a question that was looked up as it stands is its own subject, with what it asks about
         topics = _topics(question, (name,) if name in before else (), exhibits)
         if topics and name not in before:
-            name = " ".join(word for word in naming_words(name) if word not in topics) or name
+            name = (
+                " ".join(word for word in query_guard.naming_words(name) if word not in topics)
+                or name
+            )
         text, labels = on_topics(name, exhibits, topics, lean_wanted(question), plain_text)
     return text, [session.exhibits[label] for label in labels]
 
@@ -131,10 +125,7 @@ def who_said(
     exhibits: Mapping[str, Exhibit],
     escape: Escape = str,
 ) -> tuple[str, list[str]]:
-    """For `who said that?`: the posts that the last answer cites, each with its words, and labels.
-
-    Empty where something else is asked, or nothing was cited.
-    """
+    """For `who said that?`, the posts that the last answer cites, and their labels; else empty."""
     last = answers[-1] if answers and _WHO.match(question) else ""
     labels = [label for label in dict.fromkeys(LABEL.findall(last)) if label in exhibits]
     lines = []
@@ -161,11 +152,11 @@ def on_topics(
     findings = find_themes(Question(name), exhibits, focus=topics, lean=lean).findings[:_THEMES]
     opening, mentions = "", list[ThemePassage]()
     if topics and not findings:
-        stems = set(map(singular, topics))
+        stems = set(map(query_guard.singular, topics))
         mentioning = _mentioning(topics, exhibits)
         for exhibit in mentioning[:PASSAGES]:
             for part in (part for text in exhibit.item.texts for part in sentences(text)):
-                if len(part) <= LONGEST_PASSAGE and stems & joined_spellings(part):
+                if len(part) <= LONGEST_PASSAGE and stems & query_guard.joined_spellings(part):
                     mentions.append(ThemePassage(exhibit.label, None, part))
                     break
         findings = find_themes(Question(name), exhibits, lean=lean).findings[:_THEMES]
@@ -189,11 +180,13 @@ def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = (
     Without names, `exhibits` are posts that were found for the whole question: then a topic is an
     aspect of products, or a word that stands in few of them and is no name.
     """
-    known = {singular(word) for name in names for word in naming_words(name)}
+    known = {
+        query_guard.singular(word) for name in names for word in query_guard.naming_words(name)
+    }
     topics = [
         word
-        for word in naming_words(question)
-        if singular(word) not in known and lean_wanted(word) is None
+        for word in query_guard.naming_words(question)
+        if query_guard.singular(word) not in known and lean_wanted(word) is None
     ]
     if not known:
         proper = {fold(word) for word in _NAME_LIKE.findall(question)}
@@ -208,8 +201,8 @@ def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = (
 
 def _mentioning(topics: Iterable[str], exhibits: Iterable[Exhibit]) -> list[Exhibit]:
     """The exhibits that hold one of the topics, in any spelling."""
-    stems = set(map(singular, topics))
-    return [e for e in exhibits if stems & joined_spellings(" ".join(e.item.texts))]
+    stems = set(map(query_guard.singular, topics))
+    return [e for e in exhibits if stems & query_guard.joined_spellings(" ".join(e.item.texts))]
 
 
 def nothing_plain(topics: Iterable[str]) -> str:
@@ -273,10 +266,7 @@ def _quoted(passages: Iterable[ThemePassage], escape: Escape) -> str:
 def theme_list(
     findings: Iterable[ThemeFinding], lean: int | None = None, escape: Escape = str
 ) -> str:
-    """Findings as a list: each theme with its passages and labels.
-
-    Themes in which nothing surely leans as was asked for stand last, below a line that says so.
-    """
+    """Findings as a list with labels; those that do not surely lean as asked for stand last."""
     groups: dict[bool, list[str]] = {True: [], False: []}
     for finding in findings:
         sure = lean is None or finding.leans(lean)

@@ -16,23 +16,11 @@ from api.core.text import Fence
 from api.core.work import Failure, contained
 from api.features.archive.entries import ArchiveFilters
 from api.features.archive.search import ArchiveSearch
-from api.features.chat.chat_citations import (
-    is_comparing,
-    names_product,
-    products_in,
-    subjects_named,
-)
+from api.features.chat import chat_citations
 from api.features.chat.chat_turn import ChatEvent, LookupEnded, LookupStarted
-from api.features.chat.session import Session
+from api.features.chat.session import Lookup, Session
 from api.pipeline.evidence.collection import collect
-from api.pipeline.question.query_guard import (
-    compared_names,
-    guarded_query,
-    joined_spellings,
-    naming_words,
-    refers_back,
-    singular,
-)
+from api.pipeline.question import query_guard
 from api.reports.composition import item_of
 from api.reports.exhibits import Exhibit, describe, gate_line
 from api.services.product import Ask, Product
@@ -40,13 +28,11 @@ from api.settings import ChatSettings
 
 _OFF_TOPIC = "Name what the person asked about, in a few words of theirs."
 _NO_MORE = "No more look-ups in this turn: answer with what you have."
-SHOWN = 30
-"""Exhibits that one look-up or one prompt shows."""
+SHOWN = 30  # exhibits that one look-up or one prompt shows
 ARCHIVE_TOOL = "search_archive"
 KEPT = ArchiveFilters(kept=True)
 """Items that a gate let pass, or a person imported: an answer may rest on these."""
-ENOUGH = 3
-"""Stored entries from which on no source is asked."""
+ENOUGH = 3  # stored entries from which on no source is asked
 # Latest queries of the tenant that are searched for the product of the question.
 _QUERIES = 200
 
@@ -59,27 +45,20 @@ class ChatLookups:
     session: Session
     question: str
     bounds: ChatSettings
-    max_sources: int
-    """Sources that the turn may ask."""
+    max_sources: int  # sources that the turn may ask
     emit: Callable[[ChatEvent], None]
-    archive: ArchiveSearch | None = None
-    """Searches the stored items; None: there are none."""
+    archive: ArchiveSearch | None = None  # searches the stored items; None: there are none
     fence: Fence = field(default_factory=Fence)
     recalled: bool = False
-    """Stored items were found."""
-    calls: int = 0
-    """Sources asked, or about to be."""
-    refused: int = 0
-    """Look-ups beyond the limits."""
+    calls: int = 0  # sources asked, or about to be
+    refused: int = 0  # look-ups beyond the limits
     gathered: list[Gathered] = field(default_factory=list)
     exhibits: dict[str, Exhibit] = field(default_factory=dict)
     """By label, those that look-ups of this turn brought or recalled."""
-    usage: Usage = field(default_factory=Usage)
-    """Of judging and grading."""
+    usage: Usage = field(default_factory=Usage)  # of judging and grading
     replies: list[str] = field(default_factory=list)
     """Our own words to the model in this turn, whose numbers it may repeat."""
-    queries: list[str] = field(default_factory=list)
-    """What was looked up, or would have been."""
+    queries: list[str] = field(default_factory=list)  # what was looked up, or would have been
     lines: dict[str, str] = field(default_factory=dict)
     """By source, how the last look-up went, for a person."""
     previous_subjects: tuple[str, ...] = field(init=False)
@@ -92,15 +71,18 @@ class ChatLookups:
     def __post_init__(self) -> None:
         """Note the subjects before any look-up changes them."""
         self.previous_subjects = tuple(self.session.last_subjects)
-        words = set(map(singular, naming_words(self.question)))
+        words = set(map(query_guard.singular, query_guard.naming_words(self.question)))
         exhibits = self.session.exhibits_for(self.previous_subjects).values()
-        going_on = not names_product(self.question) or any(
-            words & joined_spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
+        going_on = not chat_citations.names_product(self.question) or any(
+            words & query_guard.joined_spellings(" ".join(exhibit.item.texts))
+            for exhibit in exhibits
         )
         self.implied_subjects = self.previous_subjects if going_on else ()
-        named = subjects_named(self.question, self.session.subjects)
+        named = chat_citations.subjects_named(self.question, self.session.subjects)
         self.continues = (
-            bool(self.implied_subjects) and not named and not compared_names(self.question)
+            bool(self.implied_subjects)
+            and not named
+            and not query_guard.compared_names(self.question)
         )
 
     @property
@@ -111,8 +93,14 @@ class ChatLookups:
         question after a comparison that looks up one of the two alone.
         """
         looked = [name for query in self.queries for name in self.session.subjects_of(query)]
-        named = dict.fromkeys((*looked, *subjects_named(self.question, self.session.subjects)))
-        both = named and compared_names(self.question) and refers_back(self.question)
+        named = dict.fromkeys(
+            (*looked, *chat_citations.subjects_named(self.question, self.session.subjects))
+        )
+        both = (
+            named
+            and query_guard.compared_names(self.question)
+            and query_guard.refers_back(self.question)
+        )
         names = (*named, *self.previous_subjects) if both else tuple(named) or self.implied_subjects
         earlier = set(self.session.current_names(self.previous_subjects))
         if self.continues and earlier.issuperset(looked):
@@ -130,8 +118,8 @@ class ChatLookups:
         A sentence that names subjects of the turn may cite what was found for those, unless it
         compares them with others; naming another subject of the session adds that one's.
         """
-        turn, named = self.subjects, subjects_named(sentence, self.session.subjects)
-        alone = not set(turn).isdisjoint(named) and not is_comparing(sentence)
+        turn, named = self.subjects, chat_citations.subjects_named(sentence, self.session.subjects)
+        alone = not set(turn).isdisjoint(named) and not chat_citations.is_comparing(sentence)
         return self.session.exhibits_for(named if alone else (*turn, *named))
 
     @property
@@ -193,7 +181,9 @@ class ChatLookups:
     ) -> str:
         """Ask sources a query that may leave, unless the session knows; within the limits."""
         written = f"{self.session.questions_text}\n{self.question}"
-        sent = guarded_query(written, query, (self.question, *compared_names(self.question)))
+        sent = query_guard.guarded_query(
+            written, query, (self.question, *query_guard.compared_names(self.question))
+        )
         if sent is None:
             return self._reply(_OFF_TOPIC)
         self.queries.append(sent)
@@ -249,8 +239,8 @@ class ChatLookups:
         earlier = await contained(queries, "the archive")
         if isinstance(earlier, Failure):
             return
-        products = [name for query in earlier for name in products_in(query)]
-        if not subjects_named(self.question, products):
+        products = [name for query in earlier for name in chat_citations.products_in(query)]
+        if not chat_citations.subjects_named(self.question, products):
             return
         call = uuid4().hex
         self.emit(LookupStarted(call, ARCHIVE_TOOL, {"query": self.question}))
@@ -259,19 +249,16 @@ class ChatLookups:
         if not self.citable:
             del self.lines["archive"]  # else it would count as a look-up that brought nothing
 
-    def _noted(
-        self, gathered: Gathered, query: str, depth: DepthName, labels: Iterable[str]
-    ) -> str:
+    def _noted(self, gathered: Gathered, query: str, depth: DepthName, labels: list[str]) -> str:
         """How a look-up went; one that was answered is remembered with all it brought."""
         self.gathered.append(gathered)
         line = self.lines[gathered.source] = gate_line(gathered)
         if gathered.outcome.answered:
             sample = self.product.sample
-            self.session.remember(gathered.source, query, depth, line, labels, sample=sample)
+            self.session.remember(Lookup(gathered.source, query, depth, line, labels, sample))
         return line
 
     def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
-        """The labels of what a query found, remembered from now on."""
         shown = self.session.show(
             list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample
         )

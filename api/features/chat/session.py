@@ -20,9 +20,9 @@ from api.core.text import cut
 from api.core.words import canonical, content_words, words
 from api.features.chat.chat_citations import is_variant, products_in
 from api.pipeline.evidence.crawl import Run
-from api.reports.citable import LABEL
 from api.reports.composition import assessed_of
 from api.reports.exhibits import Dossier, Exhibit, kept_line
+from api.reports.quotes import LABEL
 from api.reports.report import Report
 
 VERSION = 1
@@ -37,12 +37,10 @@ _DEPTHS: Mapping[DepthName, int] = {"quick": 0, "standard": 1, "deep": 2}
 class Thumb:
     """Somebody's rating of an answer."""
 
-    author: str
-    """A pseudonym."""
+    author: str  # a pseudonym
     rating: Rating
     comment: str
     created_at: datetime
-    """When it was first given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +48,9 @@ class Exchange:
     """One question and its answer."""
 
     question: str
-    answer: str
-    """Empty when the turn was stopped before anything was written."""
-    stopped: bool = False
-    """The person left before the answer was complete."""
-    sample: bool = False
-    """It rests on made-up posts, in part at least."""
+    answer: str  # empty when the turn was stopped before anything was written
+    stopped: bool = False  # the person left before the answer was complete
+    sample: bool = False  # it rests on made-up posts, in part at least
     trace_id: str | None = field(default=None, compare=False)
     number: int = field(default=0, compare=False)
     """Of its turn in the session, from 1; 0 of one that an older release saved."""
@@ -67,15 +62,11 @@ class Lookup:
     """One query to one source that answered."""
 
     source: str
-    query: str
-    """In its canonical form."""
+    query: str  # in its canonical form
     depth: DepthName
-    line: str
-    """How it went, for a person."""
+    line: str  # how it went, for a person
     labels: list[str]
-    """Of the exhibits it brought."""
-    sample: bool = False
-    """The sandbox was asked."""
+    sample: bool = False  # the sandbox was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +75,7 @@ class KnownExhibit:
 
     key: str
     label: str
-    turn: int
-    """When it was last shown or cited."""
+    turn: int  # when it was last shown or cited
     assessed: Assessed
     subjects: list[str] = field(default_factory=list)
     """The products it was found for, sorted; empty: unknown, so it may be about any."""
@@ -139,18 +129,15 @@ class Session:
     tenant: str
     run: Run
     dossier: Dossier = field(default_factory=Dossier)
-    number: int = 0
-    """Turns so far."""
+    number: int = 0  # turns so far
     exchanges: list[Exchange] = field(default_factory=list)
     looks: list[Lookup] = field(default_factory=list)
-    subjects: list[str] = field(default_factory=list)
-    """The products asked about so far."""
+    subjects: list[str] = field(default_factory=list)  # the products asked about so far
     last_subjects: list[str] = field(default_factory=list)
     """Those of the last turn; saved as `asked`."""
     unreadable: bool = False
     """Its saved text could not be read; noted in its first turn, never saved."""
-    deleted: bool = False
-    """It was deleted while a turn ran in it; that turn is not kept."""
+    deleted: bool = False  # it was deleted while a turn ran in it; that turn is not kept
     _known: dict[str, KnownExhibit] = field(default_factory=dict)
 
     @property
@@ -235,19 +222,9 @@ class Session:
                 return lookup
         return None
 
-    def remember(
-        self,
-        source: str,
-        query: str,
-        depth: DepthName,
-        line: str,
-        labels: Iterable[str] = (),
-        *,
-        sample: bool = False,
-    ) -> None:
-        """Note a look-up and the exhibits it brought."""
-        lookup = Lookup(source, canonical(query), depth, line, list(labels), sample)
-        self.looks = [*self.looks, lookup][-LOOKS:]
+    def remember(self, lookup: Lookup) -> None:
+        """Note a look-up that was answered; its query is made canonical."""
+        self.looks = [*self.looks, replace(lookup, query=canonical(lookup.query))][-LOOKS:]
 
     def best(
         self, question: str, limit: int, subjects: Sequence[str] = ()
@@ -295,7 +272,6 @@ class Session:
         ]
 
     def _by_use(self) -> list[str]:
-        """Labels, the last used first."""
         return sorted(self._known, key=lambda label: (-self._known[label].turn, int(label[1:])))
 
     def _keep_only(self, labels: Sequence[str]) -> None:
@@ -307,20 +283,27 @@ class Session:
 
     def save(self) -> str:
         """The session as JSON; when that is too long, what was used longest ago goes first."""
-        while len((text := self._json()).encode()) > BYTES and (self._known or self.exchanges):
+        while True:
+            known = []
+            for entry in self._known.values():
+                item = entry.assessed.item
+                comments = tuple(
+                    replace(comment, body=cut(comment.body, _COMMENT))
+                    for comment in item.comments[:_COMMENTS]
+                )
+                item = replace(item, body=cut(item.body, _BODY), comments=comments)
+                known.append(replace(entry, assessed=replace(entry.assessed, item=item)))
+            saved = SavedSession(
+                VERSION, self.number, self.dossier.given, known, self.looks, self.exchanges,
+                self.subjects, self.last_subjects, self.sample,
+            )  # fmt: skip
+            text = session_json(saved)
+            if len(text.encode()) <= BYTES or not (self._known or self.exchanges):
+                return text
             if self._known:
                 self._keep_only(self._by_use()[: len(self._known) // 2])
             else:
                 self.exchanges = self.exchanges[len(self.exchanges) // 2 + 1 :]
-        return text
-
-    def _json(self) -> str:
-        known = [replace(e, assessed=_trimmed(e.assessed)) for e in self._known.values()]
-        saved = SavedSession(
-            VERSION, self.number, self.dossier.given, known, self.looks, self.exchanges,
-            self.subjects, self.last_subjects, self.sample,
-        )  # fmt: skip
-        return session_json(saved)
 
 
 def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:
@@ -337,14 +320,6 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
         session_id, tenant, run, dossier, saved.number, saved.exchanges, looks, saved.subjects,
         saved.asked, _known=known,
     )  # fmt: skip
-
-
-def _trimmed(assessed: Assessed) -> Assessed:
-    item = assessed.item
-    comments = tuple(
-        replace(comment, body=cut(comment.body, _COMMENT)) for comment in item.comments[:_COMMENTS]
-    )
-    return replace(assessed, item=replace(item, body=cut(item.body, _BODY), comments=comments))
 
 
 def load_report(session: Session, report: Report) -> None:
@@ -373,7 +348,8 @@ def load_report(session: Session, report: Report) -> None:
             title = title_in(session.run.places, name)
             counted = f"{source.kept} of {source.fetched} results"
             line = f"{title}: {kept_line(counted, source.gate, refetched=source.refetched)}"
-            session.remember(name, report.query, report.depth, line, labels, sample=report.sample)
+            lookup = Lookup(name, report.query, report.depth, line, labels, report.sample)
+            session.remember(lookup)
     by_key = {exhibit.item.key: exhibit.label for exhibit in shown}
     lines = [report.summary or report.explanation_text or ""]
     for finding in report.findings:

@@ -19,6 +19,7 @@ from api.core.text import clean, cut, one_line, utc_minute
 from api.core.words import canonical
 from api.core.work import Failure, contained
 from api.errors import UsageError
+from api.features.comparisons import product_counts
 from api.features.comparisons.comparison import (
     VERSION,
     ComparedFinding,
@@ -26,17 +27,10 @@ from api.features.comparisons.comparison import (
     Comparison,
     Side,
 )
-from api.features.comparisons.product_counts import (
-    ProductCounts,
-    common_aspects,
-    count_product,
-    difference_tests,
-    marked_contrasts,
-)
+from api.features.comparisons.product_counts import ProductCounts
 from api.reports.keyless.theme_sentences import SHARED
 from api.reports.report import Cost, Report
-from api.services.caller_arguments import question_of
-from api.services.product import Ask
+from api.services.product import Ask, question_of
 
 MOST_ASPECTS = 8
 """Most findings without a marked difference; the JSON has the counts of every aspect."""
@@ -49,10 +43,7 @@ _UNKNOWN = "not known (an older version asked)"
 
 
 def differing_terms(reports: Sequence[Report], places: SourceLabels) -> Mapping[str, str]:
-    """The terms on which these reports were made differently: `quick for Oura; deep for Whoop`.
-
-    A report for which no source was asked differs in nothing.
-    """
+    """Terms on which reports that asked sources differ: `quick for Oura; deep for Whoop`."""
     reports = [report for report in reports if report.sources]
     names = [one_line(clean(report.query)) for report in reports]
     differing = {}
@@ -67,7 +58,6 @@ def differing_terms(reports: Sequence[Report], places: SourceLabels) -> Mapping[
 
 
 def _terms(reports: Sequence[Report], places: SourceLabels) -> Iterator[tuple[str, list[str]]]:
-    """Each term on which reports are made, and its value for each of them."""
     yield "depth", [report.depth for report in reports]
     yield "grades by a model", ["yes" if report.grading == "on" else "no" for report in reports]
     yield (
@@ -108,13 +98,15 @@ def comparison_of(
 ) -> Comparison:
     """The products of these requests side by side, in order; each answer is of its request."""
     reports = [answer for answer in answers if isinstance(answer, Report)]
-    names = common_aspects(reports)
-    products = [count_product(*both, names) for both in zip(asks, answers, strict=True)]
+    names = product_counts.common_aspects(reports)
+    products = [
+        product_counts.count_product(*both, names) for both in zip(asks, answers, strict=True)
+    ]
     compared = [each for each in products if each.standing.state == "compared"]
     differing = differing_terms(reports, places)
     volumes = differing.keys().isdisjoint(_COUNT_TERMS)
-    tests = difference_tests(compared, names, volumes=volumes)
-    contrasts = marked_contrasts(tests, places)
+    tests = product_counts.difference_tests(compared, names, volumes=volumes)
+    contrasts = product_counts.marked_contrasts(tests, places)
     marked = tuple(dict.fromkeys(each.aspect for each in contrasts if each.aspect))
     findings = tuple(_findings(compared, names, marked)) if len(compared) > 1 else ()
     cited = {key for contrast in contrasts for key in contrast.cites}
@@ -186,11 +178,7 @@ def _items(compared: Sequence[ProductCounts], cited: Collection[str]) -> Iterato
 
 
 def check_count(number: int) -> None:
-    """Refuse a comparison of too few or too many products.
-
-    Raises:
-        UsageError: there are not `MIN_PRODUCTS` to `MAX_PRODUCTS`.
-    """
+    """Raise `UsageError` unless there are `FEWEST_PRODUCTS` to `MOST_PRODUCTS`."""
     if not MIN_PRODUCTS <= number <= MAX_PRODUCTS:
         raise UsageError(
             f"a comparison takes {MIN_PRODUCTS} to {MAX_PRODUCTS} products, not {number}"
@@ -198,11 +186,7 @@ def check_count(number: int) -> None:
 
 
 def check_products(names: Sequence[str]) -> None:
-    """Refuse products that cannot be compared.
-
-    Raises:
-        UsageError: there are too few or too many, or one is named twice.
-    """
+    """Raise `UsageError` for too few or too many products, or one that is named twice."""
     check_count(len(names))
     known: dict[str, str] = {}
     for name, form in zip(map(_shown, names), map(canonical, names), strict=True):
@@ -212,11 +196,7 @@ def check_products(names: Sequence[str]) -> None:
 
 
 def asks_of(products: Sequence[tuple[str, str]], like: Ask) -> tuple[Ask, ...]:
-    """A request for each product and its description, with all other options as in `like`.
-
-    Raises:
-        UsageError: there are too few or too many, one names nothing, or one is named twice.
-    """
+    """A request, like `like`, for each product and its description; raises `UsageError`."""
     asks = []
     for query, about in products:
         try:
@@ -233,10 +213,7 @@ async def analyze_each(
     asks: Sequence[Ask],
     listener: Listener = ignore_event,
 ) -> list[Report | Failure]:
-    """Analyze all concurrently, so at one moment; one that fails does not stop the others.
-
-    `listener` receives `ProductEvent`s.
-    """
+    """Analyze all concurrently, so at one moment; failures are results, events `ProductEvent`s."""
 
     def listener_of(ask: Ask) -> Listener:
         return lambda event: listener(ProductEvent(product=ask.query, event=event))

@@ -11,8 +11,7 @@ from api.core.published import Published
 from api.pipeline.evidence.figures import IF_SET, AspectCount, Sentiment
 from api.reports.report import Cost, KeptItem, Passage, Timestamp
 
-VERSION = 1
-"""Of a `Comparison`; raised when a field changes meaning."""
+VERSION = 1  # of a `Comparison`; raised when a field changes meaning
 State = Literal["compared", "nothing", "unjudged", "not_asked", "failed"]
 """Of a product: posts about it were counted; there were none; those found went unjudged; no source
 could be asked; its analysis ended without a report."""

@@ -14,16 +14,8 @@ from api.core.domain import Question
 from api.core.text import clean, one_line, quantity
 from api.core.work import Failure
 from api.features.comparisons.comparison import Contrast, Measure, SourceVolume, Standing, State
-from api.pipeline.evidence.figures import (
-    AspectCount,
-    Interval,
-    count_ratio,
-    fisher,
-    holm,
-    sentiment_of,
-    share_difference,
-    split,
-)
+from api.pipeline.evidence import figures
+from api.pipeline.evidence.figures import AspectCount, Interval
 from api.reports.composition import assessed_of
 from api.reports.exhibits import Dossier
 from api.reports.keyless.aspects import aspects
@@ -38,8 +30,7 @@ FEELINGS: Mapping[Measure, int] = MappingProxyType({"sounds_positive": 1, "sound
 """Measures by the sentiment of a grade."""
 FEW_POSTS = 5
 """Posts of both products together below which volumes are not compared: chance explains most."""
-ALPHA = 0.05
-"""Probability that chance alone marks any difference at all."""
+ALPHA = 0.05  # probability that chance alone marks any difference at all
 _WORDS: dict[Measure, str] = {
     "posts": "More is said about",
     "sounds_positive": "More posts sound positive about",
@@ -55,8 +46,7 @@ class ProductCounts:
     """One product of a comparison: its row, and the posts and passages it is counted from."""
 
     standing: Standing
-    items: tuple[KeptItem, ...] = ()
-    """The counted posts, best first."""
+    items: tuple[KeptItem, ...] = ()  # the counted posts, best first
     passages: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
     """By aspect, a passage of each post that speaks of it, the most telling first."""
     leans: Mapping[tuple[str, Measure], frozenset[str]] = field(default_factory=dict)
@@ -162,7 +152,7 @@ def _standing(
         )
         for name, source in (report.sources.items() if report else ())
     }
-    felt = sentiment_of([assessed_of(item) for item in items])
+    felt = figures.sentiment_of([assessed_of(item) for item in items])
     graded = report is not None and not report.sample and felt.n
     return Standing(
         query=ask.query if report is None else report.query,
@@ -185,11 +175,9 @@ class DifferenceTest:
     measure: Measure
     aspect: str
     pair: tuple[ProductCounts, ProductCounts]
-    counted: tuple[tuple[str, ...], tuple[str, ...]]
-    """Keys of the posts that count, best first."""
+    counted: tuple[tuple[str, ...], tuple[str, ...]]  # keys of the posts that count, best first
     totals: tuple[int, int]
     sources: tuple[str, ...]
-    """Those whose posts are compared."""
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -200,15 +188,19 @@ class DifferenceTest:
     def chance(self) -> float:
         """The probability that chance alone makes a difference as large."""
         (count, other), (n, m) = self.counts, self.totals
-        return split(count, other) if self.measure == "posts" else fisher(count, n, other, m)
+        return (
+            figures.split(count, other)
+            if self.measure == "posts"
+            else figures.fisher(count, n, other, m)
+        )
 
     @property
     def interval(self) -> Interval | None:
         """95 % interval of the ratio of volumes, else of the difference of shares."""
         (count, other), (n, m) = self.counts, self.totals
         if self.measure == "posts":
-            return count_ratio(count, other)
-        return share_difference(count, n, other, m)
+            return figures.count_ratio(count, other)
+        return figures.share_difference(count, n, other, m)
 
     @property
     def turned(self) -> DifferenceTest:
@@ -258,7 +250,7 @@ def difference_tests(
 
 def marked_contrasts(tests: Sequence[DifferenceTest], places: SourceLabels) -> tuple[Contrast, ...]:
     """The differences that chance does not explain, the surest first."""
-    chances = holm([test.chance for test in tests])
+    chances = figures.holm([test.chance for test in tests])
     marked = []
     for chance, test in sorted(zip(chances, tests, strict=True), key=lambda pair: pair[0]):
         equal = 1 if test.measure == "posts" else 0

@@ -1,12 +1,9 @@
 """What people ask for the first time: questions of new posts that no earlier post asked.
 
-A sentence counts only where it surely asks for something about the product: rather one too few than
-a rhetorical one. No model has a say. How often it is right: docs/watches.md.
-
-Whether a sentence surely asks for something; what is in doubt asks nothing.
-
-The signs stand in `asking.toml`; with a question mark any language counts, without one English,
-German, Spanish and French.
+A sentence counts only where it surely asks for something about the product: a question too few is
+better than a rhetorical one. The patterns stand in `new_questions.toml`; with a question mark any
+language counts, without one English, German, Spanish and French. How often it is right:
+docs/watches.md.
 """
 
 from __future__ import annotations
@@ -29,15 +26,22 @@ from api.reports.keyless.subjects import Subject, is_excluded, is_topic
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, KeptItem
 
-# Of a question, at least; in scripts without blanks letters by the pair.
-_WORDS = 3
-# Letters of words that headlines write small, and their share of others that begin large.
-_SMALL, _SHOUTED = 3, 0.8
+MOST = 5  # questions of a run
+# Words of a question at least; in scripts without spaces pairs of letters.
+_FEWEST_WORDS = 3
+# A headline begins this share of its words with a capital, not counting words of few letters.
+_CAPITALS, _SMALL_WORD = 0.8, 3
+# From this share of the shorter one's keywords on, two questions ask the same.
+_ALIKE = 0.5
+# Letters by which keywords are compared: `charging`, `charges`.
+_ROOT = 5
+# Sources where a shop or a channel speaks: its questions are bait.
+_BROADCAST = frozenset({"amazon", "youtube"})
 # `?` at the end, also of Chinese and Arabic, and before a bracket: `(does it work?)`
 _MARK = regex.compile(r"[?？؟][!?？]*[\"'”’»)」』]?$")
-# somebody else's words: `“Does it work?” she said`
+# begins with somebody else's words: `“Does it work?” she said`
 _QUOTATION = regex.compile(r"^[\"“”„«‘'「『]")
-# whose words follow: `On Mon, Ann wrote:`, `Am 3. Mai schrieb Ann:`, `-----Original Message-----`
+# before a quoted e-mail: `On Mon, Ann wrote:`, `Am 3. Mai schrieb Ann:`, `---Original Message---`
 _REPLIED = regex.compile(
     r"^[^\w\n]*+(?:on .{4,80} wrote|am .{4,80} schrieb.{0,60}|le .{4,80} a écrit"
     r"|el .{4,80} escribió) ?:"
@@ -45,110 +49,67 @@ _REPLIED = regex.compile(
     r"|^(?:from|von|de|sent|gesendet) ?: .*@.*$",
     regex.I | regex.M,
 )
-# what is quoted or no prose: `> does it?`, a block of code, `Q: what is it?` of a list of answers
+# quoted lines (`> does it?`), blocks of code, and lists of answers (`Q: what is it?`)
 _ASIDE = regex.compile(
     r"^[ \t]*[>|].*$|```[^`]*(?:```|\Z)|^[^\w\n]*(?:q|f|p) ?\d*[:.)] .*$", regex.M | regex.I
 )
 
 
-def asks(sentence: str, following: str = "") -> bool:
-    """Whether it asks for something, not for show, and what follows it is no answer."""
-    text = one_line(sentence).replace("’", "'")
-    words = max(len(text.split()), len(index_tokens(text)))
-    if words < _WORDS or len(text) > LONGEST_PASSAGE or _QUOTATION.search(text):
-        return False
-    if _sign("rhetorical").search(text) or _sign("answered").match(following):
-        return False
-    if not _MARK.search(text):
-        return _sign("unmarked").match(text) is not None and not text.endswith(":")
-    return not is_english(text) or _sign("english").search(text) is not None
-
-
-def is_headline(title: str) -> bool:
-    """Whether a title is made to be clicked, not to be answered, as `Is This Stock A Buy?` is."""
-    long = [word for word in title.split() if len(word) > _SMALL]
-    capitals = sum(word[0].isupper() for word in long)
-    shouted = len(long) >= _WORDS and capitals >= _SHOUTED * len(long)
-    return shouted or _sign("headline").search(title) is not None
-
-
-def own_words(text: str) -> str:
-    """A text without what it quotes: an e-mail that it answers, code, a list of answers."""
-    reply = _REPLIED.search(text)
-    return _ASIDE.sub("", text[: reply.start()] if reply else text)
-
-
-@cache
-def generic_words() -> frozenset[str]:
-    """Words that say nothing of what is asked for."""
-    return frozenset(_signs()["generic"].split())
-
-
-@cache
-def _sign(name: str) -> regex.Pattern[str]:
-    """The patterns of this name; `match` finds them behind a greeting only."""
-    lines = (line for line in _signs()[name].split("\n") if line and not line.startswith("#"))
-    pattern = "|".join(f"(?:{line})" for line in lines)
-    if name in _FIRST:
-        pattern = rf"{_FIRST[name]}(?:{pattern})"
-    return regex.compile(pattern, regex.I)
-
-
-# What comes before the patterns of a name that hold at the beginning alone.
-_FIRST = {
-    # what may stand before a question: `Hi, anyone know`
+# what may stand before the patterns of these names, which hold at the beginning alone
+_BEFORE = {
+    # `Hi, anyone know`
     "unmarked": r"\W*(?:(?:hi|hey|hello|ok|so|also|and|but|question|quick question)\W+)*+",
     "answered": r"\W*",
 }
 
 
 @cache
-def _signs() -> dict[str, str]:
-    read: dict[str, str] = loads(
-        files("api.features.watches").joinpath("new_questions.toml").read_text("utf-8")
-    )
-    return read
+def _texts() -> dict[str, str]:
+    return loads(files("api.features.watches").joinpath("new_questions.toml").read_text("utf-8"))
 
 
-MOST = 5
-"""Questions of a run."""
-# From this share of the shorter one's telling words on, two questions ask the same.
-_ALIKE = 0.5
-# Letters by which words are compared: `charging`, `charges`.
-_ROOT = 5
-# Where a shop or a channel speaks: its questions are bait.
-_BROADCAST = frozenset({"amazon", "youtube"})
+@cache
+def _pattern(name: str) -> regex.Pattern[str]:
+    lines = (line for line in _texts()[name].split("\n") if line and not line.startswith("#"))
+    either = "|".join(f"(?:{line})" for line in lines)
+    return regex.compile(f"{_BEFORE[name]}(?:{either})" if name in _BEFORE else either, regex.I)
+
+
+@cache
+def _idle_words() -> frozenset[str]:
+    """Words that say nothing of what is asked for, in four languages."""
+    generic = _texts()["generic"].split()
+    words = frozenset(generic).union(*map(stop_words, ("en", "de", "es", "fr")))
+    return words.union(map(stem, words))
 
 
 def new_questions(
     question: Question, new: Sequence[KeptItem], earlier: Iterable[Item]
 ) -> tuple[NewQuestion, ...]:
-    """What the new posts ask, and none of the earlier ones did: what most ask first.
-
-    Args:
-        question: it names the product.
-        new: posts, the best first.
-        earlier: the posts of earlier runs, as far as their words are known.
-    """
+    """What `new` posts, best first, ask and no `earlier` post did; what most ask comes first."""
     items = [item_of(kept) for kept in new]
     subject = Subject.of(question, [beginning(text) for item in items for text in item.texts])
     candidates = [
-        (_sense(sentence, subject), sentence, item.key)
+        (_keywords(sentence, subject), sentence, item.key)
         for item in items
         for sentence in questions_of(item, subject)
     ]
     if not candidates:
         return ()
     # as they stand in any form of their word: `fl` of `fly` in `flies`
-    roots = {root.removesuffix("y") for sense, _, _ in candidates for root in sense}
-    known = [_sense(sentence, subject) for item in earlier for sentence in _loosely(item, roots)]
+    roots = {root.removesuffix("y") for keywords, _, _ in candidates for root in keywords}
+    known = [
+        _keywords(sentence, subject)
+        for item in earlier
+        for sentence in _possible_questions(item, roots)
+    ]
     groups: list[tuple[frozenset[str], str, list[str]]] = []
-    for sense, sentence, key in candidates:
-        if any(_alike(sense, other) for other in known):
+    for keywords, sentence, key in candidates:
+        if any(_are_alike(keywords, other) for other in known):
             continue
-        same = next((keys for other, _, keys in groups if _alike(sense, other)), None)
+        same = next((keys for other, _, keys in groups if _are_alike(keywords, other)), None)
         if same is None:
-            groups.append((sense, sentence, [key]))
+            groups.append((keywords, sentence, [key]))
         elif key not in same:
             same.append(key)
     groups.sort(key=lambda group: -len(group[2]))
@@ -156,53 +117,65 @@ def new_questions(
 
 
 def questions_of(item: Item, subject: Subject) -> Iterator[str]:
-    """The sentences of a post that surely ask something about the product, as they stand."""
+    """The sentences of a post that surely ask something about the product, verbatim."""
     if item.source in _BROADCAST or is_excluded(item, subject):
         return
     topic = is_topic(item, subject)
-    # what links to a page bears that page's headline
-    titles = () if item.thread or item.link or is_headline(item.title) else (item.title,)
-    for text in (*titles, own_words(item.body)):
+    # a link post bears the headline of its page
+    titles = () if item.thread or item.link or _is_headline(item.title) else (item.title,)
+    reply = _REPLIED.search(item.body)
+    body = _ASIDE.sub("", item.body[: reply.start()] if reply else item.body)
+    for text in (*titles, body):
         follows = False
-        spoken = sentences(beginning(text))
-        for sentence, following in zip_longest(spoken, spoken[1:], fillvalue=""):
+        parts = sentences(beginning(text))
+        for sentence, following in zip_longest(parts, parts[1:], fillvalue=""):
             about = subject.is_subject(sentence, topic=topic, follows=follows)
             follows = subject.is_named(sentence) or (follows and about)
-            if about and asks(sentence, following) and _sense(sentence, subject):
+            if about and is_question(sentence, following) and _keywords(sentence, subject):
                 yield sentence
 
 
-def _loosely(item: Item, roots: Collection[str]) -> Iterator[str]:
-    """All that may be a question with one of these in it: better too much, so that less is new.
-
-    A thousand posts are looked through, so what takes long goes last.
-    """
-    for text in (item.title, item.body):
-        if _holds(text, roots):
-            for sentence in sentences(beginning(text)):
-                if _holds(sentence, roots) and ASKING.search(sentence):
-                    yield sentence
-
-
-def _holds(text: str, roots: Collection[str]) -> bool:
-    folded = fold(text)
-    return any(root in folded for root in roots)
+def is_question(sentence: str, following: str = "") -> bool:
+    """Whether a sentence asks for something, not for effect, and the next one is no answer."""
+    text = one_line(sentence).replace("’", "'")
+    words = max(len(text.split()), len(index_tokens(text)))
+    if words < _FEWEST_WORDS or len(text) > LONGEST_PASSAGE or _QUOTATION.search(text):
+        return False
+    if _pattern("rhetorical").search(text) or _pattern("answered").match(following):
+        return False
+    if not _MARK.search(text):
+        return _pattern("unmarked").match(text) is not None and not text.endswith(":")
+    return not is_english(text) or _pattern("english").search(text) is not None
 
 
-def _sense(sentence: str, subject: Subject) -> frozenset[str]:
-    """What it asks for: the roots of its telling words, without the product's name."""
-    words = set(index_tokens(subject.pattern.sub(" ", sentence))) - _idle() - subject.name_words
-    return frozenset(word[:_ROOT] for word in words)
+def _is_headline(title: str) -> bool:
+    """Whether a title is made to be clicked, not to be answered: `Is This Stock A Buy?`."""
+    long = [word for word in title.split() if len(word) > _SMALL_WORD]
+    capitals = sum(word[0].isupper() for word in long)
+    capitalised = len(long) >= _FEWEST_WORDS and capitals >= _CAPITALS * len(long)
+    return capitalised or _pattern("headline").search(title) is not None
 
 
-@cache
-def _idle() -> frozenset[str]:
-    """Words that tell nothing of what is asked for, in four languages."""
-    words = generic_words().union(*map(stop_words, ("en", "de", "es", "fr")))
-    return words.union(map(stem, words))
+def _possible_questions(item: Item, roots: Collection[str]) -> Iterator[str]:
+    """Sentences with one of these roots that may ask; the slow test comes last, for 1000 posts."""
+
+    def holds(text: str) -> bool:
+        folded = fold(text)
+        return any(root in folded for root in roots)
+
+    for text in filter(holds, (item.title, item.body)):
+        for sentence in filter(holds, sentences(beginning(text))):
+            if ASKING.search(sentence):
+                yield sentence
 
 
-def _alike(sense: frozenset[str], other: frozenset[str]) -> bool:
+def _keywords(sentence: str, subject: Subject) -> frozenset[str]:
+    """The roots of the words that say what is asked for, without the product's name."""
+    words = set(index_tokens(subject.pattern.sub(" ", sentence)))
+    return frozenset(word[:_ROOT] for word in words - _idle_words() - subject.name_words)
+
+
+def _are_alike(keywords: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two ask the same, in doubt yes."""
-    shorter = min(len(sense), len(other))
-    return shorter > 0 and len(sense & other) >= _ALIKE * shorter
+    shorter = min(len(keywords), len(other))
+    return shorter > 0 and len(keywords & other) >= _ALIKE * shorter

@@ -1,11 +1,11 @@
-"""A run in words: for a person, for a program, for Slack; never more of a post than is quoted."""
+"""The message of a run: text for people and Slack, JSON for programs; of a post only a quote."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,32 +14,29 @@ from api.core.text import clean, cut, one_line, quantity, utc_minute, web_url
 from api.features.watches.watch import Watch
 from api.features.watches.watch_run import NewPost, WatchRun
 
-SHOWN = 10
-"""New posts in a text; a program gets them all."""
+SHOWN = 10  # new posts in a text; the JSON has them all
+# Characters of a title in a text.
 _TITLE = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is sent of one run."""
+    """What is sent about one run."""
 
-    run_id: str
-    """The same whenever the same run is sent again."""
-    text: str
-    """Its first line says what became of the run."""
-    body: bytes
-    """JSON, UTF-8."""
+    run_id: str  # the same whenever the same run is sent again
+    text: str  # its first line is the result
+    body: bytes  # the JSON document, in UTF-8
 
     @property
     def slack(self) -> bytes:
-        """What Slack's incoming webhooks take: no word of a stranger is a command there."""
+        """The body for Slack's incoming webhooks, with strangers' control sequences escaped."""
         escaped = self.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         return json.dumps({"text": escaped}).encode()
 
 
-def message_of(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
-    """A run for all who are to be told."""
-    text = text_of(watch, run, places)
+def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
+    """The message of a run."""
+    text = run_text(watch, run, places)
     about = {"id": watch.id, "name": watch.name, "query": watch.query, "about": watch.about}
     document = {
         "type": "watch.run",
@@ -51,46 +48,38 @@ def message_of(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
     return Message(run.id, text, json.dumps(document).encode())
 
 
-def trial_of(watch: Watch, run_id: str) -> Message:
-    """What tries whether a message arrives."""
+def trial_message(watch: Watch, run_id: str) -> Message:
+    """A message that tests the delivery."""
     text = f"{watch.name}: a trial of `listenpost watch notify-test`; nothing has changed."
     document = {"type": "watch.test", "id": run_id, "watch": {"id": watch.id}, "text": text}
     return Message(run_id, text, json.dumps(document).encode())
 
 
 def signature(secret: str, moment: int, body: bytes) -> str:
-    """The header by which a receiver knows who sent it, and when: `t=SECONDS,v1=HEX`.
-
-    HEX is the HMAC-SHA256 of `SECONDS.BODY` with the watch's secret.
-    """
+    """The header that receivers verify: `t=SECONDS,v1=HEX`, the HMAC-SHA256 of `SECONDS.BODY`."""
     digest = hmac.new(secret.encode(), b"%d." % moment + body, hashlib.sha256)
     return f"t={moment},v1={digest.hexdigest()}"
 
 
-def text_of(watch: Watch, run: WatchRun, places: SourceLabels) -> str:
-    """A run for a person; one line when nothing is new."""
-    return "\n".join(_lines(watch, run, places))
-
-
 def headline(watch: Watch, run: WatchRun) -> str:
-    """Of which watch what became, on one line."""
+    """The name of the watch and the result of the run."""
     sample = " (made-up sample data)" if run.sample else ""
     return f"{watch.name}{sample}: {result_of(watch, run)}"
 
 
 def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = utc_minute) -> str:
-    """What became of it, in a phrase; a moment in it is written as `dated` does."""
+    """The result of the run in a phrase; `dated` formats the times in it."""
     noun = "new complaint" if watch.only else "new post"
     since = "" if run.counts is None else f" since {dated(run.counts.since)}"
     match run.state:
         case "failed":
-            return f"the run failed: {one_line(run.reason or 'nobody knows why')}"
+            return f"the run failed: {one_line(run.reason or 'unknown reason')}"
         case "not_asked":
-            return f"nothing was heard: {one_line(run.reason or 'no source answered')}"
+            return f"no source answered: {one_line(run.reason or 'unknown reason')}"
         case "baseline":
             written = since.replace("since", "written since")
             words = f"the first run found {quantity(run.kept, 'post')}{written} or without a date"
-            return f"{words}; later runs tell of {noun}s"
+            return f"{words}; later runs report {noun}s"
         case "nothing":
             usual = " and nothing unusual" if run.looked_at else ""
             return f"no {noun}s{usual}{since}"
@@ -100,54 +89,47 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = ut
             return " and ".join(parts) + since
 
 
-def _lines(watch: Watch, run: WatchRun, places: SourceLabels) -> Iterator[str]:
-    gaps = ", ".join(
-        f"{title_in(places, gap.source)} ({gap.reason or OUTCOME_REASONS[gap.outcome]})"
-        for gap in run.gaps
+def run_text(watch: Watch, run: WatchRun, places: SourceLabels) -> str:
+    """A run for a person; one line when nothing is new."""
+
+    def origin(post: NewPost) -> str:
+        day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
+        return f"{title_in(places, post.source)}{day}"
+
+    def address(post: NewPost) -> list[str]:
+        url = "" if run.sample else web_url(post.url)  # sample posts cannot be opened
+        return [f"  {url}"] if url else []
+
+    gaps = one_line(
+        ", ".join(
+            f"{title_in(places, gap.source)} ({gap.reason or OUTCOME_REASONS[gap.outcome]})"
+            for gap in run.gaps
+        )
     )
-    silent = f"Not heard, so nothing is known of: {one_line(gaps)}." if gaps else ""
+    lines = [headline(watch, run)]
     if run.state in {"failed", "not_asked", "nothing"}:
-        unheard = f"; not heard: {one_line(gaps)}" if gaps and run.state == "nothing" else ""
-        yield headline(watch, run) + unheard
-        return
-    yield headline(watch, run)
-    for change in run.unusual:
-        yield f"Unusual: {change.text}"
+        return lines[0] + (f"; no answer: {gaps}" if gaps and run.state == "nothing" else "")
+    lines += [f"Unusual: {change.text}" for change in run.unusual]
     if run.new_aspects:
-        yield f"Spoken of for the first time: {', '.join(run.new_aspects)}."
+        lines.append(f"Mentioned for the first time: {', '.join(run.new_aspects)}.")
     posts = {post.key: post for post in run.new}
     for question in run.questions:
         first = posts[question.cites[0]]
         also = f", and {quantity(len(question.cites) - 1, 'other')}" if question.cites[1:] else ""
         words = one_line(clean(question.text))
-        yield f"Asked for the first time: “{words}” ({_whence(first, places)}{also})"
-        yield from _address(first, opens=not run.sample)
+        lines.append(f"Asked for the first time: “{words}” ({origin(first)}{also})")
+        lines += address(first)
     cited = {key for change in run.unusual for key in change.cites}
     for post in sorted(run.new, key=lambda post: post.key not in cited)[:SHOWN]:
-        yield from _post(post, places, opens=not run.sample)
+        title = cut(one_line(clean(post.title)), _TITLE) or post.key
+        lines.append(f"- {title} ({origin(post)})")
+        if post.passage:
+            lines.append(f"  “{one_line(clean(post.passage))}”")
+        lines += address(post)
     if len(run.new) > SHOWN:
-        yield f"- and {len(run.new) - SHOWN} more"
-    if silent:
-        yield silent
+        lines.append(f"- and {len(run.new) - SHOWN} more")
+    if gaps:
+        lines.append(f"No answer, so nothing is known of: {gaps}.")
     if run.report_id:
-        yield f"Report: {run.report_id}"
-
-
-def _post(post: NewPost, places: SourceLabels, *, opens: bool) -> Iterator[str]:
-    """A new post; what is made up cannot be opened."""
-    title = cut(one_line(clean(post.title)), _TITLE) or post.key
-    yield f"- {title} ({_whence(post, places)})"
-    if post.passage:
-        yield f"  “{one_line(clean(post.passage))}”"
-    yield from _address(post, opens=opens)
-
-
-def _whence(post: NewPost, places: SourceLabels) -> str:
-    """Where and on which day it was written."""
-    day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
-    return f"{title_in(places, post.source)}{day}"
-
-
-def _address(post: NewPost, *, opens: bool) -> Iterator[str]:
-    if opens and (url := web_url(post.url)):
-        yield f"  {url}"
+        lines.append(f"Report: {run.report_id}")
+    return "\n".join(lines)

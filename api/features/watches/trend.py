@@ -1,7 +1,7 @@
-"""How a watch has gone, week by week: its kept runs summed, and what was not heard left open.
+"""A watch over time: its stored runs summed by week, with unknown numbers left open.
 
-Weeks are ISO weeks by the watch's own clock. A run belongs to the week in which the middle of its
-time lies: one on Monday morning to the week before. By another question another line begins.
+Weeks are ISO weeks in the watch's time zone. A run belongs to the week in which the middle of its
+time lies: one on Monday morning to the week before. Each change of the question begins a new line.
 """
 
 from __future__ import annotations
@@ -21,39 +21,38 @@ from api.features.watches.watch_run import RunCounts
 from api.pipeline.evidence.figures import Interval, wilson
 from api.reports.report import Timestamp
 
-VERSION = 1
-"""Of a `Trend`; raised when a field changes meaning."""
+VERSION = 1  # of a `Trend`; raised when a field changes meaning
 MOST_RUNS = 25_000
-"""Runs that are summed, the newest: years of one an hour, two weeks of one a minute."""
+"""Runs that are summed, the newest: years of one every hour, two weeks of one every minute."""
 _WEEK = timedelta(days=7)
 
 
 class SourceWeek(Published):
-    """What one source held in a week, by the runs that heard it."""
+    """One source in a week, by the runs in which it answered."""
 
     posts: int
-    """About it, and written in the time of these runs; no post is in two of them."""
+    """About the product, and written in the time of these runs, which do not overlap."""
     capped: bool
-    """It may have held more: `posts` is a minimum."""
+    """`posts` is a minimum."""
     days: float
-    """How long the time of these runs is: more than 7 where missed runs were made up."""
+    """Length of the time of these runs: more than 7 where missed runs were made up."""
     heard: int
-    """How many of the week's runs heard it."""
+    """Runs in which it answered."""
     undated: int | None = None
     """New posts without a date, so in no week's `posts`; None where a run did not count them."""
 
 
 class WeekShare(Published):
-    """How many of those that count."""
+    """A share of a week's posts."""
 
     count: int
     of: int
     interval: Interval
-    """In which the share of all that people write is likely to lie (Wilson, 95 %)."""
+    """Of the share among all that people write (Wilson, 95 %)."""
 
 
 class AspectWeek(Published):
-    """How many of a week's new posts speak of an aspect."""
+    """New posts of a week that speak of an aspect, praise it and complain of it."""
 
     mentions: int
     praise: int
@@ -61,38 +60,38 @@ class AspectWeek(Published):
 
 
 class TrendWeek(Published):
-    """One week of a line; what nobody knows is `null`, which is not 0."""
+    """One week of a line; unknown numbers are `null`, not 0."""
 
     week: str
-    """`2026-W45`."""
+    """ISO week, such as `2026-W45`."""
     monday: date
     runs: int
-    """With those that failed or heard nothing."""
+    """Including those that failed or got no answer."""
     heard: int
-    """Runs that heard any source; of 0 nothing below is known."""
+    """Runs in which any source answered; with 0 nothing below is known."""
     sources: Mapping[str, SourceWeek | None]
-    """Every source of the line; `null`: no run of the week heard it."""
+    """Every source of the line; `null`: it did not answer in this week."""
     fresh: int | None
-    """Posts that were new to the watch, of every source that was heard; aspects are of these."""
+    """Posts that were new to the watch; `aspects` are of these."""
     positive: WeekShare | None
     negative: WeekShare | None
-    """Of the new posts that a model graded; `null` where none was."""
+    """Of the new posts that a model graded; `null` without any."""
     aspects: Mapping[str, AspectWeek] | None
-    """Every aspect of which the line's posts speak."""
+    """Every aspect that posts of the line mention."""
 
 
 class TrendLine(Published):
-    """Weeks that may be compared: all by one question, about one thing, of the same sources."""
+    """Weeks that may be compared: of one question to the same sources."""
 
     rule: str
-    """A digest of what was asked."""
+    """Digest of the request; see `Watch.rule`."""
     since: Timestamp
     until: Timestamp
     """Of its first and its last run."""
     sources: tuple[str, ...]
-    """Those that were heard in any week."""
+    """Those that answered in any week."""
     weeks: tuple[TrendWeek, ...]
-    """From the first to the last, without a week left out."""
+    """From the first to the last, without gaps."""
 
 
 class Trend(Published):
@@ -101,30 +100,25 @@ class Trend(Published):
     version: int
     watch_id: str
     tz: str
-    """By which clock a week begins."""
+    """Time zone in which weeks begin."""
     lines: tuple[TrendLine, ...]
-    """The oldest first; where one ends, the question was changed, and nothing is compared."""
+    """The oldest first; the question was changed between two of them."""
     cut: bool
-    """There are earlier runs in this time, too many to be summed."""
+    """Earlier runs were left out, since there are too many."""
     sample: bool
 
 
 async def read_trend(
-    shelf: Watches, watch: Watch, now: datetime, weeks: int = TREND_WEEKS, most: int = MOST_RUNS
+    store: Watches, watch: Watch, now: datetime, weeks: int = TREND_WEEKS, most: int = MOST_RUNS
 ) -> Trend:
-    """The trend of this week and those before it, so many in all, summed from `most` runs.
-
-    Raises:
-        UsageError: this machine does not know the watch's time zone.
-        StoreUnavailable: the database cannot be used.
-    """
+    """The trend over `weeks` weeks, this one included; `UsageError` for an unknown time zone."""
     zone = zone_of(watch.zone)
     first = _monday_of(now, now, zone) - (weeks - 1) * _WEEK
     since = datetime.combine(first, time(), zone)
-    kept = await shelf.kept_counts(watch, since, most + 1)
-    newest = await shelf.watch_runs(watch.tenant, watch.id, 1)
+    kept = await store.kept_counts(watch, since, most + 1)
+    newest = await store.watch_runs(watch.tenant, watch.id, 1)
     cut = len(kept) > most
-    if cut:  # of the week in which the oldest ran, some are missing
+    if cut:  # runs of the oldest week are missing
         first = max(first, _monday_of(kept[-1].created_at, kept[-1].created_at, zone) + _WEEK)
     return Trend(
         version=VERSION,
@@ -137,53 +131,43 @@ async def read_trend(
 
 
 def trend_lines(runs: Sequence[KeptCounts], zone: ZoneInfo, first: date) -> Iterator[TrendLine]:
-    """The lines of a watch's runs, which come the newest first, from this Monday on."""
+    """The lines from this Monday on; `runs` come the newest first."""
     ordered = runs[::-1]
-    placed = []
+    dated = []
     for before, run in zip([*ordered[:1], *ordered], ordered, strict=False):
-        # what failed was to hear of the time since the run before
+        # a run that failed was to cover the time since the run before
         since, until = before.created_at, run.created_at
         if run.counts is not None:
             since, until = run.counts.since, run.counts.until
         monday = _monday_of(since, until, zone)
         if monday >= first:
-            placed.append((monday, run))
-    for rule, group in groupby(placed, key=lambda pair: pair[1].rule):
+            dated.append((monday, run))
+    for rule, group in groupby(dated, key=lambda pair: pair[1].rule):
         line = list(group)
         counted = [run.counts for _, run in line if run.counts is not None]
         names = tuple(sorted({name for counts in counted for name in counts.sources}))
-        aspects = sorted(
-            {
-                key.partition(":")[2]
-                for counts in counted
-                for source in counts.sources.values()
-                for key in source.tallies
-            }
-            - {""}  # how posts sound is of no aspect
-        )
+        keys = {
+            k for counts in counted for source in counts.sources.values() for k in source.tallies
+        }
+        aspects = sorted({key.partition(":")[2] for key in keys} - {""})  # feelings have no aspect
         by_week: dict[date, list[KeptCounts]] = {}
         for monday, run in line:
             by_week.setdefault(monday, []).append(run)
         earliest = min(by_week)
         number = (max(by_week) - earliest) // _WEEK + 1
+        mondays = (earliest + index * _WEEK for index in range(number))
         yield TrendLine(
             rule=rule,
             since=line[0][1].created_at,
             until=line[-1][1].created_at,
             sources=names,
-            weeks=tuple(
-                _week(monday, by_week.get(monday, ()), names, aspects)
-                for monday in (earliest + at * _WEEK for at in range(number))
-            ),
+            weeks=tuple(_week(day, by_week.get(day, ()), names, aspects) for day in mondays),
         )
 
 
 def _monday_of(since: datetime, until: datetime, zone: ZoneInfo) -> date:
-    """The first day of the week in which the middle of a time lies, as the clock shows it.
-
-    By the clock, not by what passes: else a run each Thursday noon would miss a week in autumn.
-    """
-    start, end = (moment.astimezone(zone).replace(tzinfo=None) for moment in (since, until))
+    """Monday of the middle of a time, by the zone's clock: else weeks shift with summer time."""
+    start, end = (at.astimezone(zone).replace(tzinfo=None) for at in (since, until))
     day = (start + (end - start) / 2).date()
     return day - timedelta(days=day.weekday())
 
@@ -192,55 +176,48 @@ def _week(
     monday: date, runs: Sequence[KeptCounts], names: Sequence[str], aspects: Sequence[str]
 ) -> TrendWeek:
     counted = [run.counts for run in runs if run.counts is not None]
+    every = [source for counts in counted for source in counts.sources.values()]
     year, number, _ = monday.isocalendar()
-    graded = sum(source.graded for counts in counted for source in counts.sources.values())
-    fresh = sum(source.fresh for counts in counted for source in counts.sources.values())
-    positive, negative = (
-        _share(_tally(counted, f"{feeling}:"), graded)
-        for feeling in ("sounds_positive", "sounds_negative")
-    )
+    graded = sum(source.graded for source in every)
+
+    def tally(key: str) -> int:
+        return sum(source.tallies.get(key, 0) for source in every)
+
+    shares = {}
+    for measure in ("sounds_positive", "sounds_negative"):
+        count = tally(f"{measure}:")
+        interval = wilson(count, graded)
+        share = None if interval is None else WeekShare(count=count, of=graded, interval=interval)
+        shares[measure] = share
     measures: tuple[Measure, ...] = ("mentions", *LEANS)
+    by_aspect = {
+        name: AspectWeek(**{measure: tally(f"{measure}:{name}") for measure in measures})
+        for name in aspects
+    }
     return TrendWeek(
         week=f"{year}-W{number:02}",
         monday=monday,
         runs=len(runs),
         heard=len(counted),
         sources={name: _source(name, counted) for name in names},
-        fresh=fresh if counted else None,
-        positive=positive,
-        negative=negative,
-        aspects={
-            name: AspectWeek(
-                **{measure: _tally(counted, f"{measure}:{name}") for measure in measures}
-            )
-            for name in aspects
-        }
-        if counted
-        else None,
+        fresh=sum(source.fresh for source in every) if counted else None,
+        positive=shares["sounds_positive"],
+        negative=shares["sounds_negative"],
+        aspects=by_aspect if counted else None,
     )
 
 
 def _source(name: str, counted: Sequence[RunCounts]) -> SourceWeek | None:
-    heard = [counts for counts in counted if name in counts.sources]
-    if not heard:
+    answered = [counts for counts in counted if name in counts.sources]
+    if not answered:
         return None
-    undated = [counts.sources[name].undated for counts in heard]
+    undated = [counts.sources[name].undated for counts in answered]
     known = [count for count in undated if count is not None]
+    seconds = sum(counts.seconds for counts in answered)
     return SourceWeek(
-        posts=sum(counts.sources[name].posts for counts in heard),
-        capped=any(counts.sources[name].capped for counts in heard),
-        days=round(sum(counts.seconds for counts in heard) / timedelta(days=1).total_seconds(), 2),
-        heard=len(heard),
+        posts=sum(counts.sources[name].posts for counts in answered),
+        capped=any(counts.sources[name].capped for counts in answered),
+        days=round(seconds / timedelta(days=1).total_seconds(), 2),
+        heard=len(answered),
         undated=sum(known) if len(known) == len(undated) else None,
     )
-
-
-def _tally(counted: Sequence[RunCounts], key: str) -> int:
-    return sum(
-        source.tallies.get(key, 0) for counts in counted for source in counts.sources.values()
-    )
-
-
-def _share(count: int, n: int) -> WeekShare | None:
-    interval = wilson(count, n)
-    return None if interval is None else WeekShare(count=count, of=n, interval=interval)

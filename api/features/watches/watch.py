@@ -20,8 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from api.choices import MAX_RECEIVERS, Only
 from api.core.text import clean, cut, one_line, web_url
 from api.errors import UsageError
-from api.services.caller_arguments import question_of
-from api.services.product import QuestionOptions
+from api.services.product import QuestionOptions, question_of
 from api.settings.value_types import is_mail_address
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

@@ -1,6 +1,7 @@
-"""One run of a watch: an ordinary analysis, compared with the watch's own past, kept and told.
+"""Runs of watches: an ordinary analysis, compared with the watch's own past, sent and stored.
 
-Whether everybody who is to be told can be told: a trial, and what did not arrive.
+Also trial messages, and sending again what did not arrive. All of it raises `StoreUnavailable`
+when the database cannot be used.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from api.core.display_names import SourceLabels
 from api.core.domain import Question
 from api.core.work import Failure, StepRunner, contained, run_step
 from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
+from api.features.watches import unusual_changes
 from api.features.watches.new_posts import CountedRun, counted, sifted
 from api.features.watches.new_questions import new_questions
-from api.features.watches.notification import Message, message_of, trial_of
-from api.features.watches.unusual_changes import FEWEST_RUNS, looks_at, new_aspects, unusual
+from api.features.watches.notification import Message, run_message, trial_message
 from api.features.watches.watch import Target, Watch, chosen, length_of, next_after, zone_of
 from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
 from api.features.watches.watch_run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
@@ -30,101 +31,100 @@ from api.reports.report import Report
 from api.services.product import Ask
 
 Analyze = Callable[[Watch, Ask, str], Awaitable[Report]]
-"""The report of a watch's question; of one id it is asked and paid once."""
+"""The report for a watch's request; for one run id it is made and paid once."""
 Send = Callable[[Watch, Target, Message], Awaitable[Delivery]]
-LEASE = timedelta(minutes=30)
-"""After which a run that has not ended is another process's."""
+LEASE = timedelta(minutes=30)  # after this time another process may take a run that has not ended
 PAST = timedelta(days=84)
 MOST_PAST = 2100
-"""How far back a run is compared, in time and in runs: a week of one each five minutes."""
-MOST_WORDED = 1000
-"""Posts, the last seen, of which a copy is recognised by its words."""
+"""How far back a run is compared, in time and in runs: a week of one every five minutes."""
+MOST_WORDED = 1000  # posts, the last seen, whose copies are recognised by their words
 SLACK = timedelta(minutes=30)
-"""By which a window may be too short: else what starts a minute late asks for far more."""
-# For so long a source that stopped answering is asked for what it had meanwhile.
+"""By how much a window may be too short: else a run that starts late would need the next longer."""
+MOST_NEWS = 100  # runs with news, the newest, that can be sent again
+# Within this time a source that stopped answering is asked for all it had meanwhile.
 _PATIENCE = timedelta(days=31)
 _COMPLAINTS = frozenset({"complaint", "sounds_negative"})
+_WITHOUT_ANSWER = frozenset({"not_asked", "failed"})
 
 
 def utc_now() -> datetime:
-    """The time."""
+    """The current time, aware."""
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
-    """Runs watches; what is due may be run by any number of processes."""
+def new_run_id() -> str:
+    """The id by which receivers recognise a run."""
+    return uuid.uuid4().hex
 
-    shelf: Watches
+
+@dataclass(frozen=True, slots=True)
+class WatchRunner:
+    """Runs watches; any number of processes may run what is due."""
+
+    store: Watches
     analyze: Analyze
     send: Send
     places: SourceLabels
-    similarity: float
-    """Percent from which two long texts are copies."""
+    similarity: float  # percent from which two long texts are copies
     clock: Callable[[], datetime] = utc_now
 
     async def run_due(self) -> AsyncIterator[tuple[Watch, WatchRun]]:
-        """Run all that is due, one after the other; a run that was missed is made up once.
-
-        Raises:
-            StoreUnavailable: the database cannot be used.
-        """
+        """Run all that is due, one after the other; missed runs are made up by a single one."""
         now = self.clock()
-        while (claim := await self.shelf.claim_due(now, now + LEASE, new_run_id())) is not None:
-            yield claim.watch, await self._ended(claim)
+        while (claim := await self.store.claim_due(now, now + LEASE, new_run_id())) is not None:
+            yield claim.watch, await self._run_claimed(claim)
             now = self.clock()
 
     async def run(
         self, watch: Watch, run_id: str | None = None, run_step: StepRunner = run_step
     ) -> WatchRun:
-        """Run this one now, due or not; by the id of a run that was broken off, go on with that.
+        """Run a watch now, due or not; with the id of an interrupted run, continue that one.
 
         Raises:
-            Conflict: it is being run, or is gone.
-            StoreUnavailable: the database cannot be used.
+            Conflict: it is being run, or was removed.
         """
         now = self.clock()
-        claim = await self.shelf.claim_watch(
+        claim = await self.store.claim_watch(
             watch.tenant, watch.id, now, now + LEASE, run_id or new_run_id()
         )
         if claim is None:
             raise Conflict(f"the watch “{watch.name}” is being run, or is gone; look again later")
-        return await self._ended(claim, run_step)
+        return await self._run_claimed(claim, run_step)
 
     async def run_as_due(
         self, tenant: str, watch_id: str, due_at: datetime, run_id: str, run_step: StepRunner
     ) -> None:
-        """Run it unless that has been done since it was due, or it has been paused or removed.
-
-        Raises:
-            StoreUnavailable: the database cannot be used.
-        """
+        """Run a watch unless it was run since `due_at`, or has been paused or removed."""
         now = self.clock()
-        claim = await self.shelf.claim_watch(tenant, watch_id, now, now + LEASE, run_id, due_at)
+        claim = await self.store.claim_watch(tenant, watch_id, now, now + LEASE, run_id, due_at)
         if claim is not None:
-            await self._ended(claim, run_step)
+            await self._run_claimed(claim, run_step)
 
-    async def _ended(self, claim: RunClaim, run_step: StepRunner = run_step) -> WatchRun:
-        """The run; one that is broken off, by a person for example, leaves the watch free."""
+    async def _run_claimed(self, claim: RunClaim, run_step: StepRunner = run_step) -> WatchRun:
+        """The run; one that is interrupted, by a person for example, releases the watch."""
         run: WatchRun | None = None
         try:
             run = await self._run(claim, run_step)
         finally:
             if run is None:
-                with suppress(StoreUnavailable):  # then it is free when its time is over
-                    await self.shelf.let_go(claim)
+                with suppress(StoreUnavailable):  # then the watch is free when the lease is over
+                    await self.store.release_claim(claim)
         return run
 
     async def _run(self, claim: RunClaim, run_step: StepRunner) -> WatchRun:
         watch, now = claim.watch, self.clock()
-        result = await contained(self._listened(claim, now), "a run of a watch")
-        learnt: Sequence[SeenPost] = ()
+        result = await contained(self._analyzed(claim, now), "a run of a watch")
+        seen: Sequence[SeenPost] = ()
         if isinstance(result, Failure):
-            run = _without_report(claim, now, result.message)
+            run = WatchRun(
+                version=VERSION, id=claim.run_id, watch_id=watch.id, state="failed",
+                reason=result.message, report_id=None, counts=None, new=(), kept=0, unusual=(),
+                looked_at=0, new_aspects=(), gaps=(), sample=watch.sandbox, created_at=now,
+            )  # fmt: skip
         else:
-            run, learnt = result
-        if await self._worth_telling(claim, run):
-            message = message_of(watch, run, self.places)
+            run, seen = result
+        if await self._is_news(claim, run):
+            message = run_message(watch, run, self.places)
             sent = await asyncio.gather(
                 *(
                     run_step(f"tell {number}", Delivery, partial(self.send, watch, target, message))
@@ -132,230 +132,164 @@ class Watching:
                 )
             )
             run = run.model_copy(update={"news": True, "deliveries": tuple(sent)})
-        # told before it is kept: a process that dies in between tells again by the same id
-        await self.shelf.finish_run(claim, run, learnt, _due_after(watch, self.clock()))
+        now = self.clock()
+        try:
+            due_at = next_after(watch.schedule, now, zone_of(watch.zone))
+        except UsageError:  # a time zone that this machine does not know is tried once a day
+            due_at = now + timedelta(days=1)
+        # sent before it is stored: a process that dies in between sends again by the same run id
+        await self.store.finish_run(claim, run, seen, due_at)
         return run
 
-    async def _listened(
+    async def _analyzed(
         self, claim: RunClaim, now: datetime
     ) -> tuple[WatchRun, Sequence[SeenPost]]:
-        """The run, and what is known from then on."""
         watch = claim.watch
-        past = await self.shelf.past_counts(watch, now - PAST, MOST_PAST)
+        past = await self.store.past_counts(watch, now - PAST, MOST_PAST)
         length = length_of(watch.schedule, now, zone_of(watch.zone))
         since = past[0].until if past else now - length
-        window = window_of(now - min([since, *_last_heard(past, now)]))
-        ask = Ask.of(watch, since=window)
+        # when each source that is still waited for answered last
+        last = {name: counts.until for counts in reversed(past) for name in counts.sources}
+        waiting = [time for time in last.values() if now - time <= _PATIENCE]
+        ask = Ask.of(watch, since=shortest_window(now - min([since, *waiting])))
         report = await self.analyze(watch, ask, claim.run_id)
-        known = await self.shelf.known(watch, MOST_WORDED)
+        known = await self.store.seen_posts(watch, MOST_WORDED)
         sift = sifted(report, watch, known, self.similarity)
-        tally = counted(report, ask, sift, since, now)
-        run = self._compared(claim, report, tally, past, now)
-        if watch.only is None and len(past) >= FEWEST_RUNS:
+        run = self._run_of(claim, report, counted(report, ask, sift, since, now), past, now)
+        if watch.only is None and len(past) >= unusual_changes.FEWEST_RUNS:
             earlier = [entry.item for entry in known if entry.item is not None]
             questions = new_questions(Question(report.query, report.about), sift.new, earlier)
             run = run.model_copy(update={"questions": questions})
         return run, sift.learnt
 
-    def _compared(
+    def _run_of(
         self,
         claim: RunClaim,
         report: Report,
         now: CountedRun,
         past: Sequence[RunCounts],
-        moment: datetime,
+        created_at: datetime,
     ) -> WatchRun:
-        """The run that has this report."""
-        watch, heard = claim.watch, bool(now.counts.sources)
-        looks = looks_at(now.counts, past)
-        changes = unusual(looks, now.keys, self.places)
+        watch, answered = claim.watch, bool(now.counts.sources)
+        measurements = unusual_changes.measurements_of(now.counts, past)
+        changes = unusual_changes.marked_changes(measurements, now.keys, self.places)
         new = now.new
         if watch.only == "complaints":
             new = tuple(post for post in new if post.complains)
-            changes = tuple(
-                change for change in changes if change.more and change.measure in _COMPLAINTS
-            )
+            changes = tuple(c for c in changes if c.more and c.measure in _COMPLAINTS)
         state: State = "changed" if new or changes else "nothing"
+        reason = None
         if watch.began_at is None:
             state = "baseline"
-        if not heard:
+        if not answered:
             state = "not_asked" if report.sources else "failed"
+            reason = report.coverage if report.sources else report.decision_rationale
         return WatchRun(
             version=VERSION,
             id=claim.run_id,
             watch_id=watch.id,
             state=state,
-            reason=None
-            if heard
-            else report.coverage
-            if report.sources
-            else report.decision_rationale,
+            reason=reason,
             report_id=report.id,
-            counts=now.counts if heard else None,
+            counts=now.counts if answered else None,
             new=new,
             kept=len(report.items),
             unusual=changes,
-            looked_at=len(looks),
-            new_aspects=new_aspects(now.counts, past),
+            looked_at=len(measurements),
+            new_aspects=unusual_changes.new_aspects(now.counts, past),
             gaps=tuple(
                 Gap(source=name, outcome=source.outcome, reason=source.reason or source.gate.reason)
                 for name, source in report.sources.items()
                 if name not in now.counts.sources
             ),
             sample=report.sample,
-            created_at=moment,
+            created_at=created_at,
         )
 
-    async def _worth_telling(self, claim: RunClaim, run: WatchRun) -> bool:
-        """Something changed, or nothing is heard any more, which is told once.
-
-        Of a watch that was removed meanwhile nobody hears.
-        """
+    async def _is_news(self, claim: RunClaim, run: WatchRun) -> bool:
+        """Whether something changed, or no source answers any more, which is sent once."""
         watch = claim.watch
-        if not await self.shelf.is_held(claim):
+        if not await self.store.holds_claim(claim):  # the watch was removed meanwhile
             return False
-        if run.state in {"not_asked", "failed"}:
-            before = await self.shelf.watch_runs(watch.tenant, watch.id, 1)
-            return not before or before[0].state not in {"not_asked", "failed"}
+        if run.state in _WITHOUT_ANSWER:
+            before = await self.store.watch_runs(watch.tenant, watch.id, 1)
+            return not before or before[0].state not in _WITHOUT_ANSWER
         return run.state == "changed" or (run.state == "baseline" and watch.tell_first)
 
 
-async def watch_of(shelf: Watches, tenant: str, name: str) -> Watch:
-    """The watch that a tenant calls so; see `chosen`.
-
-    Raises:
-        NotFound: there is none, or there are several.
-    """
-    watch = chosen(await shelf.watches(tenant), name)
+async def find_watch(store: Watches, tenant: str, name: str) -> Watch:
+    """A tenant's watch by name, id or beginning of its id; `NotFound` unless exactly one."""
+    watch = chosen(await store.watches(tenant), name)
     if watch is None:
         raise NotFound(f"there is no watch “{name[:60]}”; `listenpost watch list` shows them")
     return watch
 
 
-def changed(watch: Watch, fields: Mapping[str, Any]) -> Watch:
-    """The watch with these fields; where one of them is about its time, due at the next one.
-
-    Raises:
-        UsageError: its schedule or zone makes no sense.
-    """
+def changed_watch(watch: Watch, fields: Mapping[str, Any]) -> Watch:
+    """The watch with these fields, due anew where its time changed; raises `UsageError`."""
     new = replace(watch, **fields)
-    if _timing(new) == _timing(watch):
+    if (new.every, new.zone, new.paused) == (watch.every, watch.zone, watch.paused):
         return new
     return replace(new, due_at=next_after(new.schedule, utc_now(), zone_of(new.zone)))
 
 
-def _timing(watch: Watch) -> tuple[str, str, bool]:
-    return watch.every, watch.zone, watch.paused
-
-
-def window_of(length: timedelta) -> Window:
+def shortest_window(length: timedelta) -> Window:
     """The shortest window that reaches so far back, but for `SLACK`."""
     fitting = (name for name, days in WINDOW_DAYS.items() if length <= timedelta(days) + SLACK)
     return next(fitting, "all")
 
 
-def _due_after(watch: Watch, now: datetime) -> datetime:
-    """When it is due next; a clock that this machine does not know is looked for once a day."""
-    try:
-        return next_after(watch.schedule, now, zone_of(watch.zone))
-    except UsageError:
-        return now + timedelta(days=1)
-
-
-def _last_heard(past: Sequence[RunCounts], now: datetime) -> list[datetime]:
-    """When each source that is still waited for was last heard."""
-    heard = {name: counts.until for counts in reversed(past) for name in counts.sources}
-    return [moment for moment in heard.values() if now - moment <= _PATIENCE]
-
-
-def _without_report(claim: RunClaim, moment: datetime, reason: str) -> WatchRun:
-    return WatchRun(
-        version=VERSION, id=claim.run_id, watch_id=claim.watch.id, state="failed", reason=reason,
-        report_id=None, counts=None, new=(), kept=0, unusual=(), looked_at=0, new_aspects=(),
-        gaps=(), sample=claim.watch.sandbox, created_at=moment,
-    )  # fmt: skip
-
-
-def new_run_id() -> str:
-    """By which receivers know a run."""
-    return uuid.uuid4().hex
-
-
-MOST_TOLD = 100
-"""Runs that were worth telling, the newest, of which one may be told again."""
-
-
-async def trial(send: Send, watch: Watch) -> Sequence[Delivery]:
-    """Send a trial to everybody who is to be told.
-
-    Raises:
-        UsageError: nobody is.
-    """
+async def send_trial(send: Send, watch: Watch) -> Sequence[Delivery]:
+    """Send a trial message to every target; raises `UsageError` without any."""
     if not watch.notify:
-        raise UsageError(f"“{watch.name}” tells nobody; change it, and say whom with `notify`")
-    message = trial_of(watch, uuid.uuid4().hex)
+        raise UsageError(f"“{watch.name}” notifies nobody: add a target with `notify`")
+    message = trial_message(watch, new_run_id())
     return await asyncio.gather(*(send(watch, target, message) for target in watch.notify))
 
 
-async def undelivered(shelf: Watches, watch: Watch) -> Sequence[WatchRun]:
-    """Runs of which somebody who was to be told was not, the newest first.
-
-    Raises:
-        StoreUnavailable: the database cannot be used.
-    """
-    runs = await shelf.watch_runs(watch.tenant, watch.id, MOST_TOLD, news=True)
+async def undelivered_runs(store: Watches, watch: Watch) -> Sequence[WatchRun]:
+    """Runs with news that some target has not received, the newest first."""
+    runs = await store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
     return [run for run in runs if not all(delivery.delivered for delivery in run.deliveries)]
 
 
-async def run_to_tell(shelf: Watches, watch: Watch, run_id: str) -> WatchRun:
-    """The run of this id, or the only one whose id begins so, that was worth telling.
-
-    Raises:
-        NotFound: there is none, or there are several.
-        StoreUnavailable: the database cannot be used.
-    """
-    runs = await shelf.watch_runs(watch.tenant, watch.id, MOST_TOLD, news=True)
+async def run_to_resend(store: Watches, watch: Watch, run_id: str) -> WatchRun:
+    """The run with news whose id begins so; `NotFound` unless exactly one."""
+    runs = await store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
     fitting = [run for run in runs if run_id and run.id.startswith(run_id)]
     if len(fitting) != 1:
-        words = f"there is no run “{run_id[:60]}” of “{watch.name}” that anybody was to hear of"
+        words = f"there is no run “{run_id[:60]}” with news of “{watch.name}”"
         raise NotFound(f"{words}; `listenpost watch show` lists what did not arrive")
     return fitting[0]
 
 
-def still_to_tell(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
-    """Those who were not reached and are still to be told, by the place of their delivery.
-
-    Of several whom the same words stand for, the first is taken for the first.
-    """
+def undelivered_targets(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
+    """By index of the delivery, targets that missed a run; equally shown ones in their order."""
     targets: dict[str, list[Target]] = {}
     for target in reversed(watch.notify):
         targets.setdefault(target.shown, []).append(target)
-    named = [(place, targets.get(each.target)) for place, each in enumerate(run.deliveries)]
-    pairs = {place: fitting.pop() for place, fitting in named if fitting}
-    return {place: to for place, to in pairs.items() if not run.deliveries[place].delivered}
+    missed = {}
+    for index, delivery in enumerate(run.deliveries):
+        if fitting := targets.get(delivery.target):
+            target = fitting.pop()
+            if not delivery.delivered:
+                missed[index] = target
+    return missed
 
 
-async def tell_again(
-    shelf: Watches, send: Send, places: SourceLabels, watch: Watch, run: WatchRun
+async def resend(
+    store: Watches, send: Send, places: SourceLabels, watch: Watch, run: WatchRun
 ) -> WatchRun:
-    """Tell those once more who were not reached, by the id of the run, and keep what came of it.
+    """Send a run, by its id, to the targets that have not received it, and store the deliveries."""
+    message = run_message(watch, run, places)
+    deliveries = list(run.deliveries)
 
-    Whoever got it after all sees the same run again.
-
-    Raises:
-        StoreUnavailable: the database cannot be used.
-    """
-    message = message_of(watch, run, places)
-
-    async def repeated(before: Delivery, target: Target) -> Delivery:
+    async def repeat(index: int, target: Target) -> None:
         now = await send(watch, target, message)
-        return now.model_copy(update={"tries": before.tries + now.tries})
+        tries = deliveries[index].tries + now.tries
+        deliveries[index] = now.model_copy(update={"tries": tries})
 
-    missed = still_to_tell(watch, run)
-    sent = await asyncio.gather(
-        *(repeated(run.deliveries[place], target) for place, target in missed.items())
-    )
-    now = dict(zip(missed, sent, strict=True))
-    deliveries = tuple(now.get(place, before) for place, before in enumerate(run.deliveries))
-    await shelf.keep_deliveries(watch, run.id, deliveries)
-    return run.model_copy(update={"deliveries": deliveries})
+    missed = undelivered_targets(watch, run)
+    await asyncio.gather(*(repeat(index, target) for index, target in missed.items()))
+    await store.keep_deliveries(watch, run.id, tuple(deliveries))
+    return run.model_copy(update={"deliveries": tuple(deliveries)})

@@ -57,8 +57,7 @@ from api.interfaces.cli.terminal_text import shown
 from api.interfaces.shared.presentation import LONGEST_PRODUCT, progress, shortened, source_title
 from api.reports.report import Report
 from api.services import product as product_service
-from api.services.caller_arguments import origin_of, question_of
-from api.services.product import Ask, Product
+from api.services.product import Ask, Product, origin_of, question_of
 from api.settings import Settings, data_folder
 from api.sources import ARCHIVE, ASKABLE_SOURCES, check_askable
 from api.sources.own_items import NAME, OwnItems, item_of, read_lines

@@ -15,8 +15,7 @@ from rich.cells import cell_len
 from api.core.text import clean, one_line, web_url
 from api.features.analyses.statistics import Stats
 from api.features.archive.entries import ArchiveAnswer
-from api.features.archive.search import heading as heading_of
-from api.features.archive.search import whence
+from api.features.archive.search import hit_origin, hit_title
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.shared import chart_data, comparison_table, presentation, statistics_text
 from api.interfaces.shared.presentation import openable
@@ -122,8 +121,8 @@ def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
     for hit in answer.hits:
         page.row()
         place = f" ({hit.place})" if hit.place else ""
-        page.wrapped(f"[{hit.label}] {heading_of(hit)}")
-        page.wrapped(f"{whence(hit, ITEM_SOURCES)}{place}", "    ")
+        page.wrapped(f"[{hit.label}] {hit_title(hit)}")
+        page.wrapped(f"{hit_origin(hit, ITEM_SOURCES)}{place}", "    ")
         if hit.passage != hit.title:
             page.wrapped(f"“{quotation(hit.passage)}”", "    ")
         if hit.credit:

@@ -237,9 +237,9 @@ def _changed(name: str, changes: dict[str, object], words: str) -> NoReturn:
 
     async def work(store: Store, watch: Watch) -> None:
         from api.bootstrap.background_work import keep_watch
-        from api.features.watches.watch_service import changed
+        from api.features.watches.watch_service import changed_watch
 
-        new = changed(watch, changes)
+        new = changed_watch(watch, changes)
         await keep_watch(store, new, new=False)
         tell(f"“{new.name}” {words}{'' if new.paused else f'; {due_of(new)}'}")
         if not watch.is_signed:

@@ -35,14 +35,14 @@ def show(name: Name, form: StatsFormat = OutputFormat.text) -> NoReturn:
     """What one watch asks and tells, its last run, and what did not arrive."""
 
     async def work(store: Store, watch: Watch) -> None:
-        from api.features.watches.notification import text_of
-        from api.features.watches.watch_service import undelivered
+        from api.features.watches.notification import run_text
+        from api.features.watches.watch_service import undelivered_runs
         from api.interfaces.cli.terminal_text import shown
         from api.interfaces.shared.watch_view import undelivered_views, watch_view
         from api.sources import ALL_SOURCES
 
         runs = await store.watch_runs(watch.tenant, watch.id, 1)
-        missing = undelivered_views(await undelivered(store, watch))
+        missing = undelivered_views(await undelivered_runs(store, watch))
         if form is OutputFormat.json:
             more = {
                 "last_run": runs[0].model_dump(mode="json") if runs else None,
@@ -61,7 +61,7 @@ def show(name: Name, form: StatsFormat = OutputFormat.text) -> NoReturn:
         say(f"tells: {tells}{only}{feed}")
         for run in runs:
             say("")
-            _print(watch, run, text_of(watch, run, ALL_SOURCES))
+            _print(watch, run, run_text(watch, run, ALL_SOURCES))
         for delivery in missing:
             when = f"{utc_minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
             say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
@@ -132,18 +132,18 @@ def run_(
     from api.bootstrap.app_context import open_app_context
     from api.bootstrap.background_work import watching_of
     from api.features.analyses.api_keys import LOCAL
-    from api.features.watches.notification import text_of
-    from api.features.watches.watch_service import Watching, watch_of
+    from api.features.watches.notification import run_text
+    from api.features.watches.watch_service import WatchRunner, find_watch
     from api.interfaces.cli.output import closing, run
 
     settings = bootstrap.load_settings()
 
-    async def runs(watching: Watching) -> AsyncIterator[tuple[Watch, WatchRun]]:
+    async def runs(watching: WatchRunner) -> AsyncIterator[tuple[Watch, WatchRun]]:
         if name is None:
             async for pair in watching.run_due():
                 yield pair
         else:
-            watch = await watch_of(watching.shelf, LOCAL.id, name)
+            watch = await find_watch(watching.store, LOCAL.id, name)
             tell(f"running “{watch.name}” ...")
             yield watch, await watching.run(watch)
 
@@ -156,7 +156,7 @@ def run_(
                 if form is OutputFormat.json:
                     say(as_json(ran.model_dump(mode="json")))
                 else:
-                    _print(watch, ran, text_of(watch, ran, ALL_SOURCES))
+                    _print(watch, ran, run_text(watch, ran, ALL_SOURCES))
         if not number:
             tell("nothing is due")
         return code
@@ -190,9 +190,9 @@ def with_watch(name: str, work: Callable[[Store, Watch], Awaitable[None]]) -> No
 
     async def opened(store: Store, keys: Keys) -> None:
         from api.features.analyses.api_keys import LOCAL
-        from api.features.watches.watch_service import watch_of
+        from api.features.watches.watch_service import find_watch
 
-        await work(store, await watch_of(store, LOCAL.id, name))
+        await work(store, await find_watch(store, LOCAL.id, name))
 
     with_store(opened)
 
@@ -206,9 +206,9 @@ def notify_test(name: Name) -> NoReturn:
     async def work(store: Store, watch: Watch) -> None:
         from api import bootstrap
         from api.bootstrap.background_work import notifier_of
-        from api.features.watches.watch_service import trial
+        from api.features.watches.watch_service import send_trial
 
-        if not _arrived(await trial(notifier_of(bootstrap.load_settings()).send, watch)):
+        if not _arrived(await send_trial(notifier_of(bootstrap.load_settings()).send, watch)):
             raise typer.Exit(_UNREACHED)
 
     with_watch(name, work)
@@ -229,17 +229,17 @@ def notify_again(
     async def work(store: Store, watch: Watch) -> None:
         from api import bootstrap
         from api.bootstrap.background_work import notifier_of
-        from api.features.watches.watch_service import run_to_tell, tell_again, undelivered
+        from api.features.watches.watch_service import resend, run_to_resend, undelivered_runs
 
         send = notifier_of(bootstrap.load_settings()).send
-        missing = (await undelivered(store, watch))[::-1]
-        runs = missing if run is None else [await run_to_tell(store, watch, run)]
+        missing = (await undelivered_runs(store, watch))[::-1]
+        runs = missing if run is None else [await run_to_resend(store, watch, run)]
         if not runs:
             tell("everybody was told; nothing is sent")
         arrived = True
         for missed in runs:
             say(f"{utc_minute(missed.created_at)}, run {missed.id[:SHORT_ID]}")
-            now = await tell_again(store, send, ALL_SOURCES, watch, missed)
+            now = await resend(store, send, ALL_SOURCES, watch, missed)
             arrived = _arrived(now.deliveries) and arrived
         if not arrived:
             raise typer.Exit(_UNREACHED)

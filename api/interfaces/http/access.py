@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, FastAPI, Header, Request
@@ -22,6 +22,10 @@ from api.core.context import Caller, InterfaceName, set_caller
 from api.core.http_limits import is_this_machine, points_here
 from api.errors import AccessDenied, Forbidden, UsageError
 from api.features.analyses.api_keys import Keys, Tenant
+
+if TYPE_CHECKING:
+    from api.interfaces.http.prometheus_metrics import Metrics
+
 
 USER = "X-Listenpost-User"
 """The header in which a caller's program says which of its users asks, by a pseudonym."""
@@ -201,3 +205,13 @@ class Origins(CORSMiddleware):
         """Whether pages of this origin may read what is answered."""
         local = not self._keys.needed and is_loopback_origin(origin)
         return local or super().is_allowed_origin(origin)
+
+
+def metrics_of(app: FastAPI) -> Metrics:
+    """The app's own counters; their library is loaded when they are first needed."""
+    from api.interfaces.http.prometheus_metrics import Metrics
+
+    made: Metrics | None = getattr(app.state, "metrics", None)
+    if made is None:
+        made = app.state.metrics = Metrics(app.state.app_context.sample)
+    return made

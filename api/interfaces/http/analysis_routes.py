@@ -27,10 +27,12 @@ from api.interfaces.http.event_stream import (
     RETRY,
     EventStream,
     LastSeen,
+    accepted,
     frame,
     unless_gone,
+    unless_kept,
+    wants_events,
 )
-from api.interfaces.http.http_headers import accepted, unless_kept, wants_events
 from api.interfaces.http.schemas import AnalysesPage, Done, Format, ListedAnalysis, Pending
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.pages.templates_rendering import saved_policy

@@ -29,9 +29,8 @@ from api.interfaces.http import (
     health_routes,
     watch_routes,
 )
-from api.interfaces.http.access import admitted
+from api.interfaces.http.access import admitted, metrics_of
 from api.interfaces.http.errors_json import HeadAsGet
-from api.interfaces.http.health_routes import counted
 from api.interfaces.pages import (
     analysis_page,
     ask_page,
@@ -186,8 +185,8 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.app_context, app.state.csrf = app_context, token_urlsafe(32)
-    app_context.runner.on_end(lambda report, reason: counted(app).ended(report, reason))
-    app_context.on_fetch(lambda fetched: counted(app).fetched(fetched))
+    app_context.runner.on_end(lambda report, reason: metrics_of(app).ended(report, reason))
+    app_context.on_fetch(lambda fetched: metrics_of(app).fetched(fetched))
     app.add_middleware(GZipMiddleware)  # never of an event stream
     app.add_middleware(HeadAsGet)
     errors_json.install(app, page_for_browser)

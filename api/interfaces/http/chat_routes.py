@@ -38,9 +38,9 @@ from api.interfaces.http.event_stream import (
     MEDIA_TYPE,
     turn_stream,
     unless_gone,
+    wants_events,
 )
 from api.interfaces.http.feedback_routes import LangfuseState, sender_of
-from api.interfaces.http.http_headers import wants_events
 from api.interfaces.shared.listing_requests import PageRequest
 from api.interfaces.shared.requests import ChatRequest, EvidenceOptions, RequestBody, SessionId
 

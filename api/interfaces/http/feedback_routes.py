@@ -12,7 +12,7 @@ from api.bootstrap.app_context import AppContext
 from api.bootstrap.storage import feedback_sender
 from api.choices import Rating
 from api.core.context import current_caller
-from api.features.analyses.analysis_job import missing
+from api.features.analyses.analysis_job import missing_report
 from api.features.analyses.corrections import StoredCorrection
 from api.features.analyses.feedback import (
     Given,
@@ -24,9 +24,8 @@ from api.features.analyses.feedback import (
     withdraw,
 )
 from api.features.analyses.store_ports import Feedback, Subject
-from api.interfaces.http.access import Asker, OpenContext
+from api.interfaces.http.access import Asker, OpenContext, metrics_of
 from api.interfaces.http.errors_json import documented
-from api.interfaces.http.health_routes import counted
 from api.interfaces.shared.listing_requests import FeedbackRequest
 from api.interfaces.shared.requests import RequestBody
 
@@ -106,7 +105,7 @@ async def give_feedback(
     app = request.app
     send, author = sender_of(app, app_context), author_of(tenant.id, current_caller().user)
     given = await give(app_context.store, tenant.id, author, analysis_id, body.vote(), send)
-    counted(app).rated(given)
+    metrics_of(app).rated(given)
     return GivenFeedback.told_of(given)
 
 
@@ -115,7 +114,7 @@ async def list_feedback(analysis_id: str, tenant: Asker, app_context: OpenContex
     """Of your own analyses alone."""
     kept = await app_context.store.feedback(tenant.id, analysis_id)
     if not kept and await app_context.store.get(tenant.id, analysis_id) is None:
-        raise missing(analysis_id)
+        raise missing_report(analysis_id)
     return FeedbackList(feedback=list(map(KeptFeedback.of, kept)))
 
 

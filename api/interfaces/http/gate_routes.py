@@ -27,7 +27,7 @@ from api.interfaces.http.schemas import Relevance, Sources, SourceState
 from api.interfaces.shared.listing_requests import SearchRequest, StatsRequest
 from api.interfaces.shared.requests import FetchRequest, RelevanceRequest, SourceName
 from api.reports.report import Fetched
-from api.services.caller_arguments import question_of
+from api.services.product import question_of
 
 router = APIRouter(prefix="/v1")
 _COMMON = (401, 403, 429, 500, 503)

@@ -11,8 +11,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, H
 from prometheus_client.exposition import generate_latest
 
 from api.core.work import is_defect
-from api.features.analyses.analysis_counts import SourceTally, Tally
 from api.features.analyses.feedback import Given
+from api.features.analyses.store_ports import SourceTally, Tally
 from api.reports.report import Report, SourceReport
 
 _SECONDS = (0.5, 1, 2, 5, 10, 20, 45, 90, 180)
@@ -109,7 +109,7 @@ class Metrics:
 
     def fetched(self, answer: SourceReport) -> None:
         """Count one source's answer."""
-        tally, name = SourceTally.of(answer), answer.source
+        tally, name = SourceTally.model_validate(answer, from_attributes=True), answer.source
         self._outcomes.labels(name, "defect" if is_defect(answer.reason) else tally.outcome).inc()
         self._calls.labels(name).inc(tally.upstream_calls)
         if not tally.outcome.answered:

@@ -18,19 +18,18 @@ from api.features.analyses.share_links import feed_of, open_feed
 from api.features.watches.trend import Trend, read_trend
 from api.features.watches.watch_run import Delivery, WatchRun
 from api.features.watches.watch_service import (
-    changed,
-    run_to_tell,
-    tell_again,
-    trial,
-    undelivered,
+    changed_watch,
+    find_watch,
+    resend,
+    run_to_resend,
+    send_trial,
+    undelivered_runs,
     utc_now,
-    watch_of,
 )
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.analysis_routes import COMMON
 from api.interfaces.http.errors_json import WRONG_LIMIT, documented
-from api.interfaces.http.event_stream import GONE, unless_gone
-from api.interfaces.http.http_headers import unless_kept
+from api.interfaces.http.event_stream import GONE, unless_gone, unless_kept
 from api.interfaces.shared.listing_requests import RunsRequest, TrendRequest
 from api.interfaces.shared.requests import WatchPatch, WatchRequest
 from api.interfaces.shared.watch_view import (
@@ -84,7 +83,7 @@ async def list_watches(tenant: Asker, app_context: OpenContext) -> WatchList:
 @router.get("/{watch_id}", responses=documented(404, *_COMMON), summary="Read a watch")
 async def read_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -> WatchView:
     """By its id or its name."""
-    return watch_view(await watch_of(app_context.store, tenant.id, watch_id))
+    return watch_view(await find_watch(app_context.store, tenant.id, watch_id))
 
 
 @router.patch("/{watch_id}", responses=documented(404, 413, *_COMMON), summary="Change a watch")
@@ -95,8 +94,8 @@ async def change_watch(
 
     What was dropped by another `query`, `about` or `sources` is judged anew.
     """
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
-    new = changed(watch, watch_fields(body))
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
+    new = changed_watch(watch, watch_fields(body))
     await keep_watch(app_context.store, new, new=False)
     return watch_view(new)
 
@@ -106,7 +105,7 @@ async def change_watch(
 )
 async def remove_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -> None:
     """With its runs and what it has seen; its reports stay."""
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
     await app_context.store.drop_watch(tenant.id, watch.id)
 
 
@@ -120,7 +119,7 @@ async def run_watch(
     request: Request, watch_id: str, tenant: Asker, app_context: OpenContext
 ) -> WatchRun | Response:
     """Due or not, within your limits like any analysis; who is to be told is told."""
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
     running = ran_now(app_context, watch)
     return await unless_gone(request.receive, running) or Response(status_code=GONE)
 
@@ -134,7 +133,7 @@ async def list_runs(
     watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[RunsRequest, Query()]
 ) -> RunList:
     """Each with what changed, and whether those who are told could be reached."""
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
     runs = await app_context.store.watch_runs(tenant.id, watch.id, query.limit)
     return RunList(runs=list(runs))
 
@@ -172,8 +171,8 @@ async def try_notifying(
     request: Request, watch_id: str, tenant: Asker, app_context: OpenContext
 ) -> Deliveries | Response:
     """Three tries for each where that may help; what came back is said for each."""
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
-    trying = trial(notifier_of(app_context.settings).send, watch)
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
+    trying = send_trial(notifier_of(app_context.settings).send, watch)
     deliveries = await unless_gone(request.receive, trying)
     if deliveries is None:
         return Response(status_code=GONE)
@@ -189,9 +188,9 @@ async def list_undelivered(
     watch_id: str, tenant: Asker, app_context: OpenContext
 ) -> UndeliveredList:
     """Of the last 100 runs that were worth telling, with the reason and the time."""
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
     return UndeliveredList(
-        undelivered=undelivered_views(await undelivered(app_context.store, watch))
+        undelivered=undelivered_views(await undelivered_runs(app_context.store, watch))
     )
 
 
@@ -205,9 +204,9 @@ async def notify_again(
     request: Request, watch_id: str, run_id: str, tenant: Asker, app_context: OpenContext
 ) -> Deliveries | Response:
     """Those who were not reached, by the same id, so that a receiver sees one run."""
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
-    run = await run_to_tell(app_context.store, watch, run_id)
-    telling = tell_again(
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
+    run = await run_to_resend(app_context.store, watch, run_id)
+    telling = resend(
         app_context.store, notifier_of(app_context.settings).send, ALL_SOURCES, watch, run
     )
     run_now = await unless_gone(request.receive, telling)
@@ -224,7 +223,7 @@ async def notify_again(
 )
 async def make_feed(watch_id: str, tenant: Asker, app_context: OpenContext) -> FeedAddress:
     """A new address, which needs no key and reads this feed alone; the one before ends."""
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
     return FeedAddress(path=await open_feed(app_context.store, watch))
 
 
@@ -236,7 +235,7 @@ async def make_feed(watch_id: str, tenant: Asker, app_context: OpenContext) -> F
 )
 async def close_feed(watch_id: str, tenant: Asker, app_context: OpenContext) -> None:
     """Its address reads nothing from now on; the watch stays."""
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
     await app_context.store.set_feed(watch, None)
 
 
@@ -270,9 +269,9 @@ _WRONG_WEEKS = "`weeks` must be a whole number from 1 to 260, not `0`"
 async def read_watch_trend(
     watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[TrendRequest, Query()]
 ) -> Trend:
-    """Volume, sentiment and aspects by week; what was not heard is `null`, never 0.
+    """Volume, sentiment and aspects by week; what is not known is `null`, never 0.
 
     When the question is changed another line begins.
     """
-    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    watch = await find_watch(app_context.store, tenant.id, watch_id)
     return await read_trend(app_context.store, watch, utc_now(), query.weeks)

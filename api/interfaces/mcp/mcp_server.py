@@ -37,7 +37,7 @@ from api.interfaces.mcp.mcp_tools import (
     tools,
 )
 from api.interfaces.shared.presentation import progress, source_title
-from api.services.caller_arguments import question_of
+from api.services.product import question_of
 from api.sources import SOURCE_LIST
 
 _RULES = (

@@ -28,10 +28,10 @@ from api.features.analyses.analysis_job import UNKEPT, stored_report
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.store_ports import AnalysisSummary, Filters
 from api.features.archive.entries import ArchiveAnswer
-from api.features.archive.search import described
+from api.features.archive.search import answer_for_model
 from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
-from api.features.watches.notification import text_of
+from api.features.watches.notification import run_text
 from api.interfaces.http.comparison_routes import comparisons_of
 from api.interfaces.http.schemas import Relevance
 from api.interfaces.http.watch_routes import WatchList
@@ -49,8 +49,7 @@ from api.interfaces.shared.markdown_report import comparison_markdown, report_ma
 from api.interfaces.shared.watch_view import WatchView, requested_watch, watch_view
 from api.reports.markdown_text import md
 from api.reports.report import Fetched, Report
-from api.services.caller_arguments import question_of
-from api.services.product import ROOM, Ask
+from api.services.product import ROOM, Ask, question_of
 from api.sources import ALL_SOURCES, ITEM_SOURCES, SOURCE_LIST, SOURCES, Price
 
 # Characters for the note of how much was cut.
@@ -111,7 +110,7 @@ def watch_tools(app_context: AppContext) -> list[Tool]:
         watches, fence, lines = await app_context.store.watches(tenant.id), Fence(), []
         for kept in watches:
             runs = await app_context.store.watch_runs(tenant.id, kept.id, 1)
-            last = text_of(kept, runs[0], ALL_SOURCES) if runs else "it has not run yet"
+            last = run_text(kept, runs[0], ALL_SOURCES) if runs else "it has not run yet"
             state = "paused" if kept.paused else f"due {kept.due_at:%Y-%m-%d %H:%M} UTC"
             lines.append(fence.quote(f"{kept.every} ({kept.zone}), {state}: {last}", kept.id))
         text = "\n".join([fence.rule, *lines]) if lines else "Nothing is watched."
@@ -299,7 +298,7 @@ def _archive_tool(app_context: AppContext) -> Tool:
         answer = await app_context.search(
             tenant, given.query, given.filters(), given.k, sandbox=given.sandbox
         )
-        return Answer(described(answer, ITEM_SOURCES), answer.model_dump(mode="json"))
+        return Answer(answer_for_model(answer, ITEM_SOURCES), answer.model_dump(mode="json"))
 
     return Tool(
         "search_archive",

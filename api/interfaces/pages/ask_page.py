@@ -29,11 +29,10 @@ from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import faults, validated
 from api.interfaces.shared.requests import QuestionRequest
 from api.interfaces.shared.upstream_status import Upstream, probed
-from api.pipeline.gate.name_spellings import namesake
+from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_screen import screen_query
-from api.services.caller_arguments import question_of
-from api.services.product import Ask
+from api.services.product import Ask, question_of
 from api.settings import Settings
 from api.sources import SOURCES, SourceSpec, check_askable, default_sources
 

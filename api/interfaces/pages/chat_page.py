@@ -29,8 +29,8 @@ from api.interfaces.http.event_stream import (
     frame,
     turn_stream,
     unless_gone,
+    wants_events,
 )
-from api.interfaces.http.http_headers import wants_events
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import rendered

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from api.core.display_names import source_of_key
+from api.core.domain import judge_reason
 from api.core.text import fold
 from api.core.words import languages_of
 from api.interfaces.http.access import OpenContext
@@ -20,7 +21,6 @@ from api.interfaces.pages.report_files import evidence_values
 from api.interfaces.pages.screen import Guest, PageRoute, page
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
-from api.pipeline.gate.drop_reasons import judge_reason
 from api.reports.report import DroppedItem, KeptItem, Report
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)

@@ -20,7 +20,7 @@ from api.errors import NotFound, UsageError
 from api.features.analyses.statistics import since_of
 from api.features.analyses.store_ports import AnalysisSummary, Filters
 from api.features.archive.entries import ArchiveAnswer
-from api.features.archive.search import heading
+from api.features.archive.search import hit_title
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis
@@ -177,7 +177,7 @@ async def search_page(
         places=[(name, presentation.source_title(name)) for name in ITEM_SOURCES],
         answer=answer,
         wrong=wrong,
-        heading_of=heading,
+        heading_of=hit_title,
         most=MOST,
     )  # fmt: skip
 

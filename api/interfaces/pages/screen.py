@@ -33,7 +33,7 @@ from api.errors import (
 from api.features.analyses.api_keys import Tenant, digest
 from api.interfaces.http.access import OpenContext, authenticated
 from api.interfaces.http.errors_json import trace_id_of
-from api.interfaces.http.http_headers import wants_events, wants_page
+from api.interfaces.http.event_stream import wants_events, wants_page
 from api.interfaces.pages.templates_rendering import asset, plainly, rendered
 
 _log = logging.getLogger(__name__)

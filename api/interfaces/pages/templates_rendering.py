@@ -29,7 +29,7 @@ from pydantic import BaseModel, ValidationError
 from api.core.text import clean, quantity, utc_minute, web_url
 from api.errors import ListenpostError, NotFound, UsageError
 from api.features.chat.chat_history import PastTurn
-from api.interfaces.http.http_headers import unless_kept
+from api.interfaces.http.event_stream import unless_kept
 from api.interfaces.shared import comparison_table, presentation
 from api.interfaces.shared.highlights import Stretch, asked_for, excerpted, highlighted
 from api.interfaces.shared.validation_messages import Form

@@ -29,14 +29,14 @@ from api.features.watches.unusual_changes import FEWEST_RUNS
 from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import Delivery
 from api.features.watches.watch_service import (
-    changed,
-    run_to_tell,
-    still_to_tell,
-    tell_again,
-    trial,
-    undelivered,
+    changed_watch,
+    find_watch,
+    resend,
+    run_to_resend,
+    send_trial,
+    undelivered_runs,
+    undelivered_targets,
     utc_now,
-    watch_of,
 )
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
@@ -65,8 +65,7 @@ from api.interfaces.shared.watch_view import (
     watch_fields,
     watch_view,
 )
-from api.services.caller_arguments import question_of
-from api.services.product import Ask
+from api.services.product import Ask, question_of
 from api.sources import ALL_SOURCES, SOURCES
 
 # Fields of one line by the names that the API has for them, with what stands in them at first.
@@ -190,7 +189,7 @@ async def watch_page(
     request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
 ) -> Response:
     """What it asks and when, and its last runs."""
-    watch = await watch_of(app_context.store, visitor.tenant.id, watch_id)
+    watch = await find_watch(app_context.store, visitor.tenant.id, watch_id)
     return await watch_screen(request, visitor, app_context, watch)
 
 
@@ -199,7 +198,7 @@ async def edit_page(
     request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
 ) -> Response:
     """What it asks, when, and who is told, to be written anew."""
-    watch = await watch_of(app_context.store, visitor.tenant.id, watch_id)
+    watch = await find_watch(app_context.store, visitor.tenant.id, watch_id)
     return await _edit(request, visitor, app_context, watch, WatchForm.of_watch(watch))
 
 
@@ -208,7 +207,7 @@ async def edit(request: Request, watch_id: str, form: Filled, app_context: OpenC
     """Ask otherwise from the next run on; whoever adds the first webhook is shown its secret."""
     watch, filled = await submitted_watch(form, app_context, watch_id), WatchForm.sent(form)
     try:
-        new = changed(watch, filled.changes(watch))
+        new = changed_watch(watch, filled.changes(watch))
         await keep_watch(app_context.store, new, new=False)
     except UsageError as error:
         return await _edit(request, form.visitor, app_context, watch, filled, error)
@@ -220,7 +219,7 @@ async def remove_page(
     request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
 ) -> Response:
     """Asks whether it shall go."""
-    watch = await watch_of(app_context.store, visitor.tenant.id, watch_id)
+    watch = await find_watch(app_context.store, visitor.tenant.id, watch_id)
     return page(request, visitor, "remove_watch.html", title=f"Remove: {watch.name}", id=watch.id)
 
 
@@ -258,7 +257,7 @@ async def submitted_watch(form: Submission, app_context: AppContext, watch_id: s
     Raises:
         NotFound: it is not theirs, or gone.
     """
-    return await watch_of(app_context.store, form.visitor.tenant.id, watch_id)
+    return await find_watch(app_context.store, form.visitor.tenant.id, watch_id)
 
 
 def shown_watch(watch: Watch) -> Response:
@@ -276,8 +275,8 @@ async def watch_screen(
 ) -> Response:
     """Its page; with what came back of a message, or the new address of its feed."""
     runs = list(await app_context.store.watch_runs(watch.tenant, watch.id, RUNS))
-    older = [run for run in await undelivered(app_context.store, watch) if run not in runs]
-    missed = [run for run in older if still_to_tell(watch, run)]
+    older = [run for run in await undelivered_runs(app_context.store, watch) if run not in runs]
+    missed = [run for run in older if undelivered_targets(watch, run)]
     trend = await read_trend(app_context.store, watch, utc_now())
     dated = partial(clock_words, zone=watch.zone)
     return page(
@@ -286,7 +285,7 @@ async def watch_screen(
         watch=watch_view(watch),
         price=await _price(app_context, watch),
         runs=[
-            (_sentence(result_of(watch, run, dated)), run, bool(still_to_tell(watch, run)))
+            (_sentence(result_of(watch, run, dated)), run, bool(undelivered_targets(watch, run)))
             for run in [*runs, *missed[:RUNS]]
         ],
         lines=trend.lines,
@@ -304,7 +303,7 @@ async def watch_screen(
 async def _paused(
     form: Submission, app_context: AppContext, watch_id: str, *, paused: bool
 ) -> Response:
-    watch = changed(await submitted_watch(form, app_context, watch_id), {"paused": paused})
+    watch = changed_watch(await submitted_watch(form, app_context, watch_id), {"paused": paused})
     await keep_watch(app_context.store, watch, new=False)
     return shown_watch(watch)
 
@@ -397,7 +396,7 @@ async def try_telling(
 ) -> Response:
     """Send a trial to everybody who is told, and say what became of it."""
     watch = await submitted_watch(form, app_context, watch_id)
-    sending = trial(notifier_of(app_context.settings).send, watch)
+    sending = send_trial(notifier_of(app_context.settings).send, watch)
     return await _answered(request, form, app_context, watch, sending)
 
 
@@ -407,11 +406,11 @@ async def tell_once_more(
 ) -> Response:
     """Tell those of a run who were not reached, and say what became of it."""
     watch = await submitted_watch(form, app_context, watch_id)
-    run = await run_to_tell(app_context.store, watch, run_id)
+    run = await run_to_resend(app_context.store, watch, run_id)
     send = notifier_of(app_context.settings).send
 
     async def sending() -> Sequence[Delivery]:
-        return (await tell_again(app_context.store, send, ALL_SOURCES, watch, run)).deliveries
+        return (await resend(app_context.store, send, ALL_SOURCES, watch, run)).deliveries
 
     return await _answered(request, form, app_context, watch, sending())
 

@@ -284,7 +284,7 @@ def _posts(count: int, which: str) -> str:
 
 ASPECTS = 4
 """Of a picture, at most."""
-UNHEARD = "not heard"
+UNHEARD = "no answer"
 
 
 def weekly(source: SourceWeek | None) -> float | None:

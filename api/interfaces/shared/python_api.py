@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from api.choices import DepthName, Window
 from api.reports.report import Fetched, Report
 from api.services import product
-from api.services.caller_arguments import check
-from api.services.product import Ask
+from api.services.product import Ask, check
 from api.services.product_slot import provided
 
 

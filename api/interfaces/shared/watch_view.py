@@ -20,7 +20,7 @@ from pydantic import AwareDatetime, Field, create_model
 from api.core.display_names import OUTCOME_REASONS, SourceLabels
 from api.core.text import clean, quantity, web_url
 from api.errors import UsageError
-from api.features.watches.notification import text_of
+from api.features.watches.notification import run_text
 from api.features.watches.watch import (
     Watch,
     name_of_query,
@@ -188,7 +188,7 @@ def atom(watch: Watch, runs: Sequence[WatchRun], places: SourceLabels) -> bytes:
     _text(feed, "updated", _moment(max([watch.created_at, *(run.created_at for run in runs)])))
     _text(SubElement(feed, "author"), "name", "Listenpost")
     for run in runs:
-        lines = _NO_XML.sub("", clean(text_of(watch, run, places))).split("\n")
+        lines = _NO_XML.sub("", clean(run_text(watch, run, places))).split("\n")
         entry = SubElement(feed, "entry")
         _text(entry, "id", uuid.UUID(run.id).urn)
         _text(entry, "title", lines[0])

@@ -27,6 +27,7 @@ from api.langfuse.dashboards.definitions import (
 Verb = Literal["create", "push", "change", "archive", "delete"]
 _PRODUCTION = "production"
 _LIMITS = ("minValue", "maxValue")
+_STILL_PLACED = "it is still on a dashboard that is not ours; take it off there, then run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +286,7 @@ def carry_out(
     """
     widgets, made = dict(plan.widgets), set[str]()
     for step in plan.steps:
+        why = None
         if step.verb in {"create", "push"}:
             row = _make(server, step, _resolved(step.body, widgets), made)
             if step.kind is Kind.WIDGET:
@@ -294,9 +296,14 @@ def carry_out(
         elif step.body is not None:
             server.patch(step.path, _resolved(step.body, widgets), step.title)
         else:
-            done(step, _delete(server, step))
-            continue
-        done(step, None)
+            query = {} if step.version is None else {"version": step.version}
+            try:
+                server.delete(step.path, step.title, **query)
+            except LangfuseError as error:
+                if error.http_status != HTTPStatus.CONFLICT or step.kind is not Kind.WIDGET:
+                    raise
+                why = _STILL_PLACED
+        done(step, why)
     return made
 
 
@@ -341,17 +348,6 @@ def _make(
                 return {}
             if error.retry_after is None:
                 raise
-
-
-def _delete(server: client.Server, step: Step) -> str | None:
-    query = {} if step.version is None else {"version": step.version}
-    try:
-        server.delete(step.path, step.title, **query)
-    except LangfuseError as error:
-        if error.http_status == HTTPStatus.CONFLICT and step.kind is Kind.WIDGET:
-            return "it is still on a dashboard that is not ours; take it off there, then run again"
-        raise
-    return None
 
 
 def _resolved(body: Mapping[str, Any] | None, widgets: Mapping[str, str]) -> Mapping[str, Any]:

@@ -7,9 +7,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
+from typing import TypeVar
 
+T = TypeVar("T")
 _log = logging.getLogger("api.langfuse.tracing")
 _quiet: ContextVar[bool] = ContextVar("listenpost_tracing_quiet", default=False)
 _OTLP = "opentelemetry.exporter.otlp.proto"
@@ -21,13 +23,18 @@ _LOGGERS = (
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Drop what the libraries log in the block."""
-    token = _quiet.set(True)
+def assigned(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a context variable this value in the block."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _quiet.reset(token)
+        variable.reset(token)
+
+
+def quiet() -> AbstractContextManager[None]:
+    """Drop what the libraries log in the block."""
+    return assigned(_quiet, True)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -29,7 +28,7 @@ from api.langfuse.tracing.masking import HomeSession, mask
 from api.settings import TracingSettings
 
 if TYPE_CHECKING:
-    from api.langfuse.tracing.langfuse_client import Client, Kind, Observation
+    from api.langfuse.tracing.langfuse_client import Client, Kind
 
 
 T = TypeVar("T")
@@ -157,14 +156,37 @@ class LangfuseObserver:
         outer, whole_trace = _run.get(), not self.client.is_guest
         nested = outer is not None and self.client.trace_id is not None
         run = _Run()
+
+        def record(facts: Facts) -> None:
+            answer: Any = facts.output
+            if isinstance(answer, Published):
+                answer = answer.model_dump(mode="json", exclude=_IN_OTHER_SPANS)
+            output = {
+                "decision": facts.decision, "items_kept": facts.items_kept,
+                "upstream_calls": facts.upstream_calls, "usd": facts.usd, "answer": answer,
+            }  # fmt: skip
+            # as text, since Langfuse searches every part of a value for media and copies all of it
+            span.update(output=json.dumps(output))
+            if nested:
+                return
+            scores = run_scores(name, facts, run.searches)
+            if self.old_scores:
+                scores |= older_scores(facts, run.searches)
+            reasons = dict.fromkeys(filter(None, (open_reason(g.attempts) for g in run.searches)))
+            for score, value in scores.items():
+                comment = ", ".join(reasons) if score.endswith("fail_open") and value else None
+                self.client.score(
+                    score, value, span, {"scope": "run", "kind": name},
+                    whole_trace=whole_trace, comment=comment,
+                )  # fmt: skip
+
         given = {"question": question.text, "about": question.about or None}
         kind: Kind = "span" if name == "fetch" else "agent"
         with self.client.observation(name, kind, tags, input=given) as span:
             if not nested:
                 self._enter(run)
-            searches = None if nested else run.searches
             try:
-                yield _Recorder(partial(self._record_facts, span, name, searches, whole_trace))
+                yield _Recorder(record)
             finally:
                 self._enter(outer)
 
@@ -172,33 +194,6 @@ class LangfuseObserver:
         """Make this the current run, without a token, since a stream may end in any context."""
         _run.set(run)
         self.client.note_agents(run.agents if run else None)
-
-    def _record_facts(
-        self, span: Observation, name: str, searches: list[Gathered] | None, whole_trace: bool,
-        facts: Facts,
-    ) -> None:  # fmt: skip
-        """Output and scores of a question; no scores (`searches` None) inside another one."""
-        answer: Any = facts.output
-        if isinstance(answer, Published):
-            answer = answer.model_dump(mode="json", exclude=_IN_OTHER_SPANS)
-        output = {
-            "decision": facts.decision, "items_kept": facts.items_kept,
-            "upstream_calls": facts.upstream_calls, "usd": facts.usd, "answer": answer,
-        }  # fmt: skip
-        # as text, since Langfuse searches every part of a value for media and copies all of it
-        span.update(output=json.dumps(output))
-        if searches is None:
-            return
-        scores = run_scores(name, facts, searches)
-        if self.old_scores:
-            scores |= older_scores(facts, searches)
-        reasons = dict.fromkeys(filter(None, (open_reason(g.attempts) for g in searches)))
-        for score, value in scores.items():
-            comment = ", ".join(reasons) if score.endswith("fail_open") and value else None
-            self.client.score(
-                score, value, span, {"scope": "run", "kind": name},
-                whole_trace=whole_trace, comment=comment,
-            )  # fmt: skip
 
     @contextmanager
     def gathering(self, source: str, query: str) -> Iterator[Recorder[Gathered]]:

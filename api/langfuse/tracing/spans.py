@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from importlib.metadata import version
 from types import MappingProxyType
@@ -40,7 +40,7 @@ from opentelemetry.trace import (
 
 from api.core.context import current_trace_id
 from api.core.prompts import Prompt
-from api.langfuse.tracing.library_threads import quiet
+from api.langfuse.tracing.library_threads import assigned, quiet
 from api.langfuse.tracing.masking import SpanSession, basic, mask
 from api.settings import TracingSettings
 
@@ -127,14 +127,8 @@ def provider_of(settings: TracingSettings, spans: SynchronousMultiSpanProcessor)
 
     Sampling depends on the trace id, as in Langfuse's own clients: both programs send it or none.
     """
-    resource = Resource.create(
-        {
-            _DISTRO: _OURS,
-            "service.name": _OURS,
-            "service.version": version(_OURS),
-            "langfuse.environment": settings.trace_environment,
-        }
-    )
+    facts = {_DISTRO: _OURS, "service.name": _OURS, "service.version": version(_OURS)}
+    resource = Resource.create(facts | {"langfuse.environment": settings.trace_environment})
     share = TraceIdRatioBased(settings.langfuse_sample_rate)
     return TracerProvider(
         sampler=ParentBased(share, remote_parent_sampled=share, local_parent_sampled=share),
@@ -200,18 +194,12 @@ class Parent:
             otel_context.detach(token)
 
 
-@contextmanager
-def labelled(labels: Mapping[str, str]) -> Iterator[None]:
+def labelled(labels: Mapping[str, str]) -> AbstractContextManager[None]:
     """Give these attributes to all our spans that begin in the block."""
-    token = _below.set(labels)
-    try:
-        yield
-    finally:
-        _below.reset(token)
+    return assigned(_below, labels)
 
 
-@contextmanager
-def linked(prompt: Prompt) -> Iterator[None]:
+def linked(prompt: Prompt) -> AbstractContextManager[None]:
     """Link the current generation, and those of agents in the block, to this prompt's version.
 
     A prompt of the package has no version in Langfuse, hence no link.
@@ -223,11 +211,7 @@ def linked(prompt: Prompt) -> Iterator[None]:
             "langfuse.observation.prompt.version": prompt.version,
         }
     Parent().name_prompt(link)
-    token = _link.set(link)
-    try:
-        yield
-    finally:
-        _link.reset(token)
+    return assigned(_link, link)
 
 
 def note_agents(ids: list[str] | None) -> None:

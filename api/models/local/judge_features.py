@@ -16,8 +16,7 @@ from api.models.local.likeness import Likeness, likeness
 from api.models.local.reading import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
 from api.pipeline.gate.communities import is_community_of
-from api.pipeline.gate.name_matches import Sighting, other_version
-from api.pipeline.gate.name_spellings import NEARLY, PART, WHOLE
+from api.pipeline.gate.name_matches import NEARLY, PART, WHOLE, Sighting, other_version
 
 _ADVERT = regex.compile(
     r"\b(?:promo(?:\s?codes?|tion)?|coupons?|vouchers?|discounts?|cashback|bargain|clearance"

@@ -10,7 +10,7 @@ import regex
 from api.core.words import split_words
 from api.models.local.reading import Reading, Topic, comparable, is_latin
 from api.models.local.word_vectors import Vectors
-from api.pipeline.gate.name_spellings import NEARLY
+from api.pipeline.gate.name_matches import NEARLY
 
 # How much of an everyday name gives way to its description when texts are compared with it.
 _GIVES_WAY = 0.7

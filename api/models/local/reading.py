@@ -11,8 +11,16 @@ import regex
 from api.choices import Aim
 from api.core.words import MINOR_WORDS, Word, split_words, stem, stop_words
 from api.pipeline.gate.excerpt import Excerpt, contains_name
-from api.pipeline.gate.name_matches import Sighting, best, sightings
-from api.pipeline.gate.name_spellings import MODEL, PART, Name, everyday_parts, name_of
+from api.pipeline.gate.name_matches import (
+    MODEL,
+    PART,
+    Name,
+    Sighting,
+    best,
+    everyday_parts,
+    name_of,
+    sightings,
+)
 
 # Letters from which a word may be part of a longer one: `Katze` in `Katzenfutter`.
 _LONG = 5

@@ -15,7 +15,6 @@ from api.core.domain import Question
 from api.core.ports import Claim, Support
 from api.core.text import fold
 from api.core.words import content_words
-from api.reports.citable import numbers
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import (
     ASKING,
@@ -29,6 +28,7 @@ from api.reports.keyless.polarity import (
 from api.reports.keyless.subjects import Subject
 from api.reports.keyless.theme_sentences import COUNTED, SUMMARY
 from api.reports.keyless.themes import is_spoken_of
+from api.reports.quotes import numbers
 
 VERSION = "local-support-1"
 

@@ -108,16 +108,8 @@ def _is_of(value: object, types: tuple[type, ...]) -> bool:
 def _kind(value: object) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
-    match value:
-        case str():
-            return "text"
-        case Number():
-            return "a number"
-        case Mapping():
-            return "an object"
-        case list() | tuple():
-            return "a list"
-    return type(value).__name__
+    kinds = (str, "text"), (Number, "a number"), (Mapping, "an object"), (list | tuple, "a list")
+    return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
 
 
 def _one_text(value: Any) -> Any:

@@ -6,8 +6,7 @@ from collections.abc import Set
 from functools import lru_cache
 
 from api.core.words import MINOR_WORDS, split_words, stem
-from api.pipeline.gate.name_matches import best, sightings
-from api.pipeline.gate.name_spellings import KINDS, PART, Name, everyday_parts
+from api.pipeline.gate.name_matches import KINDS, PART, Name, best, everyday_parts, sightings
 
 # Words that stand beside a name in the names of its communities, without their plural.
 _COMPANIONS = KINDS | frozenset(

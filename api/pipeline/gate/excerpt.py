@@ -14,8 +14,7 @@ from api.core.domain import Item, Question
 from api.core.text import clean, cut, one_line
 from api.core.words import split_words
 from api.pipeline.gate.communities import is_community_of
-from api.pipeline.gate.name_matches import best, sightings
-from api.pipeline.gate.name_spellings import PART, Name, name_of
+from api.pipeline.gate.name_matches import PART, Name, best, name_of, sightings
 
 TITLE_LENGTH, PASSAGE_LENGTH = 300, 200
 """Characters of title and body that a judge sees, the marks of a cut included."""

@@ -1,26 +1,239 @@
-"""Where a text holds a name, and how well."""
+"""A product's name in all the ways people write it, and where a text holds it, how well.
+
+A name is looked for in pieces, run together: so `plaud.ai`, `PlaudAI` and `plaud ai` are one, and
+`WH-1000XM5` and `wh1000 xm5`. Capitals and accents never decide. A name that is an everyday word
+too may be about anything.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 import regex
 
-from api.core.words import Word
-from api.pipeline.gate.name_spellings import (
-    KINDS,
-    MODEL,
-    NEARLY,
-    PART,
-    TIERS,
-    WHOLE,
-    Name,
-    shape_of,
+from api.core.text import clean, one_line
+from api.core.words import MINOR_WORDS, Word, joined_pieces, split_words, stem
+from api.pipeline.gate.signed_names import signed_spellings
+from api.pipeline.gate.word_frequency import zipf
+from api.pipeline.question.product_name import judged_words
+
+WHOLE, MODEL, NEARLY, PART, BRAND = 1.0, 0.8, 0.7, 0.6, 0.4
+"""How much of a name a spelling is: all of it; the model without its maker (`XM5`) or initials; all
+but for one letter; the name without the kind of thing it is; the first word of several."""
+KINDS = frozenset(
+    "app band bike board book browser camera car company console device display drone earbuds"
+    " editor gadget game headphones headset keyboard lamp laptop light machine monitor mouse mug"
+    " pad pen phone player printer recorder ring robot router scooter service shoe site software"
+    " speaker tablet tool tracker vacuum watch website".split()
 )
+"""Words that say what kind of thing a product is."""
+EVERYDAY, EVERYDAY_IN_PHRASE = 2.2, 3.0
+"""Frequency (`zipf`) from which a name is an everyday word, and each word of a longer name is one:
+`corona` has 2.3, `arc` 3.1; most brands that are no word have less than 2."""
+TIERS = frozenset("air gen lite max mini plus pro se ultra".split())
+"""Words that tell one model of a line from another."""
+_ENDINGS = "ai app co com dev fm gg hq io ly me net org shop so tech to tv".split()
+# Web endings that people write behind a name: `monday.com`, `Plaud AI`.
+_SPOKEN = ("ai", "app", "com", "io")
+# a script without blanks between words: the name is looked for in the running text
+_BOUNDLESS = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Arabic}\p{Hangul}]"
+)
+# a web ending, dotted or spoken, at the end of the name: `plaud.ai`, `plaud ai`
+_WEB = regex.compile(rf"(?<=\w)(?:\.(?:{'|'.join(_ENDINGS)})|\s+(?:ai|com|io))$", regex.I)
+# what a description says in brackets: `(Ring Fit Adventure, RFA)`
+_BRACKETS = regex.compile(r"\(([^()]*)\)")
+# a figure of a code, its dots with it: `9`, `3.12`
+_FIGURE = regex.compile(r"[\p{N}.]+")
+_APOSTROPHE = regex.compile(r"['’]")
+_QUOTES = " \"'“”„‘’«»"
+# Words that another name in a description may have.
+_OTHER_NAME = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What to look for; see `name_of`."""
+
+    words: tuple[str, ...]
+    """The query's words, stemmed, without small ones and the web ending."""
+    forms: tuple[tuple[str, float], ...]
+    """Spellings run together, each with its strength."""
+    initials: str
+    """`rdr2`, `cod`; may be empty. Without a figure it needs a capital: `cod` is a fish."""
+    codes: frozenset[str] = frozenset()
+    """What tells its version, run together: `s2` of "S2 Pro", `diablo4`, `xm5`."""
+    version: frozenset[str] = frozenset()
+    """The pieces of it that tell versions apart."""
+    boundless: bool = False
+    """Its script has no blanks between words."""
+    signed: str = ""
+    """A pattern that finds it in a text, of a name that its sign tells from a word: `C#`."""
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The spellings that leave nothing out."""
+        return frozenset(form for form, strength in self.forms if strength == WHOLE)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """All its words and spellings."""
+        return frozenset((*self.words, *(form for form, _ in self.forms)))
+
+    def is_own(self, word: str) -> bool:
+        """Whether a folded word is one of the name's."""
+        return word in self.own or stem(word) in self.own
+
+
+@lru_cache(maxsize=256)
+def name_of(query: str, about: str = "") -> Name:
+    """What to look for when `query` is asked; `about` may hold other names of the thing.
+
+    Such are what it says before its first comma, colon or bracket ("Xiaomi, the maker of phones")
+    and what stands in brackets ("(Ring Fit Adventure, RFA)"), when that is short and no phrase.
+    """
+    plain = clean(query).strip(_QUOTES)
+    if (signed := signed_spellings(plain)) is not None:
+        pattern, spoken = signed
+        forms = dict.fromkeys((plain.casefold(), *spoken), WHOLE)
+        return Name((plain.casefold(),), tuple(sorted(forms.items())), "", signed=pattern)
+    bare = _WEB.sub("", plain)
+    written = split_words(bare)
+    runs = Counter(word.token for word in written)
+    words = [w for w in written if w.text not in MINOR_WORDS or runs[w.token] > 1] or written
+    tokens = _tokens(words)
+    forms = _parts(tokens)
+    for whole in (
+        [w.text for w in written],
+        tokens,
+        [joined_pieces(query)],
+        [joined_pieces(_APOSTROPHE.sub("", bare))],
+        *_other_names(clean(about)),
+    ):
+        forms |= dict.fromkeys(_spellings(whole), WHOLE)
+    forms |= {"".join(tokens) + ending: WHOLE for ending in _SPOKEN if tokens}
+    version = frozenset(w.text for w in words if w.text[:1].isdecimal() or w.text in TIERS)
+    return Name(
+        words=tuple(dict.fromkeys(stem(word) for word in tokens)),
+        forms=tuple(sorted(forms.items())),
+        initials=_initials(written),
+        codes=_codes(tokens),
+        version=version,
+        boundless=bool(_BOUNDLESS.search(bare)),
+    )
+
+
+def shape_of(code: str) -> str:
+    """A code with every figure the same: `s0` of `s2`; codes of one shape are versions."""
+    return code if code.isalpha() else str(_FIGURE.sub("0", code))
+
+
+def _tokens(words: Sequence[Word]) -> tuple[str, ...]:
+    """Runs of letters and digits put together again: `r1`, `WH-1000XM5` as `wh`, `1000xm5`."""
+    runs: dict[int, str] = {}
+    for word in words:
+        runs[word.token] = runs.get(word.token, "") + word.text
+    return tuple(runs.values())
+
+
+def _parts(tokens: Sequence[str]) -> dict[str, float]:
+    """Short forms of a name of several words, each with the strength of a mention by it."""
+    forms: dict[str, float] = {}
+
+    def add(words: Sequence[str], strength: float) -> None:
+        for form in _spellings(words):
+            forms[form] = max(strength, forms.get(form, 0.0))
+
+    if len(tokens) < 2:
+        return forms
+    kindless = [word for word in tokens if word not in KINDS]
+    codes = [word for word in tokens if not word.isalpha() and not word.isdecimal()]
+    coded = bool(codes) or len(tokens[-1]) == 1
+    if 0 < len(kindless) < len(tokens):
+        add(kindless, PART)
+    else:
+        add(tokens[:1], BRAND)
+        add(tokens[:-1], BRAND if len(tokens) == 2 or coded else PART)
+    if coded or len(tokens) > 2:
+        add(tokens[1:], MODEL if coded else PART)
+    for code in codes:
+        add([_tail(code)], MODEL)
+    return {form: strength for form, strength in forms.items() if not form.isdecimal()}
+
+
+def _tail(code: str) -> str:
+    """The letters and digits a long code ends with: `xm5` of `1000xm5`."""
+    match = regex.search(r"(?<=\p{N})\p{L}+\p{N}+$", code)
+    return match[0] if match else ""
+
+
+def _spellings(parts: Sequence[str]) -> set[str]:
+    whole, bare = "".join(parts), "".join(stem(part) for part in parts)
+    return {whole, bare, whole + "s"} if whole else set()
+
+
+def _initials(words: Sequence[Word]) -> str:
+    """Three letters, or two with a figure."""
+    initials = "".join(w.text if w.text.isdecimal() else w.text[:1] for w in words)
+    letters = sum(letter.isalpha() for letter in initials)
+    enough = letters >= 3 or (letters >= 1 and initials[-1:].isdecimal())
+    return initials if len(words) > 1 and enough else ""
+
+
+def _codes(tokens: Sequence[str]) -> frozenset[str]:
+    """Words with figures; a bare figure with the word before it."""
+    codes = set()
+    for before, token in pairwise(("", *tokens)):
+        if shape_of(token) == "0":
+            codes.add(before + token if before else "")
+        elif shape_of(token) != token:
+            codes |= {token, _tail(token)}
+    return frozenset(codes - {""})
+
+
+def _other_names(about: str) -> list[list[str]]:
+    lead = regex.split(r"[,:(]", about, maxsplit=1)
+    spoken = [lead[0]] if len(lead) > 1 else []
+    spoken += [name for inner in _BRACKETS.findall(about) for name in inner.split(",")]
+    names = [[word.text for word in split_words(text)] for text in spoken]
+    return [
+        words
+        for words in names
+        if 0 < len(words) <= _OTHER_NAME
+        and MINOR_WORDS.isdisjoint(words)
+        and KINDS.isdisjoint(words[:1])
+        and not all(word.isdigit() for word in words)
+        and len("".join(words)) > 2
+    ]
+
+
+def everyday_parts(name: Name) -> int:
+    """How many words a name has that is made of everyday words alone; 0 for any other.
+
+    The kind of thing (`Bolt app`) is no part of it. A letter (`R`, `C#`) is such a word.
+    """
+    if name.signed:
+        return int(len(name.words[0].rstrip("+#")) == 1)
+    core = [word for word in name.words if word not in KINDS] or name.words
+    least = EVERYDAY if len(core) == 1 else EVERYDAY_IN_PHRASE
+    plain = not (name.codes or name.boundless) and all(zipf(word) >= least for word in core)
+    return len(core) if plain else 0
+
+
+def namesake(text: str, about: str = "") -> str:
+    """The name in a question, where it is one everyday word and nobody said what it is; else "".
+
+    `Bolt app` says what it is, and so does `does the Ember mug last?`.
+    """
+    name = one_line(judged_words(text, KINDS))
+    alone = len(name.split()) == 1
+    return name if alone and not about and everyday_parts(name_of(name)) else ""
+
 
 # Pieces of a text that one name may spread over.
 _MOST = 8

@@ -34,6 +34,7 @@ from api.core.domain import (
     Question,
     Usage,
     Verdict,
+    drop_reason,
 )
 from api.core.ports import Observer, Source
 from api.core.progress import (
@@ -49,10 +50,8 @@ from api.core.progress import (
 from api.core.words import split_words
 from api.core.work import translated
 from api.errors import Broken, SourceError
-from api.pipeline.gate.drop_reasons import drop_reason
 from api.pipeline.gate.excerpt import COMMENT_PLACE
-from api.pipeline.gate.name_matches import best, sightings
-from api.pipeline.gate.name_spellings import NEARLY, name_of
+from api.pipeline.gate.name_matches import NEARLY, best, name_of, sightings
 from api.pipeline.gate.verdicts import Verdicts
 
 Failure = SourceError | TimeoutError
@@ -97,10 +96,7 @@ class SourceItems:
     def add_attempt(
         self, batch: Batch, distinct: int, new: Sequence[Item], gated: Gated, requests: int
     ) -> None:
-        """Add an attempt; new items of a second one that could not be judged are withheld.
-
-        `distinct` counts the posts of the batch, crossposts once.
-        """
+        """Add an attempt; new items of an unjudged second one are withheld."""
         first, relevant = not self._attempts, gated.relevant
         if first:
             self._gate = gated
@@ -287,13 +283,7 @@ async def gather(
     listener: Listener = ignore_event,
     reader: CommentReader | None = None,
 ) -> Gathered:
-    """Ask one source and judge what it gives; see the module for the second fetch.
-
-    Comments are read by `reader`, or by the source without one.
-
-    Never raises `SourceError`: every failure is an outcome. Cancellation passes through, after the
-    observer has seen the outcome `cancelled`.
-    """
+    """Ask one source and judge what it gives; failures are outcomes, cancellation is recorded."""
     name, query = source.name, plan.query
     with observer.gathering(name, query) as span, request_counter() as calls:
         listener(SourceStarted(source=name, query=query, limit=plan.limit))
@@ -324,12 +314,10 @@ class _Fetching:
 
     @property
     def left(self) -> float:
-        """Seconds until the deadline; negative when it has passed."""
         until = self.policy.until
         return inf if until is None else until - asyncio.get_running_loop().time()
 
     async def run(self) -> None:
-        """First attempt, refetch if it promises more, comments of what is kept, second look."""
         items, policy = self.items, self.policy
         may_hold_more = await self.attempt(self.plan, policy.until)
         if items.first_yield_below(policy.min_yield):
@@ -415,7 +403,6 @@ class _Fetching:
             self.items.note_failure("second look failed", error)
 
     async def judge_comments(self, question: Question, item: Item, discussed: Item) -> None:
-        """Judge the first comment that names what was asked, in the place of the item."""
         name = name_of(question.text, question.about)
         for comment in discussed.comments:
             words = split_words(comment.body)

@@ -15,17 +15,19 @@ _PART = r"(?:[^,;.()\[\]–—]|\([^()]*\))+"
 # negation; inside a sentence (`it does not sync`) the word denies something else and stays.
 # commas belong to it when its list ends with `or`: `not the game, an arc, or a plot`
 _CLAUSE = regex.compile(
-    r"(?:^|[\s]*[,;:.(\[–—-]|\s+(?:and|but|und|aber|et|y|e|mas|pero))\s*"
+    # blanks are taken whole and from their first on, so that a long run of them costs no more
+    r"(?:^|(?<!\s)\s*+[,;:.(\[–—-]|(?<!\s)\s++(?:and|but|und|aber|et|y|e|mas|pero))\s*+"
     r"(?:not|nicht|kein|keine|pas|no|não|non)\s+"
     rf"(?P<what>{_PART}(?:(?:,{_PART})*,\s*(?:or|nor|oder|ou|o)\s{_PART})?)[)\]]?",
     regex.IGNORECASE,
 )
 # within a clause: `not the fruit or the record label` excludes two things
 _ALTERNATIVES = regex.compile(
-    r"\s*,\s*(?:(?:or|nor|oder|ou|o)\s+)?|\s+(?:or|nor|oder|ou|o)\s+", regex.IGNORECASE
+    r"(?<!\s)\s*+,\s*+(?:(?:or|nor|oder|ou|o)\s++)?|(?<!\s)\s++(?:or|nor|oder|ou|o)\s++",
+    regex.IGNORECASE,
 )
 # the blank that a clause leaves in `the soap , made by Unilever`
-_BEFORE_MARK = regex.compile(r"\s+(?=[,;:.])")
+_BEFORE_MARK = regex.compile(r"(?<!\s)\s++(?=[,;:.])")
 _ARTICLE = regex.compile(
     r"^(?:about\s+)?(?:an?|the|any|der|die|das|ein|eine|le|la|les|un|une|el|los|um|uma)\s+",
     regex.IGNORECASE,

@@ -60,20 +60,18 @@ def without_web_ending(name: str) -> str:
 
 
 def search_words(question: str) -> str:
-    """The words to search for: those of an English question that do not ask, else the text itself.
+    """The words to search for: those of an English question that do not ask, else the text.
 
-    `what do people dislike about Notion?` is `Notion`, `is the battery of the Oura ring any good?`
-    and `the battery of the Oura ring` are `battery Oura ring`, `How I Met Your Mother` stays.
+    `is the battery of the Oura ring good?` is `battery Oura ring`; `How I Met Your Mother` stays.
     """
     return " ".join(_subject_words(question)) or question
 
 
 def judged_words(question: str, kinds: Container[str] = frozenset()) -> str:
-    """The words that a post must be about: of `search_words`, those of the name.
+    """The words that a post must be about: the name among `search_words`.
 
     They reach from the first capital to the last capital, figure or word of `kinds`; without a
-    capital they follow the last `of`: both `is the battery of the Oura ring any good?` and `is the
-    battery of the oura ring any good?` are about the ring.
+    capital they follow the last `of`: `the battery of the oura ring`.
     """
     subject = _subject_words(question)
     capitals = [number for number, word in enumerate(subject) if word[0].isupper()]

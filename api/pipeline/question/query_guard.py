@@ -52,12 +52,9 @@ Rule = Callable[[str, str], bool]
 
 
 def guarded_query(written: str, query: str, names: Sequence[str] = ()) -> str | None:
-    """The query as it may be sent, or None when it must not be.
+    """The query as it may be sent, or None; `written` is all that the person wrote about it.
 
-    Args:
-        written: everything the person wrote about the subject.
-        query: what a model wants to look up.
-        names: parts of it that may be looked up by themselves: `X` of `compare it with X`.
+    `names` are parts of it that may be looked up by themselves: `X` of `compare it with X`.
     """
     screened = screen_query(cut(one_line(clean(query)), MAX_QUERY_LENGTH))
     allowed = screened.ok and any(is_allowed(text, screened.query) for text in (written, *names))

@@ -240,11 +240,10 @@ _LETTER_RUN = regex.compile(r"(\p{L})\1{2,}")
 
 
 def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
-    """Whether the text greets, thanks or tests and names nothing to search for.
+    """Whether the text only greets, thanks or tests: stop words of one language and greetings.
 
-    Beside greetings it holds only stop words of one language; without a greeting at least `alone`
-    of them. A capital like that of a name is none of it: inside a sentence, or in a first word that
-    is all capitals (`X`), unless the whole text is in capitals.
+    Without a greeting it has at least `alone` words, and no capital like that of a name: inside a
+    sentence, or in a first word that is all capitals (`X`), unless the whole text is.
     """
     plain = text.replace("\u2019", "'")
     rest, greetings = _GREETING.subn(" ", " ".join(words(_LETTER_RUN.sub(r"\1", plain))))

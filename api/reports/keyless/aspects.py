@@ -30,8 +30,9 @@ class Aspect:
 
 
 @cache
-def _entries() -> dict[str, dict[str, Any]]:
-    return loads(files("api.reports.keyless").joinpath("aspects.toml").read_text("utf-8"))
+def data(name: str) -> dict[str, Any]:
+    """A TOML file of this folder, by its name without the ending."""
+    return loads(files("api.reports.keyless").joinpath(f"{name}.toml").read_text("utf-8"))
 
 
 @cache
@@ -43,7 +44,7 @@ def aspects() -> tuple[Aspect, ...]:
             _pattern(entry["words"], entry.get("signs", "")),
             _pattern(entry["context"], "") if "context" in entry else None,
         )
-        for name, entry in _entries().items()
+        for name, entry in data("aspects").items()
     )
 
 
@@ -60,9 +61,11 @@ def aspects_named(word: str) -> list[Aspect]:
 @cache
 def aspect_words() -> frozenset[str]:
     """Single words that mean an aspect by themselves, as far as the patterns spell them out."""
-    spelled = (regex.findall(r"\b\p{L}{3,}\b", entry["words"]) for entry in _entries().values())
+    spelled = (
+        regex.findall(r"\b\p{L}{3,}\b", entry["words"]) for entry in data("aspects").values()
+    )
     words = {word for matches in spelled for word in matches}
-    return frozenset(word for word in words if aspects_in(word)) | frozenset(_entries())
+    return frozenset(word for word in words if aspects_in(word)) | frozenset(data("aspects"))
 
 
 def _pattern(words: str, signs: str) -> regex.Pattern[str]:

@@ -8,12 +8,11 @@ right, and what it was compared with: docs/keyless.md.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
-from tomllib import loads
 
 import regex
 
 from api.core.text import fold
+from api.reports.keyless.aspects import data
 from api.reports.keyless.subjects import OTHER_THING, Subject, names_another
 
 # `n't` and small words reverse what follows within four words: `not worth`, `never a bug`; `no`
@@ -24,67 +23,59 @@ _DENIED = regex.compile(
     r"(?:[^\w.!?;:,]+\w[\w'-]*){0,4}?[^\w.!?;:]*"
     r"|\b(?:no|without)\b(?:[^\w.!?;:,]+(?!(?:is|are|was|were)\b)\w[\w'-]*){0,4}?[^\w.!?;:,]*)$"
 )
-DENIAL = regex.compile(
-    r"\b(?:no|not|never|none|nothing|hardly|barely|without|cannot)\b|n't\b", regex.I
-)
+DENIAL = regex.compile(r"(?i)\b(?:no|not|never|none|nothing|hardly|barely|without|cannot)\b|n't\b")
 _WORD = regex.compile(r"\p{L}[\p{L}'-]*")
 _LATIN = regex.compile(r"[^\W\d_]")
 # a question, also without its sign: `Is it any good?`, `anyone know if it leaks`, `any tips`
 ASKING = regex.compile(
-    r"[?？]\s*[\"'”’)]*\s*$|^\W*(?:(?:does|do|did|is|are|was|has|have|can|could|would|will|should)"
-    r" (?:it|this|that|they|the|anyone|anybody|somebody|someone|you|there|i|we)\b"
+    r"(?i)[?？]\s*[\"'”’)]*\s*$|^\W*(?:(?:does|do|did|is|are|was|has|have|can|could|would|will"
+    r"|should) (?:it|this|that|they|the|anyone|anybody|somebody|someone|you|there|i|we)\b"
     r"|(?:where|what|which|who|how|why|when) (?:is|are|do|does|can|should|would|to|did)\b"
     r"|any(?:one|body)? (?:tips|idea|know|else|had|tried|got)\b|which one\b"
-    r"|how (?:good|bad|long|do)\b)",
-    regex.I,
+    r"|how (?:good|bad|long|do)\b)"
 )
 # a wish or a demand: `I wish it had`, `would love`, `please add`, `needs a better clip`
 WISHING = regex.compile(
-    r"\b(?:wish(?:es|ed)?|(?:would|'d) (?:love|like|prefer|pay)|hop(?:e|es|ing)|hopefully|please"
-    r"|if only|bring back|feature request|ideally"
+    r"(?i)\b(?:wish(?:es|ed)?|(?:would|'d) (?:love|like|prefer|pay)|hop(?:e|es|ing)|hopefully"
+    r"|please|if only|bring back|feature request|ideally"
     r"|should (?:have|be|let|offer|allow|add|ship|sell|show)|(?:could|let) (?:they|us|me|you)\b"
     r"|want (?:an?|it|them|my)\b|needs? (?:an?|more|better)\b"
     r"|(?:would|could) be (?:an? )?(?:so )?(?:great|nice|perfect|amazing|good|better|cool|awesome)"
-    r"|why can't|i'd buy|would buy two)\b",
-    regex.I,
+    r"|why can't|i'd buy|would buy two)\b"
 )
 # what is no experience of the one who writes: hearsay, conditions, plans, instructions
 HEARSAY = regex.compile(
-    r"\b(?:people say|they say|they said|claims?|claimed|promis\w+|advertis\w+|according to"
+    r"(?i)\b(?:people say|they say|they said|claims?|claimed|promis\w+|advertis\w+|according to"
     r"|supposed\w*|i (?:heard|read)|heard (?:that|the)|some (?:\w+ )?(?:call|say)|says the|told me"
     r"|swore|if|unless|whether|afraid|worried|let me know|was a (?:joy|pleasure)|used to|back then"
-    r"|would|could|might|should|may|^maybe|depends|sarcasm|spoiler)\b|/s\b",
-    regex.I,
+    r"|would|could|might|should|may|^maybe|depends|sarcasm|spoiler)\b|/s\b"
 )
 # two sides in one sentence, or one side and its exception: `great sound but`, `shame about`
 _TWO_SIDED = regex.compile(
-    r"\b(?:but|although|though|however|yet|while|whereas|except|despite|otherwise|still|shame about"
+    r"(?i)\b(?:but|although|though|however|yet|while|whereas|except|despite|otherwise|still"
+    r"|shame about"
     r"|aside from|apart from|only (?:downside|complaint|issue|problem)|on the other hand"
-    r"|pros?|cons?|the good|the bad|both|from \w+ to \w+)\b",
-    regex.I,
+    r"|pros?|cons?|the good|the bad|both|from \w+ to \w+)\b"
 )
 # a comparison: whom the words praise is not sure
 _COMPARING = regex.compile(
-    r"\b(?:th[ae]n|compared|versus|vs\.?|unlike|instead of|rather|same as|as \w+ as|prefer|beats?"
-    r"|better|worse|best of|switched|alternative)\b",
-    regex.I,
+    r"(?i)\b(?:th[ae]n|compared|versus|vs\.?|unlike|instead of|rather|same as|as \w+ as|prefer"
+    r"|beats?|better|worse|best of|switched|alternative)\b"
 )
 # ... unless it opens with its own side: `Much better than`, `It is far worse than`
 _COMPARED_FIRST = regex.compile(
-    r"^\W*(?:(?:it|this|it's) (?:is|was|feels|sounds|works) )?"
+    r"(?i)^\W*(?:(?:it|this|it's) (?:is|was|feels|sounds|works) )?"
     r"(?:so |much |far |way |a lot |miles )?"
-    r"(?:better|nicer|faster|quieter|worse|slower|louder)\b.{0,40}\bthan\b",
-    regex.I,
+    r"(?:better|nicer|faster|quieter|worse|slower|louder)\b.{0,40}\bthan\b"
 )
 # praise said over a failure, or of what nobody wants: `Great, another update`, `love paying`
 IRONY = regex.compile(
-    r"^\W*(?:great|wow|nice|fantastic|awesome|perfect|oh|sure|congrat\w+|thanks|lovely|brilliant"
-    r"|well done)\s*,"
+    r"(?i)^\W*(?:great|wow|nice|fantastic|awesome|perfect|oh|sure|congrat\w+|thanks|lovely"
+    r"|brilliant|well done)\s*,"
     r"|^\W*(?:oh|sure|congrat\w+|thanks|nice of|what an?|so)\b|\blov(?:e|ing) (?:paying|waiting"
     r"|how)\b|,\s*(?:lovely|great|nice|brilliant|wonderful|fantastic|awesome"
     r"|perfect|love it)\s*[.!]*$|\bjust love\b|\banother\b|\bforgot\b"
-    r"|\bpaperweight|\bdoorstop|\bbrick\b|\bbecause who\b|🙄|\bapparently\b",
-    regex.I,
+    r"|\bpaperweight|\bdoorstop|\bbrick\b|\bbecause who\b|🙄|\bapparently\b"
 )
 
 # what a question asks for: `what annoys people`, `any downsides`; `what do they like`
@@ -113,7 +104,7 @@ _LONGEST = 1_000
 @cache
 def _lexicon() -> tuple[regex.Pattern[str], regex.Pattern[str], frozenset[str], frozenset[str]]:
     """Patterns of praise and complaint; small words of English alone and of other languages."""
-    read = loads(files("api.reports.keyless").joinpath("polarity.toml").read_text("utf-8"))
+    read = data("polarity")
 
     def words(name: str) -> regex.Pattern[str]:
         families = "|".join(f"(?:{line})" for line in read[name].split("\n") if line)
@@ -163,8 +154,8 @@ def lean_of(
 ) -> int | None:
     """1 for praise, -1 for complaint; None when neither is sure.
 
-    With a `theme`, the clause that speaks of it must hold the words that decide. The name of the
-    `subject` counts neither as another product (`Oura`) nor as a feeling (`Magic Mouse`).
+    With a `theme`, the clause that speaks of it must decide. The name of the `subject` is neither
+    another product (`Oura`) nor a feeling (`Magic Mouse`).
     """
     text = sentence.replace("’", "'")
     if len(text) > _LONGEST or not is_english(text):

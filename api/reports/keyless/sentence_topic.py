@@ -21,31 +21,27 @@ KIND = "app"
 # `look in the |app`, `even after the |updates`; what it is compared with or does without: `off
 # compared with my |chest belt`, `needs neither |battery nor screen`
 _CIRCUMSTANCE = regex.compile(
-    r"\b(?:even after|in|on|off|onto|into|via|over|through|by|using|inside|from|per"
+    r"(?i)\b(?:even after|in|on|off|onto|into|via|over|through|by|using|inside|from|per"
     r"|compared (?:to|with)|than|unlike|versus|neither|nor|im|auf|sur|dans)"
-    r"(?:\s+(?:the|its|my|a|an|your|their|our|this|that|dem|der|la|le|les)(?:\s+[\p{L}-]+)?)?\s+$",
-    regex.I,
+    r"(?:\s+(?:the|its|my|a|an|your|their|our|this|that|dem|der|la|le|les)(?:\s+[\p{L}-]+)?)?\s+$"
 )
 # right before a theme, what people make with a product: `made a bike bell |app`
 _MADE = regex.compile(
-    r"\b(?:made|make|built|build|building|wrote|coded|created)\s+(?:an?|my|our|some|any)\s+"
-    r"(?:[\p{L}-]+\s+){0,2}$",
-    regex.I,
+    r"(?i)\b(?:made|make|built|build|building|wrote|coded|created)\s+(?:an?|my|our|some|any)\s+"
+    r"(?:[\p{L}-]+\s+){0,2}$"
 )
 # right before a theme that a clause begins with: `The old |battery`, `I love it, |battery is`
 _BEGINNING = regex.compile(
-    r"(?:^|[，；：。！？、]|[.,:;!?–—(-]\s|\b(?:and|but|und|aber|y|pero|et|mais)\s"
+    r"(?i)(?:^|[，；：。！？、]|[.,:;!?–—(-]\s|\b(?:and|but|und|aber|y|pero|et|mais)\s"
     r"|\b(?:the|its|my|their|your|this|that|no|der|die|das|den|el|la|los|las|le|les|l'|l’)\s?)"
-    r"\W*(?:[\p{L}-]+\s+)?$",
-    regex.I,
+    r"\W*(?:[\p{L}-]+\s+)?$"
 )
 # right after a theme that only says a kind: `the app-|controlled mug`, `ride-|hailing`
 _COMPOUND = regex.compile(r"-(?!là|ci)\p{Ll}")
 # right after a theme, a thing whose kind it names: `two bluetooth |devices`, `sleep |ids`
 _THINGS = regex.compile(
-    r"(?<!\s)\s++(?:devices?|adapt[eo]rs?|accessor(?:y|ies)|builders?|apps?"
-    r"|ids?|keys?|tokens?|runs?|fields?|endpoints?)\b",
-    regex.I,
+    r"(?i)(?<!\s)\s++(?:devices?|adapt[eo]rs?|accessor(?:y|ies)|builders?|apps?"
+    r"|ids?|keys?|tokens?|runs?|fields?|endpoints?)\b"
 )
 # right before a theme, a program that is named after the product: `notion-|sync`
 _PROGRAM = regex.compile(r"([\p{L}\p{N}]+)-$")
@@ -62,35 +58,33 @@ _OWNER = regex.compile(
 # what a text will treat: `here is the truth on`, `we test`, `in this video`, `sync, export, and
 # whether you need it`; or news: `plaud announces the Pro`
 _ANNOUNCING = regex.compile(
-    r"\b(?:here(?:'s| is| are) (?:the|my|our|what|how)|in this (?:video|review|post|guide|episode)"
+    r"(?i)\b(?:here(?:'s| is| are) (?:the|my|our|what|how)|in this (?:video|review|post|guide"
+    r"|episode)"
     r"|(?:we|i|let's|let us|i'll|we'll) (?:will |also )?(?:test|compare|cover|discuss|explain"
     r"|look at|talk about|walk (?:you )?through|go (?:over|through))"
     r"|(?:[\p{L}-]+, ){2,}and (?:whether|how|why|what) (?:you|we|i|it|to)"
-    r"|(?:announces|launches|unveils|introduces|releases) (?:the|an?|its|their|new))\b",
-    regex.I,
+    r"|(?:announces|launches|unveils|introduces|releases) (?:the|an?|its|their|new))\b"
 )
 # a table of contents, whatever it feels like: `What it cost, how it compares and why I sold it`,
 # `Battery, scratches and whether it is worth it`
 _CONTENTS = regex.compile(
-    r"^\W*+(?:what|how|why|whether|where|when)\b[^,]*+,.*\b(?:and|or) (?:what|how|why|whether|if)\b"
+    r"(?i)^\W*+(?:what|how|why|whether|where|when)\b[^,]*+,.*\b(?:and|or) (?:what|how|why|whether"
+    r"|if)\b"
     r"|^\W*+(?:what|how|why|whether|where|when)\b[^,:?]*+, (?:which|what|how|why|whether|who)\b"
-    r"|^\W*+[\p{L} ]++, .*\b(?:and|or) whether\b",
-    regex.I,
+    r"|^\W*+[\p{L} ]++, .*\b(?:and|or) whether\b"
 )
 # a title that only names its own kind: `90 days - honest review`, `Long-term test: ...`
 _TITLE = regex.compile(
-    r"[-–—|:(] ?(?:my |an? |the )?(?:honest |full |long-term )*(?:review|unboxing|vlog)\W*$"
-    r"|^\W*(?:(?:honest|full|long[- ]term) )*(?:test|review|unboxing|comparison)\b\s*[:|–—-]",
-    regex.I,
+    r"(?i)[-–—|:(] ?(?:my |an? |the )?(?:honest |full |long-term )*(?:review|unboxing|vlog)\W*$"
+    r"|^\W*(?:(?:honest|full|long[- ]term) )*(?:test|review|unboxing|comparison)\b\s*[:|–—-]"
 )
 # counts set side by side: `9 months, 4 pen tips, 1 big complaint`
 _TALLY = regex.compile(r"(?:\b\d++ [\p{L}\- ]++, ){2,}\d++ [\p{L}\- ]++$")
 # what a text will treat, in other languages: `Testei tradução, câmera e bateria`,
 # `续航、影像、发热全测`
 _TESTING = regex.compile(
-    r"^\W*+(?:testei|testamos|probé|probamos|analizamos|j'ai testé|on a testé|nous testons"
-    r"|ich teste|wir testen)\b|、.*[全实評评][测測]",
-    regex.I,
+    r"(?i)^\W*+(?:testei|testamos|probé|probamos|analizamos|j'ai testé|on a testé|nous testons"
+    r"|ich teste|wir testen)\b|、.*[全实評评][测測]"
 )
 # a step of what somebody did or is to do, or a field of a form: `2. Cut the power of the coaster`,
 # `**Expected:** it syncs`
@@ -103,28 +97,25 @@ _INSERTED = regex.compile(
 )
 # what a statement has and an enumeration lacks: somebody, or a small verb
 _STATING = regex.compile(
-    r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|should|may"
-    r"|might|must|cannot|I|you|we|they|he|she|it|this|that|who|which)\b|['’](?:s|re|ve|m|ll|t)\b",
-    regex.I,
+    r"(?i)\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|should|may"
+    r"|might|must|cannot|I|you|we|they|he|she|it|this|that|who|which)\b|['’](?:s|re|ve|m|ll|t)\b"
 )
 _STATING_FOREIGN = regex.compile(
-    r"\b(?:ist|sind|war|hat|haben|habe|wird|kann|ich|wir|man|nicht|mir|es|son|está|fue|tiene|hay|no"
-    r"|que|est|sont|ont|ai|je|il|elle|on|ne|pas|é|são|tem|não|eu|foi)\b|['’](?:est|ai)\b",
-    regex.I,
+    r"(?i)\b(?:ist|sind|war|hat|haben|habe|wird|kann|ich|wir|man|nicht|mir|es|son|está|fue|tiene"
+    r"|hay|no|que|est|sont|ont|ai|je|il|elle|on|ne|pas|é|são|tem|não|eu|foi)\b|['’](?:est|ai)\b"
 )
 # Aspects in one sentence without a word of feeling from which it is a table of contents.
 _LISTED = 3
 # an instruction to the reader: `Leave it off the charger`, `Try the cable`, `Make sure`
 _INSTRUCTION = regex.compile(
-    r"^\W*(?:(?:please|just|pro ?tip|tip|first|then|also|always|never|don't|do not)\W+)*"
+    r"(?i)^\W*(?:(?:please|just|pro ?tip|tip|first|then|also|always|never|don't|do not)\W+)*"
     r"(?:leave|put|use|try|reset|restart|clean|wash|wipe|keep|turn|check|make sure|remove|unplug"
     r"|plug|install|buy|get|ask|go|set|hold|press|open|see|look|send|call|delete|log|take"
     r"|forget)\b(?!\s+(?:is|was|are|were|has|had|works?|up took)\b)"
     # and in other languages: `Con turnos cambia la hora a mano`
     r"|^\W*+(?:(?:con|para|si|bei|mit|für|wenn|avec|pour) (?:\S+ )??\S+ )?"
     r"(?:cambia|pon|usa|prueba|quita|deja|revisa|stell|probier|lass|nimm|essaye[rz]?|mett(?:s|ez)"
-    r"|utilise[rz]?|tente|coloque|troque) (?!(?:er|sie|es|il|elle) )",
-    regex.I,
+    r"|utilise[rz]?|tente|coloque|troque) (?!(?:er|sie|es|il|elle) )"
 )
 
 
@@ -140,10 +131,7 @@ def is_about_theme(sentence: str, theme: regex.Pattern[str], subject: Subject) -
 
 
 def is_plainly_about_theme(sentence: str, theme: regex.Pattern[str], subject: Subject) -> bool:
-    """Whether a sentence says by itself that the theme is the product's.
-
-    It names the product, or a clause begins with the theme, or with whose it is: `the battery`.
-    """
+    """Whether it names the product, or a clause begins with the theme: `the battery`."""
     text = sentence.replace("’", "'")
     return subject.is_named(text) or any(
         _BEGINNING.search(text[: match.start()]) for match in theme.finditer(text)

@@ -18,36 +18,33 @@ from api.core.text import fold
 from api.core.words import stop_words
 from api.pipeline.question.product_name import product_in, without_web_ending
 from api.pipeline.question.query_guard import singular
-from api.reports.keyless.aspects import aspect_words
+from api.reports.keyless.aspects import aspect_words, data
 
 # another thing of the writer's, who shows it, who delivers it: `my old Fitbit`, `great video`
 OTHER_THING = regex.compile(
-    r"\b(?:my (?:old|last|previous|former|other|phone|wife|husband|boss|dad|mom|wi-?fi"
+    r"(?i)\b(?:my (?:old|last|previous|former|other|phone|wife|husband|boss|dad|mom|wi-?fi"
     r"|neighbou?r)\w*|(?:a|an|any) (?:free|different|normal|regular|cheap) \w+"
     r"|neighbou?r'?s|the other|other(?:s| ones?)|knock-?offs?|every other|subscribed|seller"
     r"|courier|restaurant|(?:this|your|great|good|nice|awesome|amazing|best|helpful|thanks for the)"
     r" (?:\w+ )?(?:video|review|channel|explanation|post|write-?up|comment|tutorial|point|question"
     r"|article|effort|test)|(?:this|the) (?:book|guide|chapter|author)|^thanks for|thank you"
     r"|(?:the )?(?:guy|person|people) in|cases? (?:i|for)"
-    r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$",
-    regex.I,
+    r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$"
 )
 # who left for something else speaks of that: `we moved ours to Make`, `I switched to Vivaldi`
 _SWITCHED = regex.compile(
-    r"\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b", regex.I
+    r"(?i)\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b"
 )
 # right before a name that is only compared with: `better than`, `unlike`, `Colour is Oslo's`
 _COMPARED_WITH = regex.compile(
-    r"(?:\bis \w+['’]s (?:\w+ )?|\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)"
+    r"(?i)(?:\bis \w+['’]s (?:\w+ )?|\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)"
     r"|instead of|like|alternative to|replace[sd]?|left|ditched|for my|for the|for)\s+"
-    r"(?:(?:the|my|an?|your)\s+)?)$",
-    regex.I,
+    r"(?:(?:the|my|an?|your)\s+)?)$"
 )
 # a sentence that goes on about what was just named: `It holds`, `Has never failed`
 _PRONOUN = regex.compile(
-    r"^\W*(?:it|its|it's|they|their|this|mine|ours|also|and|but|still|has|had|is|was|does|works"
-    r"|never|not|no|the (?:\w+ )?(?:is|was|are|were|has)|er|es|sie|es|il|elle)\b",
-    regex.I,
+    r"(?i)^\W*(?:it|its|it's|they|their|this|mine|ours|also|and|but|still|has|had|is|was|does|works"
+    r"|never|not|no|the (?:\w+ )?(?:is|was|are|were|has)|er|es|sie|es|il|elle)\b"
 )
 # a word with a capital, its genitive included: `Oslo` and `Garmin's`, not `@Garmin`
 _CAPITAL = regex.compile(r"(?<![\p{L}\p{N}@#])\p{Lu}[\p{L}\p{N}]*(?:['’]s)?")
@@ -76,33 +73,17 @@ _ACTS = regex.compile(
     r"^(?:['’]s)?(?:\s+\p{L}+){0,2}?\s+(?:is|are|was|were|has|had|does|did|can|will|just|wins?"
     r"|beats?|owners?|users?|\p{Ll}{2,}(?:ed|es)\b)"
 )
-# Words with a capital that name no product of their own kind: abbreviations, days, platforms.
-_PLAIN_CAPITALS = frozenset(
-    "i ai api usb led pdf csv gps hrv ram cpu gpu ui ux os pc tv hd ui sd hdmi nfc ip ok cmd url"
-    " sla dpi crm io english german french spanish bluetooth wifi wi internet monday tuesday"
-    " wednesday thursday friday saturday sunday january february march april may june july august"
-    " september october november december christmas android ios iphone ipad mac macos windows"
-    " linux reddit youtube amazon europe german us uk eu usd eur".split()
-)
-# Well-known products: one of them in a sentence is its subject, unless it is the one asked for.
-_RIVALS = frozenset(
-    "garmin fitbit uber lyft chrome safari firefox excel trello asana clickup notion evernote"
-    " obsidian samsung sony bose apple airpods airtag galaxy pixel kobo kindle roomba dyson otter"
-    " zendesk jira slack teams lenovo thinkpad macbook dell zen vivaldi brave edge whoop oura"
-    " huawei nextmug yeti stanley remarkable boox humane siri alexa chatgpt gemini google"
-    " microsoft tesla honda".split()
-)
+_PLAIN_CAPITALS = frozenset(data("names")["plain"].split())
+_RIVALS = frozenset(data("names")["rivals"].split())
 
-OTHER_NAMES = _RIVALS | _PLAIN_CAPITALS
-"""Names that are no theme."""
+OTHER_NAMES = _RIVALS | _PLAIN_CAPITALS  # names that are no theme
 
 
 @dataclass(frozen=True)
 class Subject:
     """The product that a question asks about, and how it is written; words are folded."""
 
-    name: str
-    """As the question has it; empty when it names none."""
+    name: str  # as the question has it; empty when it names none
     pattern: regex.Pattern[str]
     name_words: frozenset[str]
     numbers: frozenset[str]
@@ -111,8 +92,7 @@ class Subject:
     """Words that the texts write in small letters somewhere, so that their capital says nothing."""
     known: frozenset[str]
     """Words of question and description, plurals as singulars too; web endings with their dot."""
-    described: frozenset[str]
-    """Words of the description alone."""
+    described: frozenset[str]  # words of the description alone
 
     @classmethod
     def of(cls, question: Question, texts: Iterable[str] = ()) -> Subject:
@@ -160,8 +140,15 @@ class Subject:
         named so. The name with its kind is the thing itself: `Old Ember mug`.
         """
         mentions = self._mentions(text)
-        if self.numbers and any(self._has_other_number(text, *span) for span in mentions):
-            return not any(self.has_number(text[start:end]) for start, end in mentions)
+        for start, end in mentions if self.numbers else ():
+            match = _CONTINUATION.match(text, end)
+            # another number stands where the product's own would: `WH-1000XM5`
+            if (
+                match
+                and _NUMBER.fullmatch(match[1])
+                and not self.has_number(text[start : match.end()])
+            ):
+                return not any(self.has_number(text[start:end]) for start, end in mentions)
         return bool(mentions) and all(self._is_other(text, *span) for span in mentions)
 
     def has_number(self, text: str) -> bool:
@@ -186,8 +173,7 @@ class Subject:
     def is_subject(self, sentence: str, *, topic: bool, follows: bool) -> bool:
         """Whether a sentence speaks of the product.
 
-        `topic`: its thread is about the product. `follows`: the sentence before it in the same text
-        speaks of the product by name.
+        `topic`: its thread is about it. `follows`: the sentence before it speaks of it by name.
         """
         text = sentence.replace("’", "'")
         if OTHER_THING.search(text) or _SWITCHED.search(text) or self.is_namesake(text):
@@ -208,13 +194,6 @@ class Subject:
                 start = spans.pop()[0]
             spans.append((start, end))
         return spans
-
-    def _has_other_number(self, text: str, start: int, end: int) -> bool:
-        """Whether another number stands where the product's own would: `WH-1000XM5`."""
-        match = _CONTINUATION.match(text, end)
-        if match is None or not _NUMBER.fullmatch(match[1]):
-            return False
-        return not self.has_number(text[start : match.end()])
 
     def _continues(self, text: str, end: int) -> bool:
         """Whether an unknown capital follows a name, in a text that does not write all so."""
@@ -266,22 +245,19 @@ def _plain_words() -> frozenset[str]:
 
 # a title that compares several products or tells of leaving one
 _COMPARING = regex.compile(
-    r"\b(?:vs\.?|versus|alternatives?|compared|comparison|or|oder|instead of"
-    r"|switch\w* (?:to|from)|coming from|moved|wechsel|replac\w+)\b",
-    regex.I,
+    r"(?i)\b(?:vs\.?|versus|alternatives?|compared|comparison|or|oder|instead of"
+    r"|switch\w* (?:to|from)|coming from|moved|wechsel|replac\w+)\b"
 )
 # an accessory, in a shop or in the news: `Lid for`, `a pocket charging case`
 _ACCESSORY = regex.compile(
-    r"\b(?:stickers?|decals?|(?<!\b(?:in|any|use) )cases?|cover|sleeves?|lids?|straps?|bands?"
+    r"(?i)\b(?:stickers?|decals?|(?<!\b(?:in|any|use) )cases?|cover|sleeves?|lids?|straps?|bands?"
     r"|replacement|chargers?|cables?|holders?|stand|protectors?|planner|poster|kit|mount|skins?"
-    r"|modules?|dock|adapt[eo]rs?|refills?)\b",
-    regex.I,
+    r"|modules?|dock|adapt[eo]rs?|refills?)\b"
 )
 # a book, in a shop
 _PRINTED = regex.compile(
-    r"\b(?:(?:hand|work|play|guide|text)?books?|(?:hand|praxis|fach)?buch|guides?|paperback"
-    r"|hardcover|taschenbuch)\b",
-    regex.I,
+    r"(?i)\b(?:(?:hand|work|play|guide|text)?books?|(?:hand|praxis|fach)?buch|guides?|paperback"
+    r"|hardcover|taschenbuch)\b"
 )
 # a title up to where its features begin: `Lid| for Ember`, `Plaud Note Recorder|, with Case`
 _HEAD = regex.compile(r"^.*?(?=,|\||\(| - | with | mit | avec | con |$)", regex.I)
@@ -361,9 +337,9 @@ def _is_accessory(title: str, subject: Subject) -> bool:
 def is_identified(item: Item, subject: Subject) -> bool:
     """Whether an item says which thing of that name is meant: `Journey, the game`, `r/journey`.
 
-    It holds all words of the name, if several, or a word of the description, and the number of a
-    name that has one; or its place bears the name. True where nobody can tell: without a
-    description, or where the name is in another script than the description.
+    It holds all words of a longer name, or a word of the description, and the number of a name that
+    has one; or its place bears the name. True where nobody can tell: without a description, or with
+    a name in another script.
     """
     telling = set(map(singular, subject.described - subject.name_words - stop_words("en")))
     if not telling or not subject.name.isascii():

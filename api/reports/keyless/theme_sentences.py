@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import regex
 
 _SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
-SHARED = 3
-"""Posts from which a theme is shown and counted in figures: fewer may be chance."""
+SHARED = 3  # posts from which a theme is shown and counted in figures: fewer may be chance
 
 COUNTED = regex.compile(
     r"^(?P<name>.+?): (?:at least )?(?:\d+ of (?P<total>\d+) kept posts|one post|two posts)"
@@ -37,10 +36,7 @@ def count_phrase(
     plural: str = "speak of it",
     threads: int | None = None,
 ) -> str:
-    """`at least 5 of 12 kept posts speak of it`; without `at least` when all do.
-
-    `threads` is in how many threads they stand, named where several stand in one.
-    """
+    """`at least 5 of 12 kept posts speak of it, in two threads`; `at least` unless all do."""
     least, within = "at least " if number < total else "", ""
     if threads is not None and threads < number:
         within = ", in one thread" if threads == 1 else f", in {_in_words(threads)} threads"
@@ -73,10 +69,7 @@ def theme_summary(themes: Sequence[tuple[str, int]], total: int, unsure: str = "
 
 
 def tone_sentence(graded: int, sounding: int, lean: int) -> str:
-    """`As whole posts, 5 of the 7 whose tone can be told sound negative.`; empty of no graded post.
-
-    The tone of a whole post is a grade; single sentences of it may lean nowhere for sure.
-    """
+    """`As whole posts, 5 of the 7 whose tone can be told sound negative.`; empty without grades."""
     verb, side = "sounds" if sounding == 1 else "sound", "positive" if lean > 0 else "negative"
     number = sounding or "none"
     whole = f"As whole posts, {number} of the {graded} whose tone can be told {verb} {side}."
@@ -95,10 +88,7 @@ def read_leans(sentence: str) -> tuple[int, int]:
 
 
 def recount_theme(sentence: str, count: int) -> str | None:
-    """The sentence of a theme with another count of posts; None for any other sentence.
-
-    Leans and threads go, since nobody knows which of them are left.
-    """
+    """The sentence of a theme with another count and without leans; None for any other one."""
     match = COUNTED.match(sentence)
     if match is None or not match["total"]:
         return None

@@ -18,35 +18,24 @@ from api.core.words import stop_words
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_guard import compared_names
 from api.reports.exhibits import Exhibit
-from api.reports.keyless.aspects import aspect_words, aspects, aspects_in, aspects_named
+from api.reports.keyless import subjects
+from api.reports.keyless.aspects import aspect_words, aspects, aspects_in, aspects_named, data
 from api.reports.keyless.polarity import ASKING, WISHING, lean_of, lean_wanted
 from api.reports.keyless.sentence_topic import KIND, is_about_theme, is_plainly_about_theme
-from api.reports.keyless.subjects import (
-    OTHER_NAMES,
-    Subject,
-    is_excluded,
-    is_identified,
-    is_topic,
-    thread_of,
-)
+from api.reports.keyless.subjects import Subject
 from api.reports.keyless.theme_sentences import SHARED, count_phrase, lean_phrase, theme_summary
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, FindingKind
 
-PASSAGES = 4
-"""Most passages that are shown of one theme."""
-MOST_THEMES = 7
-"""Themes of a report at most."""
+PASSAGES = 4  # most passages that are shown of one theme
+MOST_THEMES = 7  # themes of a report at most
 # Themes that are named by a shared noun, and suggested questions, at most.
 _MOST_NOUNS, _MOST_SUGGESTIONS = 3, 3
 # Below so many themes, those of two posts are shown too.
 _FEW_THEMES = 3
-DOUBTED = 0.55
-"""Probability of the judge below which a kept item's passages come last."""
-UNNAMED = "No shared theme"
-"""Name of the finding when the posts share no theme."""
-SIDES = {1: "praise", -1: "a complaint"}
-"""By lean, what a sentence is."""
+DOUBTED = 0.55  # probability of the judge below which a kept item's passages come last
+UNNAMED = "No shared theme"  # name of the finding when the posts share no theme
+SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
 VERBS = {None: "say", 1: "like", -1: "dislike"}
 """By the lean that is asked for, what people do in the headline."""
 _KINDS: dict[int, FindingKind] = {1: "praise", -1: "complaint"}
@@ -57,11 +46,9 @@ class ThemePassage:
     """A whole sentence of an exhibit, word for word."""
 
     label: str
-    comment_id: str | None
-    """The comment it stands in; None for title and body."""
+    comment_id: str | None  # the comment it stands in; None for title and body
     text: str
-    lean: int | None = None
-    """Its lean about the theme it is shown for, where that is sure."""
+    lean: int | None = None  # its lean about the theme it is shown for, where that is sure
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,6 @@ class ThemeReport:
 
     topic: str
     summary: str
-    """Counts and names of themes."""
     findings: tuple[ThemeFinding, ...]
     suggestions: tuple[str, ...]
 
@@ -112,25 +98,12 @@ def unsure_side(findings: Iterable[ThemeFinding], lean: int | None) -> str:
 
 # a noun, by the word before it: `the lanyard`, `my lanyard`, `der Clip`, `no clip`
 _NOUN = regex.compile(
-    r"\b(?:the|a|an|my|its|your|their|no|this|that|der|die|das|den|dem|ein|eine|mein|kein|el|la"
-    r"|los|las|un|una|le|les|une|o|os|as|um|uma)\s+(\p{L}[\p{L}-]{3,})\b",
-    regex.I,
+    r"(?i)\b(?:the|a|an|my|its|your|their|no|this|that|der|die|das|den|dem|ein|eine|mein|kein|el|la"
+    r"|los|las|un|una|le|les|une|o|os|as|um|uma)\s+(\p{L}[\p{L}-]{3,})\b"
 )
 # a word long enough to name a theme
 _WORD = regex.compile(r"\p{L}[\p{L}-]{3,}")
-# Nouns that name no theme.
-_VAGUE = frozenset(
-    "thing things people person month months year years week weeks weekend hour hours minute "
-    "minutes night morning evening time times money dollar dollars euro euros thread post "
-    "video review comment channel link product products device gadget company maker brand "
-    "model version unit issue issues problem problems feature features question questions "
-    "answer reason point bit lot rest half part side kind sort place world life story idea "
-    "fact case cases whole same other first second third last next best worst right wrong "
-    "good great real only new old full free big small whole single entire current latest "
-    "normal desk office home house work room team boss office partner wife husband kids "
-    "mother father friend friends user users owner owners guys anyone everyone box list table "
-    "page book chapter truth verdict result end code".split()
-)
+_VAGUE = frozenset(data("names")["vague"].split())
 
 
 # begins a sentence that takes back the one before it: `But I dropped it`
@@ -140,12 +113,15 @@ _REVERSAL = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
 def shared_nouns(
     sentences: Iterable[tuple[str, str]], subject: Subject, question: Question, shared: int
 ) -> list[str]:
-    """Nouns in sentences of at least `shared` exhibits, the most shared first.
-
-    A sentence comes with the label of its exhibit. No aspect, no word of the question, no name.
-    """
+    """Nouns that labelled sentences of `shared` exhibits have in common, the most common first."""
     question_words = _WORD.findall(fold(f"{question.text} {question.about}"))
-    idle = stop_words("en") | _VAGUE | aspect_words() | OTHER_NAMES | frozenset(question_words)
+    idle = (
+        stop_words("en")
+        | _VAGUE
+        | aspect_words()
+        | subjects.OTHER_NAMES
+        | frozenset(question_words)
+    )
     nouns: Counter[str] = Counter()
     uses: Counter[str] = Counter()
     labels: dict[str, set[str]] = {}
@@ -173,20 +149,14 @@ def _singular(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence about the product."""
-
     passage: ThemePassage
-    thread: str
-    """Key of its thread."""
+    thread: str  # key of its thread
     named: bool
     wish: bool
     question: bool
-    doubted: bool
-    """The judge was hardly sure that its item is about the product."""
-    lean: int | None = None
-    """Its lean about the theme under which it is counted."""
-    reversal: str = ""
-    """The next sentence, where that one takes this one back."""
+    doubted: bool  # the judge was hardly sure that its item is about the product
+    lean: int | None = None  # its lean about the theme under which it is counted
+    reversal: str = ""  # the next sentence, where that one takes this one back
 
     def under(self, theme: regex.Pattern[str], subject: Subject) -> _Statement:
         """The same sentence with its lean about a theme."""
@@ -298,11 +268,11 @@ def is_spoken_of(name: str, text: str) -> bool:
 def _statements(exhibit: Exhibit, subject: Subject) -> Iterator[_Statement]:
     """The sentences about the product; what a shop says of its own goods is no opinion."""
     item = exhibit.item
-    if is_excluded(item, subject):
+    if subjects.is_excluded(item, subject):
         return
     probability = exhibit.assessed.verdict.probability
     doubted = probability is not None and probability < DOUBTED
-    topic = is_topic(item, subject)
+    topic = subjects.is_topic(item, subject)
     # comments under a post that names the product only somewhere in its text may be about the rest
     headed = subject.is_named(f"{item.title} {item.place or ''}")
     texts: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
@@ -325,7 +295,7 @@ def _statements(exhibit: Exhibit, subject: Subject) -> Iterator[_Statement]:
                 reversal = following if _REVERSAL.match(following) else ""
                 reversal = reversal if f"{sentence} {reversal}" in text else ""
                 yield _Statement(
-                    passage, thread_of(item), named, wish, asks, doubted, reversal=reversal
+                    passage, subjects.thread_of(item), named, wish, asks, doubted, reversal=reversal
                 )
 
 
@@ -361,10 +331,7 @@ def _on_theme(
 def _finding(
     name: str, statements: Sequence[_Statement], total: int, lean: int | None
 ) -> ThemeFinding:
-    """The theme with the passages of the side that is asked for; maybe none is left.
-
-    Its sentence counts what is left; whether it is praise or complaint, all posts decide.
-    """
+    """The theme with the passages of the side asked for, maybe none; all posts decide its kind."""
     by_label: dict[str, list[_Statement]] = {}
     for statement in statements:
         by_label.setdefault(statement.passage.label, []).append(statement)
@@ -430,7 +397,8 @@ def _without_theme(
         first.get(exhibit.label)
         or ThemePassage(exhibit.label, None, one_line(exhibit.item.texts[0]))
         for exhibit in exhibits
-        if is_identified(exhibit.item, subject) and not is_excluded(exhibit.item, subject)
+        if subjects.is_identified(exhibit.item, subject)
+        and not subjects.is_excluded(exhibit.item, subject)
     )
     passages = tuple(
         passage
@@ -439,6 +407,6 @@ def _without_theme(
     )
     if passages:
         labels = {passage.label for passage in passages}
-        threads = len({thread_of(e.item) for e in exhibits if e.label in labels})
+        threads = len({subjects.thread_of(e.item) for e in exhibits if e.label in labels})
         count = count_phrase(len(passages), total, "is about it", "are about it", threads)
         yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", passages)

@@ -191,7 +191,6 @@ class _Frames:
         self._frame: Any = None
 
     def read(self, size: int) -> bytes:
-        """About so many bytes; none at the end."""
         parts: list[bytes] = []
         length = 0
         try:

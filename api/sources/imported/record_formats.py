@@ -22,8 +22,8 @@ from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError
 from api.features.archive.import_file import STUB
 from api.features.archive.imports import Entry, LeftOut
-from api.sources import amazon_fields, reddit_answers, youtube_answers
-from api.sources.amazon_fields import count_of, stars_of
+from api.sources import amazon_pages, reddit_answers, youtube_answers
+from api.sources.amazon_pages import count_of, stars_of
 from api.sources.item_fields import (
     as_dict,
     as_list,
@@ -300,10 +300,10 @@ def _is_product(fields: Fields) -> bool:
 
 
 def _amazon_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
-    asin, source = amazon_fields.asin_of(_first(fields, _ASINS)), amazon_fields.NAME
+    asin, source = amazon_pages.asin_of(_first(fields, _ASINS)), amazon_pages.NAME
     if not asin:
         raise UsageError("it has no ASIN (ten capital letters and digits)")
-    title, url = one_line(clean(fields.get("product_title"))), f"{amazon_fields.US}/dp/{asin}"
+    title, url = one_line(clean(fields.get("product_title"))), f"{amazon_pages.US}/dp/{asin}"
     item = Item(key=f"{source}:{asin}", id=asin, source=source, title=title, url=url)
     if not _is_product(fields):
         review = _review(fields)
@@ -342,7 +342,7 @@ def _review(fields: Fields) -> Comment | None:
         id=known or content_id(asin, clean(author), clean(when), body),
         body=body,
         author=pseudonym("buyer", author),
-        created_at=_time(as_number(when) if is_count else when, amazon_fields.BEGAN),
+        created_at=_time(as_number(when) if is_count else when, amazon_pages.BEGAN),
         engagement={
             "stars": stars_of(as_number(_first(fields, _STARS))),
             "helpful": count_of(_first(fields, _HELPFUL)),
@@ -358,6 +358,6 @@ def _text(value: object) -> str:
 
 
 AMAZON = FileFormat(
-    amazon_fields.NAME, "Amazon", "`asin`, `parent_asin` or `product_id` beside a rating",
+    amazon_pages.NAME, "Amazon", "`asin`, `parent_asin` or `product_id` beside a rating",
     _is_amazon, _amazon_entries,
 )  # fmt: skip

@@ -256,11 +256,7 @@ class _TooLong(Exception):
 
 
 def rows(lines: Iterable[Line], head: Head) -> Iterator[Record | Unread]:
-    """Records of a table's rows behind its head.
-
-    A quote that is never closed costs its own line alone. A row with more cells than columns is
-    kept aside, one with fewer lacks the last ones.
-    """
+    """Records of a table's rows; an unclosed quote costs its line, too many cells cost the row."""
     csv.field_size_limit(LONGEST_LINE)
     ahead: deque[Line] = deque()
     source = iter(lines)

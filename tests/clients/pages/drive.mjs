@@ -330,6 +330,7 @@ async function lookedAround(width, options = {}) {
   await looks('gate');
   await menu('Sources');
   await page.getByText('Try each now').click();
+  await page.locator('#answers strong').first().waitFor();
   const answers = await page.locator('#answers strong').allInnerTexts();
   await looks('sources');
   await menu('History');

@@ -8,7 +8,7 @@ import pytest
 
 from api.core.work import ProcessStopping
 from api.errors import Conflict, LimitReached, UsageError
-from api.features.analyses.analysis_job import CANCELLED, AnalysisTask, nobody
+from api.features.analyses.analysis_job import CANCELLED, AnalysisTask, no_tenants
 from api.features.analyses.limits import FairQueue
 from api.features.analyses.store_ports import StoredAnalysis
 from tests.features.analyses.desk import ANN, ASK, BEN, DAY, Desk, joined
@@ -245,12 +245,12 @@ async def test_a_process_that_stops_while_it_begins_leaves_it(
 
 
 async def test_what_need_not_wait_is_not_queued(desk: Desk, notebook: Notebook) -> None:
-    """Nobody waits for it, but there is room; nor is what nobody is known for gone on with."""
+    """Nobody waits for it, but there is room; nor is what no_tenants is known for gone on with."""
     runner = desk.runner(engine=notebook)
     task = await runner.join(ANN, ASK, detached=True)
     assert isinstance(task, AnalysisTask)
     assert not notebook.queued
-    assert await nobody("ann") is None
+    assert await no_tenants("ann") is None
     await runner.aclose()
 
 

@@ -40,7 +40,7 @@ async def test_what_has_not_begun_is_not_followed(desk: Desk) -> None:
     desk.shelf.may_begin.clear()
     beginning = asyncio.create_task(joined(runner))
     await desk.shelf.beginning.wait()
-    (analysis_id,) = runner._flights
+    (analysis_id,) = runner._tasks
 
     assert await runner.follow(ANN, analysis_id) is None
     desk.shelf.may_begin.set()

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from api.core.domain import REMOVED
 from api.features.analyses.analysis_job import keep_report
 from api.features.analyses.store_ports import Store
-from api.pipeline.gate.drop_reasons import REMOVED
 from api.reports.report import ItemFacts, Report
 from tests.store.made import dropped, item, report, source, typed
 

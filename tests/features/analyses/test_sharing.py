@@ -15,8 +15,8 @@ from api.features.analyses.limits import Limits
 from api.features.analyses.share_links import feed_of, linked_report, open_feed, open_link
 from api.features.analyses.store_ports import Store
 from api.store import open_store
+from tests.features.watches.example_run import run
 from tests.features.watches.made import MONDAY, WATCH, WEEK
-from tests.features.watches.test_telling import run
 from tests.store.made import report, typed
 
 

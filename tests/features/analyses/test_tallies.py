@@ -6,23 +6,15 @@ from typing import Any
 
 import pytest
 
-from api.features.analyses.analysis_counts import SourceTally, Tally
+from api.features.analyses.store_ports import SourceTally, Tally
+from tests.features.analyses.counted_runs import OPEN, attempt
 from tests.store.made import dropped, finding, item, report, source, typed
-
-
-def attempt(status: str, new: int, reason: str | None = None) -> dict[str, Any]:
-    """One fetch and its judging."""
-    return {"limit": 5, "fetched": new, "new": new, "relevant": 0, "requests": 1,
-            "status": status, "reason": reason}  # fmt: skip
 
 
 def tally(**fields: Any) -> SourceTally:
     """Of a source that found ten items, eight of them fit, two of these relevant."""
     found = source() | {"fetched": 10, "fit": 8, "kept": 2, "yield_ratio": 0.25}
     return SourceTally.model_validate(found | fields)
-
-
-OPEN = {"gate": {"status": "degraded", "reason": "timeout", "model": None}}
 
 
 @pytest.mark.parametrize(

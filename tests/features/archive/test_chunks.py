@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from api.features.archive.index_words import LONGEST_CHUNK, MOST, TITLE, chunked, comment_of
+from api.features.archive.index_words import LONGEST_CHUNK, MOST_CHUNKS, TITLE, chunked, comment_of
 from tests.features.archive.made import comment, facts
 
 KEY = "reddit:t3_1stck6g"
@@ -19,7 +19,7 @@ def test_text_and_comments_are_entries_of_their_own() -> None:
 
     chunks = chunked(item)
 
-    assert [(c.id, c.whole, c.created_at) for c in chunks] == [
+    assert [(c.id, c.full_text, c.created_at) for c in chunks] == [
         (("reddit:t3_1", "", 0), "My mug\nWarm.", EARLY),
         (("reddit:t3_1", "1", 0), "My mug\nIt leaks.", LATE),
         (("reddit:t3_1", "3", 0), "My mug\nSame.", EARLY),
@@ -39,8 +39,8 @@ def test_first_pieces_have_names_that_nothing_else_has() -> None:
         (("", 0), KEY), (("", 1), ""), (("1", 0), "ns769h0"), (("1", 1), ""), (("2", 0), ""),
         (("3", 0), ""),
     ]  # fmt: skip
-    assert [(c.name, c.worded) for c in short] == [("", "Warm.\n")]
-    assert chunked(facts(KEY, title="", body="Warm."))[0].worded == f"Warm.\n{KEY}"
+    assert [(c.name, c.index_text) for c in short] == [("", "Warm.\n")]
+    assert chunked(facts(KEY, title="", body="Warm."))[0].index_text == f"Warm.\n{KEY}"
 
 
 def test_comments_with_equal_or_empty_ids_stay_apart() -> None:
@@ -56,9 +56,9 @@ def test_comments_with_equal_or_empty_ids_stay_apart() -> None:
 def test_item_without_any_text_is_not_indexed() -> None:
     """A title alone is; so is a comment without a title, which begins with its words."""
     assert chunked(facts(title=" ", body="\n")) == []
-    assert [c.whole for c in chunked(facts(title="Mug", body=""))] == ["Mug"]
+    assert [c.full_text for c in chunked(facts(title="Mug", body=""))] == ["Mug"]
     bare = chunked(facts(title="", body="", comments=(comment("Me too"),)))
-    assert [(c.comment, c.whole) for c in bare] == [("1", "Me too")]
+    assert [(c.comment, c.full_text) for c in bare] == [("1", "Me too")]
 
 
 def test_long_text_is_cut_between_words() -> None:
@@ -86,5 +86,5 @@ def test_book_in_a_post_is_searched_up_to_a_bound() -> None:
     """So is a title of a million letters."""
     chunks = chunked(facts(title="t" * 1_000_000, body="word " * 1_000_000))
 
-    assert len(chunks) == MOST
+    assert len(chunks) == MOST_CHUNKS
     assert all(len(chunk.title) == TITLE for chunk in chunks)

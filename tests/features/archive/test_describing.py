@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from api.features.archive.entries import ArchiveAnswer, ArchiveHit, Retrieval
-from api.features.archive.search import described
+from api.features.archive.search import answer_for_model
 from tests.services.kit import PLACES
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
@@ -26,7 +26,7 @@ def answered(*hits: ArchiveHit, guidance: str = "", sample: bool = False) -> Arc
 
 def lines(answer: ArchiveAnswer) -> list[str]:
     """What a model reads, without the fence's number and rule."""
-    read = described(answer, PLACES).splitlines()
+    read = answer_for_model(answer, PLACES).splitlines()
     return [
         line.partition(">")[2].partition("<")[0] or line for line in read if "ignore" not in line
     ]
@@ -39,7 +39,7 @@ def test_hit_is_described_by_us_and_quoted_in_a_fence() -> None:
         "low_relevance": True, "passage": "<b>No</b>",
     })  # fmt: skip
 
-    read = described(answered(plain, rich), PLACES)
+    read = answer_for_model(answered(plain, rich), PLACES)
 
     assert lines(answered(plain, rich)) == [
         "So many.",
@@ -64,5 +64,5 @@ def test_made_up_hits_are_called_so_and_have_no_links() -> None:
 
 def test_guidance_and_nothing_found_are_said_as_they_are() -> None:
     """Without a fence around nothing."""
-    assert described(answered(guidance="Name it."), PLACES) == "Name it."
-    assert described(answered(), PLACES) == "So many."
+    assert answer_for_model(answered(guidance="Name it."), PLACES) == "Name it."
+    assert answer_for_model(answered(), PLACES) == "So many."

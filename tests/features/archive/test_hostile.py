@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.core.words import index_tokens
-from api.features.archive.index_words import LONGEST_CHUNK, MOST, TITLE, chunked
+from api.features.archive.index_words import LONGEST_CHUNK, MOST_CHUNKS, TITLE, chunked
 from api.features.archive.search import ArchiveSearch
 from api.settings import RankingSettings, RetrievalSettings
 from tests.features.archive.made import NEAREST, ArchiveOf, comment, embed, facts, match, page
@@ -64,9 +64,9 @@ async def test_body_of_a_hundred_thousand_tokens_is_searched_and_quoted(letter: 
     item = facts("x:a", title=text, body=text, comments=(comment(text), comment(text)))
     chunks = chunked(item)
 
-    assert len(chunks) <= 3 * MOST
+    assert len(chunks) <= 3 * MOST_CHUNKS
     assert all(len(c.text) <= LONGEST_CHUNK and len(c.title) <= TITLE for c in chunks)
-    assert all(len(index_tokens(c.whole)) <= LONGEST_CHUNK + TITLE for c in chunks)
+    assert all(len(index_tokens(c.full_text)) <= LONGEST_CHUNK + TITLE for c in chunks)
     archive = ArchiveOf(page(*(match("x:a", 5, NEAREST, id=c.id) for c in chunks)), {"x:a": item})
     search = ArchiveSearch(archive, embed, RetrievalSettings(evidence_floor=0), RankingSettings())
     answer = await search.search("a", "ember mug battery")

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from api.features.archive.entries import FloorCounts
 from api.features.archive.search_ranking import (
-    BelowFloors,
     Scored,
-    combined,
+    above_floors,
+    combine_scores,
     diverse,
-    floored,
-    in_doubt,
+    is_doubtful,
     reranked,
 )
 from api.settings import RankingSettings, RetrievalSettings
@@ -35,16 +35,16 @@ def test_nothing_is_found() -> None:
     """Every rule has nothing to say about nothing."""
     settings = RetrievalSettings()
 
-    assert combined([], 0.65, vectors=True) == []
-    assert floored([], settings, vectors=True) == ([], BelowFloors())
-    assert not in_doubt([], settings)
+    assert combine_scores([], 0.65, vectors=True) == []
+    assert above_floors([], settings, vectors=True) == ([], FloorCounts())
+    assert not is_doubtful([], settings)
     assert reranked([], [], 20) == []
     assert diverse([], RankingSettings()) == []
 
 
 def test_each_score_is_stretched_over_what_its_own_search_found() -> None:
     """What only the other search found is 0 in it, and moves neither its least nor its best."""
-    line = combined(
+    line = combine_scores(
         [
             entry("a", words=9.0, cosine=0.2, by_vector=False),
             entry("b", words=3.0, cosine=0.9, by_words=False),
@@ -62,7 +62,7 @@ def test_each_score_is_stretched_over_what_its_own_search_found() -> None:
 
 def test_unlikeness_may_be_negative() -> None:
     """A cosine below 0 is stretched like any other."""
-    line = combined([entry("a", cosine=-0.5), entry("b", cosine=0.0)], 1.0, vectors=True)
+    line = combine_scores([entry("a", cosine=-0.5), entry("b", cosine=0.0)], 1.0, vectors=True)
 
     assert [(e.id[0], e.combined) for e in line] == [("b", 1.0), ("a", 0.0)]
 
@@ -75,17 +75,17 @@ def test_only_the_first_of_the_strongest_by_words_passes_the_floors() -> None:
         entry("b", 0.1, words_share=0.5),
     ]
 
-    passed, out = floored(line, RetrievalSettings(), vectors=True)
-    assert (names(passed), out) == (["a"], BelowFloors(score=2))
+    passed, out = above_floors(line, RetrievalSettings(), vectors=True)
+    assert (names(passed), out) == (["a"], FloorCounts(score=2))
     higher = RetrievalSettings(keyword_floor=0.51)
-    assert floored(line, higher, vectors=True) == ([], BelowFloors(score=3))
+    assert above_floors(line, higher, vectors=True) == ([], FloorCounts(score=3))
 
 
 def test_without_a_word_nobody_is_strongest() -> None:
     """A keyword floor of 0 keeps the strongest hit, and not one without a word."""
     line = [entry("a", 0.1, words_share=0.0)]
 
-    assert floored(line, RetrievalSettings(keyword_floor=0), vectors=True)[0] == []
+    assert above_floors(line, RetrievalSettings(keyword_floor=0), vectors=True)[0] == []
 
 
 @pytest.mark.parametrize(("share", "kept"), [(0.9, True), (0.89, False)])
@@ -94,32 +94,32 @@ def test_word_hit_passes_the_floor_of_likeness_when_it_is_sure(share: float, kep
     settings = RetrievalSettings(keyword_floor=2)
     line = [entry("a", 0.5, words_share=share, vector_share=0.1)]
 
-    assert floored(line, settings, vectors=True)[0] == (line if kept else [])
+    assert above_floors(line, settings, vectors=True)[0] == (line if kept else [])
 
 
 @pytest.mark.parametrize(
     ("values", "out"),
     [
-        ({"score_floor": 0.5, "vector_floor": 0.5}, BelowFloors()),
-        ({"score_floor": 0.51}, BelowFloors(score=1)),
-        ({"vector_floor": 0.51}, BelowFloors(vector=1)),
-        ({"min_cosine": 0.5, "min_bm25": 4.0}, BelowFloors()),
-        ({"min_cosine": 0.51, "min_bm25": 4.01}, BelowFloors(absolute=1)),
-        ({"min_cosine": 0.51, "min_bm25": 4.0}, BelowFloors()),
-        ({"min_cosine": 0.51}, BelowFloors()),
-        ({"min_bm25": 4.01}, BelowFloors()),
-        ({"score_floor": 0, "vector_floor": 0}, BelowFloors()),
+        ({"score_floor": 0.5, "vector_floor": 0.5}, FloorCounts()),
+        ({"score_floor": 0.51}, FloorCounts(score=1)),
+        ({"vector_floor": 0.51}, FloorCounts(vector=1)),
+        ({"min_cosine": 0.5, "min_bm25": 4.0}, FloorCounts()),
+        ({"min_cosine": 0.51, "min_bm25": 4.01}, FloorCounts(absolute=1)),
+        ({"min_cosine": 0.51, "min_bm25": 4.0}, FloorCounts()),
+        ({"min_cosine": 0.51}, FloorCounts()),
+        ({"min_bm25": 4.01}, FloorCounts()),
+        ({"score_floor": 0, "vector_floor": 0}, FloorCounts()),
     ],
 )
-def test_floors_hold_from_their_value(values: dict[str, float], out: BelowFloors) -> None:
+def test_floors_hold_from_their_value(values: dict[str, float], out: FloorCounts) -> None:
     """What has just that much passes; either absolute floor is enough; 0 is none."""
     line = [entry("a", 0.5, by_words=False, words=4.0, cosine=0.5, vector_share=0.5)]
     settings = RetrievalSettings.model_validate(values)
 
-    passed, counted = floored(line, settings, vectors=True)
+    passed, counted = above_floors(line, settings, vectors=True)
 
     assert counted == out
-    assert passed == ([] if out != BelowFloors() else line)
+    assert passed == ([] if out != FloorCounts() else line)
 
 
 def test_absolute_floor_holds_for_the_strongest_hit_by_words_and_for_no_vector() -> None:
@@ -127,14 +127,14 @@ def test_absolute_floor_holds_for_the_strongest_hit_by_words_and_for_no_vector()
     settings = RetrievalSettings(min_cosine=0.1, min_bm25=5)
     line = [entry("a", 1.0, words=4.0, words_share=1.0, cosine=None)]
 
-    assert floored(line, settings, vectors=False) == ([], BelowFloors(absolute=1))
+    assert above_floors(line, settings, vectors=False) == ([], FloorCounts(absolute=1))
 
 
 def test_likeness_is_no_floor_where_nobody_looked_for_it() -> None:
     """Words alone pass."""
     line = [entry("a", 0.6, cosine=None), entry("b", 0.5, cosine=None)]
 
-    assert floored(line, RetrievalSettings(), vectors=False)[0] == line
+    assert above_floors(line, RetrievalSettings(), vectors=False)[0] == line
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_likeness_is_no_floor_where_nobody_looked_for_it() -> None:
 )
 def test_order_is_in_doubt_between_the_floor_and_the_trigger(top: float, doubt: bool) -> None:
     """Half open: from 0.45 to below 0.60, by the best alone."""
-    assert in_doubt([entry("a", top), entry("b", 0.5)], RetrievalSettings()) is doubt
+    assert is_doubtful([entry("a", top), entry("b", 0.5)], RetrievalSettings()) is doubt
 
 
 def test_rerank_moves_the_window_alone() -> None:

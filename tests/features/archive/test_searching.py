@@ -13,8 +13,8 @@ import pytest
 
 from api.core.ports import SilentObserver
 from api.features.archive.entries import ArchiveFilters, Retrieval
-from api.features.archive.index_words import Chunk, unheard
-from api.features.archive.search import SCATTERED, WEAK, ArchiveSearch, by_words, text_of
+from api.features.archive.index_words import Chunk, unmatched_words
+from api.features.archive.search import SCATTERED, WEAK, ArchiveSearch, answer_text, by_words
 from api.settings import RankingSettings, RetrievalSettings
 from tests.features.archive.made import (
     NEAREST,
@@ -373,7 +373,7 @@ async def test_text_counts_what_is_stored(hits: list[tuple[str, bool]], text: st
     answer = await searching(archive_of(found)).search("a", QUERY)
     made = [answer.hits[0].model_copy(update={"key": k, "low_relevance": low}) for k, low in hits]
 
-    assert text_of(made, ["lid"], 9, narrowed=True) == text
+    assert answer_text(made, ["lid"], 9, narrowed=True) == text
 
 
 async def test_words_that_nothing_holds_are_named() -> None:
@@ -382,11 +382,11 @@ async def test_words_that_nothing_holds_are_named() -> None:
     answer = await searching(archive_of(page())).search("a", query)
 
     missing = ["Sonos", "batteries", "lid", "x" * 99, "4", "5"]
-    assert unheard(query, {"warm": 3}) == missing
-    assert unheard("小米手环 the", {}) == []
+    assert unmatched_words(query, {"warm": 3}) == missing
+    assert unmatched_words("小米手环 the", {}) == []
     none = f"{WEAK} None of 1,000 stored entries holds `Sonos`, `batteries`, "
     assert answer.text.startswith(none)
-    assert text_of([], missing, 1000, narrowed=False) == f"{none}`lid`, `{'x' * 40}`, `4`."
+    assert answer_text([], missing, 1000, narrowed=False) == f"{none}`lid`, `{'x' * 40}`, `4`."
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ def test_nothing_found_says_what_is_stored(
     missing: list[str], entries: int, narrowed: bool, text: str
 ) -> None:
     """And what to change; a filter is no reason where no entry at all holds a word."""
-    assert text_of([], missing, entries, narrowed=narrowed) == text
+    assert answer_text([], missing, entries, narrowed=narrowed) == text
 
 
 async def test_any_word_is_looked_for_where_somebody_searches() -> None:

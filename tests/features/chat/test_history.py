@@ -14,7 +14,7 @@ from api.features.analyses.store_ports import KeptSession, SessionListing, Store
 from api.features.chat.chat_history import Transcript, list_chats, read_chat
 from api.features.chat.chat_sessions import SessionsInMemory
 from api.features.chat.session import Exchange
-from tests.features.chat.test_session import session
+from tests.features.chat.new_session import session
 from tests.services.kit import assessed, post
 
 NOON = datetime(2026, 11, 28, 12, tzinfo=UTC)

@@ -13,8 +13,8 @@ from api.features.analyses.feedback import GivenOnTurn, Rated, RatedTurn
 from api.features.chat.chat_history import MOST_RATINGS, Transcript, rate_turn, read_chat
 from api.features.chat.chat_sessions import ChatSessions, SessionsInMemory
 from api.features.chat.session import Exchange
-from tests.features.chat.test_chats import Echo, say
-from tests.features.chat.test_session import session
+from tests.features.chat.echo_model import Echo, say
+from tests.features.chat.new_session import session
 
 TRACE = "f" * 32
 

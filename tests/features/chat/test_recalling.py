@@ -17,7 +17,7 @@ from api.features.chat.lookups import ENOUGH, KEPT
 from api.reports.composition import kept_item
 from api.reports.report import ItemFacts
 from api.settings import ChatSettings, RankingSettings, RetrievalSettings
-from tests.features.chat.test_chat import MUG, Script, ask, chat, fetch, heard, reddit
+from tests.features.chat.scripted_model import MUG, Script, ask, chat, fetch, heard, reddit
 from tests.services.kit import assessed, kit, post
 
 
@@ -55,7 +55,7 @@ class FakeArchive:
         self.asked_for.append(filters)
         facts = await FakeArchive(self.items).facts(tenant, [item.key for item in self.items])
         found = [
-            Match(chunk.id, chunk.key, tuple(index_tokens(chunk.whole)), None, True, False)
+            Match(chunk.id, chunk.key, tuple(index_tokens(chunk.full_text)), None, True, False)
             for item in facts.values()
             for chunk in chunked(item)
         ]

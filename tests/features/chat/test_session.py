@@ -15,20 +15,12 @@ from api.features.chat.session import (
     TURNS,
     VERSION,
     Exchange,
+    Lookup,
     Session,
     restored,
 )
-from api.reports.exhibits import Dossier
-from tests.services.fakes import FakeSource
-from tests.services.kit import assessed, kit, post, posts
-
-PRODUCT = kit(FakeSource(posts(3)))
-
-
-def session() -> Session:
-    """One that remembers nothing."""
-    run = PRODUCT.start()
-    return Session("s1", "ada", run, Dossier(run.places))
+from tests.features.chat.new_session import PRODUCT, session
+from tests.services.kit import assessed, post
 
 
 def again(one: Session) -> Session:
@@ -46,7 +38,7 @@ def turn(one: Session, *cited: str, question: str = "mug?") -> None:
 def test_what_was_said_and_shown_survives_a_restart() -> None:
     """Exhibits keep their numbers, words and look-ups, and new ones get the next number."""
     one = session()
-    one.remember("reddit", "Ember Mug", "quick", "kept 2", ["E1", "E2"])
+    one.remember(Lookup("reddit", "Ember Mug", "quick", "kept 2", ["E1", "E2"]))
     one.show([assessed(post(1)), assessed(post(2))])
     turn(one, "E1")
 
@@ -63,7 +55,7 @@ def test_what_was_said_and_shown_survives_a_restart() -> None:
 def test_a_look_up_is_known_by_source_name_and_depth() -> None:
     """Another spelling is the same; another source, or a deeper look, is not."""
     one = session()
-    one.remember("reddit", "Plaud.ai", "standard", "kept 2")
+    one.remember(Lookup("reddit", "Plaud.ai", "standard", "kept 2", []))
 
     assert one.lookup("reddit", "plaud ai", "quick") is not None
     assert one.lookup("reddit", "plaud ai", "standard") is not None
@@ -76,7 +68,7 @@ def test_what_is_not_cited_lately_is_let_go_and_its_number_stays_taken() -> None
     """With its look-up, so that it can be found again."""
     one = session()
     one.show([assessed(post(1)), assessed(post(2))])
-    one.remember("reddit", "mug", "quick", "kept 2", ["E1", "E2"])
+    one.remember(Lookup("reddit", "mug", "quick", "kept 2", ["E1", "E2"]))
     for _ in range(TURNS + 1):
         turn(one, "E2")
 
@@ -94,7 +86,7 @@ def test_there_is_a_most_of_everything() -> None:
     one = session()
     one.show([assessed(post(n)) for n in range(EXHIBITS + 5)])
     for n in range(LOOKS + 5):
-        one.remember("reddit", f"mug{n}", "quick", "none")
+        one.remember(Lookup("reddit", f"mug{n}", "quick", "none", []))
     turn(one)
 
     assert len(one.exhibits) == EXHIBITS
@@ -238,7 +230,7 @@ def test_an_item_s_key_stands_in_its_own_entry_only() -> None:
     """So that an item which its upstream deleted can be taken out of the text as an entry."""
     one = session()
     one.show([assessed(post(1)), assessed(post(2))])
-    one.remember("reddit", "mug", "quick", "kept 2", ["E1", "E2"])
+    one.remember(Lookup("reddit", "mug", "quick", "kept 2", ["E1", "E2"]))
     turn(one, "E1", "E2")
 
     saved = json.loads(one.save())

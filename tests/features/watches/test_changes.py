@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from api.features.watches.new_posts import POSTS, Keys
-from api.features.watches.unusual_changes import looks_at, new_aspects, unusual
+from api.features.watches.unusual_changes import marked_changes, measurements_of, new_aspects
 from api.features.watches.watch_run import Change, RunCounts, SourceCount
 from tests.features.comparisons.made import PLACES
 from tests.features.watches.made import of, week
@@ -22,7 +22,7 @@ def changes(
     now: RunCounts, past: Sequence[RunCounts], keys: Keys | None = None
 ) -> tuple[Change, ...]:
     """By these counts."""
-    return unusual(looks_at(now, past), keys or {}, PLACES)
+    return marked_changes(measurements_of(now, past), keys or {}, PLACES)
 
 
 def test_more_posts_than_usual() -> None:
@@ -61,7 +61,7 @@ def test_gap_is_no_drop() -> None:
     past = [*QUIET, week(6)]
     assert changes(week(7), past) == ()
     assert changes(week(7, reddit=of(5)), past) == ()
-    (look,) = looks_at(week(7, reddit=of(5)), past)
+    (look,) = measurements_of(week(7, reddit=of(5)), past)
     assert look.past == 30
 
 
@@ -87,17 +87,17 @@ def test_short_run_is_no_wave() -> None:
     now = week(7, reddit=of(12, {"mentions:battery": 9, "complaint:battery": 9}))
     (change,) = changes(now, [*CALM, minute])
     assert change.measure == "complaint"
-    assert all(look.measure != POSTS for look in looks_at(instant, CALM))
+    assert all(look.measure != POSTS for look in measurements_of(instant, CALM))
 
 
 def test_too_little_past_says_nothing() -> None:
     """Three runs and seven days."""
     now = week(6, reddit=of(90))
-    assert looks_at(now, QUIET[:2]) == []
+    assert measurements_of(now, QUIET[:2]) == []
     hours = [counts.model_copy(update={"until": counts.since.replace(hour=9)}) for counts in QUIET]
-    assert looks_at(now, hours) == []
-    assert len(looks_at(now, QUIET[:3])) == 1
-    assert looks_at(now, [week(0, reddit=of(5)), week(1), week(2)]) == []
+    assert measurements_of(now, hours) == []
+    assert len(measurements_of(now, QUIET[:3])) == 1
+    assert measurements_of(now, [week(0, reddit=of(5)), week(1), week(2)]) == []
 
 
 def test_rise_of_one_complaint() -> None:
@@ -148,7 +148,7 @@ def test_source_that_is_new_changes_no_share() -> None:
     joined = [*past[:4], *(week(n, reddit=calm, lemmy=angry) for n in (6, 7))]
     assert changes(now, joined) == ()
     settled = [*past[:2], *(week(n, reddit=calm, lemmy=angry) for n in range(6))]
-    look = next(look for look in looks_at(now, settled) if look.subject == "battery")
+    look = next(look for look in measurements_of(now, settled) if look.subject == "battery")
     assert (look.count, look.past, look.past_weight) == (18, 6 * 18, 6 * 40)
 
 
@@ -157,7 +157,7 @@ def test_source_that_comes_back_changes_no_share() -> None:
     angry, calm = of(20, {"complaint:battery": 18}), of(20)
     past = [week(n, reddit=calm, **({} if n in {1, 3} else {"lemmy": angry})) for n in range(6)]
     assert changes(week(6, reddit=calm, lemmy=angry), past) == ()
-    looks = looks_at(week(6, reddit=calm, lemmy=angry), past)
+    looks = measurements_of(week(6, reddit=calm, lemmy=angry), past)
     assert {look.subject: len(look.before) for look in looks} == {
         "reddit": 6, "lemmy": 4, "battery": 4,
     }  # fmt: skip
@@ -179,7 +179,7 @@ def test_source_with_too_little_past_has_no_usual_volume() -> None:
         )
         for n in range(3)
     ]
-    looks = looks_at(week(9, reddit=of(5), lemmy=of(90)), [*hours, *QUIET])
+    looks = measurements_of(week(9, reddit=of(5), lemmy=of(90)), [*hours, *QUIET])
     assert [look.subject for look in looks] == ["reddit"]
 
 
@@ -211,7 +211,7 @@ def test_clock_that_was_set_back() -> None:
     back = week(6, reddit=of(9))
     back = back.model_copy(update={"until": back.since.replace(hour=1)})
     assert back.seconds == 0
-    assert looks_at(back, QUIET) == []
+    assert measurements_of(back, QUIET) == []
     assert changes(week(7, reddit=of(5)), [back, *QUIET]) == ()
 
 

@@ -11,20 +11,20 @@ import pytest
 
 from api.errors import NotFound, UsageError
 from api.features.analyses.store_ports import Store
-from api.features.watches.notification import Message, message_of
+from api.features.watches.notification import Message, run_message
 from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import Delivery, WatchRun
 from api.features.watches.watch_service import (
-    run_to_tell,
-    still_to_tell,
-    tell_again,
-    trial,
-    undelivered,
+    resend,
+    run_to_resend,
+    send_trial,
+    undelivered_runs,
+    undelivered_targets,
 )
 from api.store import open_store
 from tests.features.comparisons.made import PLACES
+from tests.features.watches.example_run import run
 from tests.features.watches.made import MONDAY, WATCH, WEEK
-from tests.features.watches.test_telling import run
 
 # two of one server: what is shown of them is the same
 HOOKS = tuple(Target("slack", f"https://hooks.example/{number}") for number in range(3))
@@ -72,11 +72,11 @@ async def kept(store: Store, run_id: str, *reached: bool) -> WatchRun:
 async def test_trial_says_what_came_back_of_each() -> None:
     """By one id; a watch that tells nobody has none."""
     receivers = Receivers({"1"})
-    deliveries = await trial(receivers.send, HEARD)
+    deliveries = await send_trial(receivers.send, HEARD)
     assert [delivery.delivered for delivery in deliveries] == [True, False, True]
     assert len({message.run_id for _, message in receivers.messages}) == 1
-    with pytest.raises(UsageError, match="“Ember” tells nobody"):
-        await trial(receivers.send, WATCH)
+    with pytest.raises(UsageError, match="“Ember” notifies nobody"):
+        await send_trial(receivers.send, WATCH)
 
 
 async def test_what_did_not_arrive_is_listed(store: Store) -> None:
@@ -85,28 +85,28 @@ async def test_what_did_not_arrive_is_listed(store: Store) -> None:
     await kept(store, "aa2", True, True, True)
     await kept(store, "bb3")
     await kept(store, "bb4", False, False, False)
-    assert [missed.id for missed in await undelivered(store, HEARD)] == ["bb4", "aa1"]
-    assert (await run_to_tell(store, HEARD, "bb")).id == "bb4"
-    assert (await run_to_tell(store, HEARD, "aa2")).id == "aa2"
+    assert [missed.id for missed in await undelivered_runs(store, HEARD)] == ["bb4", "aa1"]
+    assert (await run_to_resend(store, HEARD, "bb")).id == "bb4"
+    assert (await run_to_resend(store, HEARD, "aa2")).id == "aa2"
     for name in ("aa", "bb3", "", "none"):
         with pytest.raises(NotFound, match="there is no run"):
-            await run_to_tell(store, HEARD, name)
+            await run_to_resend(store, HEARD, name)
 
 
 async def test_who_was_not_reached_is_told_once_more(store: Store) -> None:
     """Of targets with one server the right one, by the same id and words; then it is delivered."""
     missed = await kept(store, "aa1", True, False, False)
     receivers = Receivers({"2"})
-    first = await tell_again(store, receivers.send, PLACES, HEARD, missed)
+    first = await resend(store, receivers.send, PLACES, HEARD, missed)
     receivers.deaf.clear()
-    (listed,) = await undelivered(store, HEARD)
-    second = await tell_again(store, receivers.send, PLACES, HEARD, listed)
+    (listed,) = await undelivered_runs(store, HEARD)
+    second = await resend(store, receivers.send, PLACES, HEARD, listed)
 
     assert [(d.delivered, d.tries) for d in first.deliveries] == [(True, 1), (True, 4), (False, 6)]
     assert [(d.delivered, d.tries) for d in second.deliveries] == [(True, 1), (True, 4), (True, 7)]
     assert [address for address, _ in receivers.messages] == ["1", "2", "2"]
-    assert {message for _, message in receivers.messages} == {message_of(HEARD, missed, PLACES)}
-    assert await undelivered(store, HEARD) == []
+    assert {message for _, message in receivers.messages} == {run_message(HEARD, missed, PLACES)}
+    assert await undelivered_runs(store, HEARD) == []
     assert await store.watch_runs("local", "w1", 9) == [second]
 
 
@@ -115,11 +115,11 @@ async def test_who_is_told_may_have_changed(store: Store) -> None:
     missed = await kept(store, "aa1", False, False, True)
     other = replace(HEARD, notify=(Target("file", "x"), HOOKS[0]))
     receivers = Receivers()
-    now = await tell_again(store, receivers.send, PLACES, other, missed)
+    now = await resend(store, receivers.send, PLACES, other, missed)
     assert [address for address, _ in receivers.messages] == ["0"]
     assert [delivery.delivered for delivery in now.deliveries] == [True, False, True]
-    assert list(still_to_tell(HEARD, missed)) == [0, 1]
-    assert not still_to_tell(other, now)
+    assert list(undelivered_targets(HEARD, missed)) == [0, 1]
+    assert not undelivered_targets(other, now)
     assert not HEARD.is_signed
     assert replace(HEARD, notify=(Target("webhook", "https://hooks.example"),)).is_signed
 
@@ -129,6 +129,6 @@ async def test_whoever_is_told_no_more_is_not_told_again(store: Store) -> None:
     missed = await kept(store, "aa1", False, False)
     other = replace(HEARD, notify=(Target("file", "x"),))
     receivers = Receivers()
-    now = await tell_again(store, receivers.send, PLACES, other, missed)
+    now = await resend(store, receivers.send, PLACES, other, missed)
     assert receivers.messages == []
     assert now == missed

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -18,19 +16,10 @@ from api.features.watches.watch import Watch, zone_of
 from api.features.watches.watch_run import WatchRun
 from api.reports.report import Report
 from api.services.product import Ask
-from api.store import open_store
+from tests.features.watches.eight_weeks import CALM, HOOK, World, eight_weeks, posts
 from tests.features.watches.made import MONDAY, WATCH, WEEK, about
-from tests.features.watches.test_running import CALM, HOOK, World, eight_weeks, posts
 
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    """An empty store."""
-    opened = await open_store(f"sqlite:///{tmp_path / 'watches.db'}")
-    yield opened
-    await opened.aclose()
 
 
 async def test_eight_weeks_as_a_line(store: Store) -> None:
@@ -133,7 +122,7 @@ async def test_watch_that_is_removed_under_way(
         assert (await running).state == "baseline"
     assert world.messages == []
     assert await store.watch_runs("local", "w1", 9) == []
-    assert await store.known(WATCH, 9) == []
+    assert await store.seen_posts(WATCH, 9) == []
     assert await world.due() == []
     assert caplog.records == []
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from pathlib import Path
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,96 +13,20 @@ from api.errors import Conflict, LimitReached, NotFound
 from api.features.analyses.store_ports import Store
 from api.features.watches.notification import Message
 from api.features.watches.watch import Target, Watch
-from api.features.watches.watch_run import Delivery, WatchRun
-from api.features.watches.watch_service import Watching, changed, utc_now, watch_of, window_of
+from api.features.watches.watch_run import Delivery
+from api.features.watches.watch_service import changed_watch, find_watch, shortest_window, utc_now
 from api.reports.report import Report
 from api.services.product import Ask
-from api.store import open_store
-from tests.features.comparisons.made import PLACES
+from tests.features.watches.eight_weeks import (
+    CALM,
+    COMPLAINT,
+    HOOK,
+    World,
+    eight_weeks,
+    posts,
+)
 from tests.features.watches.made import MONDAY, WATCH, WEEK, about, heard
 from tests.services.notebook import Notebook
-
-HOOK = Target("webhook", "https://hooks.example/secret")
-CALM = "My Ember keeps the tea warm on the desk."
-COMPLAINT = "I hate the battery of the Ember."
-LONG = (
-    "Bought the Ember for my wife who drinks slowly, and it holds the heat for the whole of the "
-    "morning on its coaster; the lid is an extra, and the colour is nicer than on the photographs."
-)
-
-
-@dataclass
-class World:
-    """What is written about a mug, who asks for it, and who is told."""
-
-    store: Store
-    reports: Callable[[int], Report]
-    """Of the run of each week."""
-    now: datetime = MONDAY
-    asked: list[Ask] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
-
-    async def analyze(self, watch: Watch, ask: Ask, run_id: str) -> Report:
-        self.asked.append(ask)
-        return self.reports(len(self.asked) - 1)
-
-    async def send(self, watch: Watch, target: Target, message: Message) -> Delivery:
-        self.messages.append(message)
-        return Delivery(target=target.shown, delivered=True, tries=1)
-
-    @property
-    def watching(self) -> Watching:
-        return Watching(self.store, self.analyze, self.send, PLACES, 92, lambda: self.now)
-
-    async def due(self) -> list[WatchRun]:
-        """All that is due now."""
-        return [run async for _, run in self.watching.run_due()]
-
-    async def weeks(self, number: int) -> list[WatchRun]:
-        """A run each Monday."""
-        runs: list[WatchRun] = []
-        for _ in range(number):
-            runs += await self.due()
-            self.now += WEEK
-        return runs
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    """An empty store."""
-    opened = await open_store(f"sqlite:///{tmp_path / 'watches.db'}")
-    yield opened
-    await opened.aclose()
-
-
-def posts(week: int, place: str, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Written in the days before the run of a week."""
-    return [
-        post | {"key": f"{place}:{week}-{number}", "id": f"{week}-{number}"}
-        for number, text in enumerate(texts)
-        for post in heard(f"{text} ({place}, {week}, {number})", days=7 * week - 3, place=place)
-    ]
-
-
-def eight_weeks(week: int) -> Report:
-    """Quiet, but for what is planted."""
-    reddit, lemmy = [CALM] * 8, [CALM] * 4
-    sources: dict[str, dict[str, Any]] = {"reddit": {}, "lemmy": {}}
-    reddit[0] = COMPLAINT if week % 3 == 0 else CALM
-    if week == 6:
-        reddit = [COMPLAINT] * 7 + [CALM]
-    items = posts(week, "reddit", reddit)
-    if week == 4:
-        sources["lemmy"] = {"outcome": "timed_out", "reason": "no answer"}
-    else:
-        items += posts(week, "lemmy", lemmy)
-    if week in {2, 3, 5}:  # written in week 2, edited in week 3, posted elsewhere in week 5
-        body = LONG + (" EDIT: the lid came." if week == 3 else "")
-        place = "lemmy" if week == 5 else "reddit"
-        day = 7 * (2 if week == 3 else week) - 2
-        key = "lemmy:copy" if week == 5 else "reddit:long"
-        items += heard(body, days=day, place=place, key=key)
-    return about("Ember", items, sources)
 
 
 async def test_eight_weeks(store: Store) -> None:
@@ -316,12 +238,12 @@ async def test_watch_is_found_by_name_id_or_its_beginning(store: Store) -> None:
     await store.add_watch(replace(WATCH, id="abc1", name="first"), 9)
     await store.add_watch(replace(WATCH, id="abc2", name="second"), 9)
     for name, wanted in (("first", "abc1"), ("abc2", "abc2")):
-        assert (await watch_of(store, "local", name)).id == wanted
+        assert (await find_watch(store, "local", name)).id == wanted
     for name in ("abc", "", "third"):
         with pytest.raises(NotFound, match="there is no watch"):
-            await watch_of(store, "local", name)
+            await find_watch(store, "local", name)
     with pytest.raises(NotFound):
-        await watch_of(store, "b", "first")
+        await find_watch(store, "b", "first")
 
 
 @pytest.mark.parametrize(
@@ -338,18 +260,18 @@ async def test_watch_is_found_by_name_id_or_its_beginning(store: Store) -> None:
 )
 def test_window(length: timedelta, window: str) -> None:
     """The shortest that reaches so far."""
-    assert window_of(length) == window
+    assert shortest_window(length) == window
     assert utc_now().tzinfo is not None
 
 
 def test_changed_watch_is_due_by_its_new_clock() -> None:
     """Whatever else is changed; of another question alone it stays due as it was."""
-    new = changed(WATCH, {"every": "daily 07:30", "zone": "Asia/Tokyo", "about": "a cup"})
+    new = changed_watch(WATCH, {"every": "daily 07:30", "zone": "Asia/Tokyo", "about": "a cup"})
     assert (new.about, new.query) == ("a cup", "Ember")
     assert timedelta() < new.due_at - utc_now() <= timedelta(days=1)
     assert (new.due_at.hour, new.due_at.minute) == (22, 30)
-    assert changed(WATCH, {"query": "Ember mug"}).due_at == WATCH.due_at
-    assert changed(WATCH, {"paused": True}).due_at > WATCH.due_at
+    assert changed_watch(WATCH, {"query": "Ember mug"}).due_at == WATCH.due_at
+    assert changed_watch(WATCH, {"paused": True}).due_at > WATCH.due_at
 
 
 UNDECIDED: dict[str, Any] = {

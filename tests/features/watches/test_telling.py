@@ -12,39 +12,25 @@ import pytest
 
 from api.core.domain import Outcome
 from api.errors import UsageError
-from api.features.watches.notification import Message, message_of, signature, text_of, trial_of
+from api.features.watches.notification import (
+    Message,
+    run_message,
+    run_text,
+    signature,
+    trial_message,
+)
 from api.features.watches.watch import Target, check_watch, name_of_query, new_watch, target_of
-from api.features.watches.watch_run import VERSION, Change, Gap, NewPost, NewQuestion, WatchRun
+from api.features.watches.watch_run import Gap, NewQuestion
 from tests.features.comparisons.made import PLACES
-from tests.features.watches.made import MONDAY, WATCH, of, week
+from tests.features.watches.example_run import CHANGE, POST, run
+from tests.features.watches.made import MONDAY, WATCH
 
-POST = NewPost(
-    key="reddit:1", source="reddit", title="My\nEmber <!channel>", url="https://r.example/1",
-    created_at=MONDAY, passage="I hate the battery.", complains=True,
-)  # fmt: skip
-CHANGE = Change(
-    measure="posts", subject="reddit", more=True, count=20, of=None, past=30, past_of=None,
-    usual=(1, 11), chance=0.001, cites=("reddit:1",), text="Reddit: 20 posts in this time.",
-)  # fmt: skip
 GAP = Gap(source="lemmy", outcome=Outcome.TIMED_OUT, reason=None)
-
-
-def run(**more: Any) -> WatchRun:
-    """A run that changed nothing, but for this."""
-    return WatchRun(
-        **{
-            "version": VERSION, "id": "run1", "watch_id": "w1", "state": "changed", "reason": None,
-            "report_id": "r1", "counts": week(0, reddit=of(1)), "new": (), "kept": 1,
-            "unusual": (), "looked_at": 0, "new_aspects": (), "gaps": (), "sample": False,
-            "created_at": MONDAY,
-        }
-        | more
-    )  # fmt: skip
 
 
 def text(**more: Any) -> str:
     """Of a run."""
-    return text_of(WATCH, run(**more), PLACES)
+    return run_text(WATCH, run(**more), PLACES)
 
 
 def test_what_changed() -> None:
@@ -55,12 +41,12 @@ def test_what_changed() -> None:
     ).splitlines() == [
         "Ember: 2 new posts and 1 unusual change since 2026-11-02 08:00Z",
         "Unusual: Reddit: 20 posts in this time.",
-        "Spoken of for the first time: noise.",
+        "Mentioned for the first time: noise.",
         "- My Ember <!channel> (Reddit, 2026-11-02)",
         "  “I hate the battery.”",
         "  https://r.example/1",
         "- reddit:1 (Reddit)",
-        "Not heard, so nothing is known of: Lemmy (no answer in time).",
+        "No answer, so nothing is known of: Lemmy (no answer in time).",
         "Report: r1",
     ]
 
@@ -98,20 +84,20 @@ def test_many_posts_are_counted() -> None:
         ({"state": "nothing"}, "Ember: no new posts since 2026-11-02 08:00Z"),  # it is too early
         (
             {"state": "nothing", "gaps": (GAP,), "sample": True},
-            "Ember (made-up sample data): no new posts since 2026-11-02 08:00Z; not heard: Lemmy "
+            "Ember (made-up sample data): no new posts since 2026-11-02 08:00Z; no answer: Lemmy "
             "(no answer in time)",
         ),
         ({"state": "failed", "reason": "no\nmodel"}, None),
         ({"state": "failed", "counts": None, "reason": "a\nb"}, "Ember: the run failed: a b"),
-        ({"state": "failed", "counts": None}, "Ember: the run failed: nobody knows why"),
+        ({"state": "failed", "counts": None}, "Ember: the run failed: unknown reason"),
         (
             {"state": "not_asked", "counts": None, "gaps": (GAP,)},
-            "Ember: nothing was heard: no source answered",
+            "Ember: no source answered: unknown reason",
         ),
         (
             {"state": "baseline", "report_id": None},
             "Ember: the first run found 1 post written since 2026-11-02 08:00Z or without a date; "
-            "later runs tell of new posts",
+            "later runs report new posts",
         ),
     ],
 )
@@ -131,15 +117,15 @@ def test_posts_behind_a_change_come_first() -> None:
 def test_only_complaints() -> None:
     """Other posts may be new, so that is not denied."""
     picky = replace(WATCH, only="complaints")
-    assert text_of(picky, run(state="nothing", looked_at=1), PLACES) == (
+    assert run_text(picky, run(state="nothing", looked_at=1), PLACES) == (
         "Ember: no new complaints and nothing unusual since 2026-11-02 08:00Z"
     )
-    assert text_of(picky, run(new=(POST,)), PLACES).startswith("Ember: 1 new complaint since ")
+    assert run_text(picky, run(new=(POST,)), PLACES).startswith("Ember: 1 new complaint since ")
 
 
 def test_program_gets_everything() -> None:
     """With the id of the run, and no word on who else was told."""
-    message = message_of(WATCH, run(new=(POST,) * 12), PLACES)
+    message = run_message(WATCH, run(new=(POST,) * 12), PLACES)
     document = json.loads(message.body)
     assert (document["id"], document["type"], document["watch"]["id"]) == (
         "run1",
@@ -149,7 +135,7 @@ def test_program_gets_everything() -> None:
     assert len(document["run"]["new"]) == 12
     assert not {"deliveries", "news"} & set(document["run"])
     assert "secret" not in message.body.decode()
-    trial = json.loads(trial_of(WATCH, "t1").body)
+    trial = json.loads(trial_message(WATCH, "t1").body)
     assert (trial["type"], trial["id"]) == ("watch.test", "t1")
 
 

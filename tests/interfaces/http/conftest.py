@@ -31,7 +31,7 @@ class Served:
     def calling(self, base: str = "http://localhost", peer: str = "127.0.0.1") -> httpx.AsyncClient:
         """Another caller."""
         transport = httpx.ASGITransport(self.app, client=(peer, 50000))
-        return httpx.AsyncClient(transport=transport, base_url=base, timeout=30)
+        return httpx.AsyncClient(transport=transport, base_url=base, timeout=120)
 
 
 Opening = Callable[..., AbstractAsyncContextManager[Served]]

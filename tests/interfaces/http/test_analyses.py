@@ -3,34 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import Any
 
-import httpx
 import pytest
 
 from api.reports.report import VERSION
+from tests.interfaces.http.analysis_events import CLARIFY, URL, ended, events
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
-
-URL = "/v1/analyses"
-CLARIFY = {"query": "hey this is a test message"}
-
-
-def events(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Kind and data of each server-sent event."""
-    found = []
-    for block in text.strip().split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in block.splitlines())
-        found.append((fields["event"], json.loads(fields["data"])))
-    return found
-
-
-async def ended(client: httpx.AsyncClient, address: str) -> dict[str, Any]:
-    """An analysis that runs no more."""
-    async with asyncio.timeout(20):
-        while (shown := (await client.get(address)).json())["state"] == "running":
-            continue
-    return dict(shown)
 
 
 async def test_a_question_is_answered_and_kept(served: Served) -> None:
@@ -246,7 +224,7 @@ async def test_deleting_stops_what_runs(served: Served) -> None:
     served.sandbox.latency("openai=2s")
     stream = {"Accept": "text/event-stream"}
     waiting = asyncio.create_task(served.client.post(URL, json=QUESTION, headers=stream))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while not (found := (await served.client.get(URL)).json()["analyses"]):
             continue
     deleted = await served.client.delete(f"{URL}/{found[0]['id']}")

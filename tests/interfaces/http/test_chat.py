@@ -27,40 +27,15 @@ from api.interfaces.http.chat_routes import ChatTurn, Cited
 from api.interfaces.http.event_stream import TurnStream, TurnWire
 from api.services import product
 from api.services.product import Ask
+from tests.interfaces.http.chat_requests import ASKED, URL, ag_ui, say, ui
 from tests.interfaces.http.conftest import Opening, Served
 
-URL = "/v1/chat"
-ASKED = "What do people say about plaud.ai?"
 UPSTREAMS = ("reddit", "youtube", "amazon")
 
 
 def fetched(served: Served) -> int:
     """Requests that the sources were sent."""
     return sum(len(served.sandbox.requests(name)) for name in UPSTREAMS)
-
-
-async def say(served: Served, message: str, session: str | None = None) -> dict[str, Any]:
-    """One turn as JSON."""
-    body = {"message": message, **({"session_id": session} if session else {})}
-    answer = await served.client.post(URL, json=body)
-    assert answer.status_code == 200, answer.text
-    turn: dict[str, Any] = answer.json()
-    return turn
-
-
-def ui(message: str, session: str = "chat-1", **more: Any) -> dict[str, Any]:
-    """What `useChat` posts: the whole conversation as the front end has it."""
-    before = {"id": "m0", "role": "assistant", "parts": [{"type": "step-start"}]}
-    asked = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": message}]}
-    return {"id": session, "trigger": "submit-message", "messages": [before, asked], **more}
-
-
-def ag_ui(message: str, thread: str = "thread-1") -> dict[str, Any]:
-    """What an AG-UI client posts."""
-    return {
-        "threadId": thread, "runId": "run-1", "state": {}, "tools": [], "context": [],
-        "forwardedProps": {}, "messages": [{"id": "m1", "role": "user", "content": message}],
-    }  # fmt: skip
 
 
 def chunks(text: str) -> list[dict[str, Any]]:
@@ -436,7 +411,7 @@ async def test_hanging_up_ends_the_work(served: Served, body: dict[str, Any]) ->
         "client": ("127.0.0.1", 50000), "server": ("localhost", 80), "scheme": "http",
         "http_version": "1.1", "asgi": {"version": "3.0"}, "root_path": "",
     }  # fmt: skip
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         turn = asyncio.create_task(served.app(scope, receive, send))  # type: ignore[arg-type]
         while not all(served.sandbox.requests(name, "search") for name in UPSTREAMS):
             await served.client.get("/readyz")

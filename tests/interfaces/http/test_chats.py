@@ -8,8 +8,8 @@ import pytest
 
 from api.features.analyses.api_keys import LOCAL
 from api.sandbox.server import Sandbox
+from tests.interfaces.http.chat_requests import ASKED, URL, ag_ui, say, ui
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_chat import ASKED, URL, ag_ui, say, ui
 
 RATE = "/v1/chat/feedback"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.interfaces.http.api_keys import code
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_access import code
 
 URL = "/v1/comparisons"
 TWO: dict[str, Any] = {"products": ["Oura", "Whoop"], "depth": "quick"}
@@ -129,7 +129,7 @@ async def test_one_that_is_stopped_leaves_the_other(served: Served) -> None:
     """Deleted meanwhile by somebody: it stands in the table as that."""
     served.sandbox.latency("openai=2s")
     waiting = asyncio.create_task(served.client.post(URL, json=TWO))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while len(found := (await served.client.get("/v1/analyses")).json()["analyses"]) < 2:
             continue
     stopped = next(analysis for analysis in found if analysis["query"] == "Oura")

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from api.core.domain import Correction, Question
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.corrections import StoredCorrection
-from api.services.caller_arguments import question_digest
+from api.services.product import question_digest
+from tests.interfaces.http.api_keys import bearer, code
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_access import bearer, code
 from tests.store.made import item, report, typed
 
 URL = "/v1/analyses/r1/items/reddit:t3_1/correction"

@@ -16,8 +16,8 @@ from api.errors import ListenpostError, UsageError
 from api.interfaces.http.app import ROUTERS, create_app
 from api.interfaces.http.errors_json import LARGEST
 from api.sources import SOURCES
+from tests.interfaces.http.api_keys import code
 from tests.interfaces.http.conftest import QUESTION, Served
-from tests.interfaces.http.test_access import code
 from tests.usual import EITHER
 
 JSON = {"Content-Type": "application/json"}

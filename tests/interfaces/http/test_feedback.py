@@ -9,8 +9,8 @@ import pytest
 
 from api.features.analyses.api_keys import LOCAL
 from api.sandbox.server import Sandbox
+from tests.interfaces.http.api_keys import bearer, code
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
-from tests.interfaces.http.test_access import bearer, code
 from tests.store.made import item, report, typed
 
 URL = "/v1/analyses/r1/feedback"

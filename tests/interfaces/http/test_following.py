@@ -20,9 +20,9 @@ from api.interfaces.http.event_stream import EventStream, LastSeen
 from api.interfaces.shared.requests import AnalysisRequest
 from api.sandbox.server import Sandbox
 from tests.features.analyses.desk import Desk, joined
+from tests.interfaces.http.analysis_events import CLARIFY, URL, ended, events
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
 from tests.interfaces.http.process import threaded
-from tests.interfaces.http.test_analyses import CLARIFY, URL, ended, events
 
 STREAM = {"Accept": "text/event-stream"}
 ASYNC = {"Prefer": "respond-async"}
@@ -277,7 +277,7 @@ async def test_the_last_event_of_a_run_is_not_that_of_the_next(served: Served) -
     over = await served.client.get(place, headers=failed)
     asking = served.client.post(URL, json=QUESTION, headers={"Idempotency-Key": "k"})
     running = asyncio.create_task(asking)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while (look := await served.client.get(place, headers=failed)).status_code == 204:
             continue
     report = (await running).json()

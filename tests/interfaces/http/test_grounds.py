@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.interfaces.http.api_keys import bearer
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_access import bearer
 
 OWN: list[dict[str, Any]] = [
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.interfaces.http.analysis_routes import preferred
-from api.interfaces.http.http_headers import wants_events
+from api.interfaces.http.event_stream import wants_events
 from tests.interfaces.http.conftest import Served
 
 

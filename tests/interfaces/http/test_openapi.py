@@ -13,9 +13,9 @@ import pytest
 from fastapi.routing import APIRoute
 
 from api.interfaces.http.app import ROUTERS
+from tests.interfaces.http.api_keys import OPEN
 from tests.interfaces.http.conftest import QUESTION, Served
 from tests.interfaces.http.process import threaded
-from tests.interfaces.http.test_access import OPEN
 
 KEY = "key-of-a-test"
 MAY_BE_REFUSED = "positive_data_acceptance"

@@ -8,8 +8,8 @@ import pytest
 from api.errors import ConfigurationError
 from api.interfaces.http.access import EXPOSED
 from api.interfaces.http.errors_json import LARGEST
+from tests.interfaces.http.api_keys import KEYED, OPEN
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_access import KEYED, OPEN
 
 PAGE = "http://localhost:5173"
 APP = "https://app.example"

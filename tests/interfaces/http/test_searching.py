@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from api.features.analyses.api_keys import LOCAL
+from tests.interfaces.http.api_keys import bearer, code
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
-from tests.interfaces.http.test_access import bearer, code
 from tests.store.made import item, report, typed
 
 URL = "/v1/search"

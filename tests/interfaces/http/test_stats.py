@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api.features.analyses.api_keys import LOCAL
+from tests.interfaces.http.api_keys import bearer, code
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
-from tests.interfaces.http.test_access import bearer, code
 from tests.store.made import report, typed
 
 URL = "/v1/stats"

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.interfaces.http.api_keys import bearer, code
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_access import bearer, code
-from tests.interfaces.http.test_watches import OURA, URL
+from tests.interfaces.http.watch_requests import OURA, URL
 from tests.loopback import Loopback, Reply
 from tests.notifications.mail_server import MailServer
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from api.features.watches.watch_ports import KeptCounts
 from api.interfaces.pages.timelines import PERIODS, gate_figure, watch_figure
-from tests.features.analyses.test_summing import asked, run, stats
+from tests.features.analyses.counted_runs import asked, run, stats
 from tests.features.watches.made import of, week
-from tests.interfaces.http.test_charts import picture, place, table, texts
-from tests.interfaces.test_trends import FOUR, kept, trend, undated
+from tests.interfaces.example_trends import FOUR, kept, trend, undated
+from tests.interfaces.http.chart_markup import picture, place, table, texts
 
 
 def rows(figure: str) -> list[tuple[list[float], list[tuple[float, float]]]]:
@@ -46,8 +46,8 @@ def test_a_week_that_was_not_heard_is_a_gap() -> None:
     ]  # fmt: skip
     assert table(figure)[0] == ["week from", "Lemmy", "Reddit"]
     assert table(figure)[2:] == [
-        ["9 Nov 2026", "not heard", "16"],
-        ["16 Nov 2026", "not heard", "not heard"],
+        ["9 Nov 2026", "no answer", "16"],
+        ["16 Nov 2026", "no answer", "no answer"],
         ["23 Nov 2026", "2", "0"],
     ]
     assert fits(figure)

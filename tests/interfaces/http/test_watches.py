@@ -10,12 +10,10 @@ import pytest
 from api.bootstrap.background_work import watching_of
 from api.features.watches.watch import new_watch
 from api.features.watches.watch_service import utc_now
+from tests.interfaces.http.api_keys import code
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_access import code
+from tests.interfaces.http.watch_requests import OURA, URL
 from tests.loopback import Loopback, Reply
-
-URL = "/v1/watches"
-OURA: dict[str, Any] = {"query": "Oura", "depth": "quick", "sources": ["hackernews"]}
 
 
 async def test_watch_is_added_run_and_read(served: Served) -> None:

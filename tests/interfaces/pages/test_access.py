@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
 from api.interfaces.pages.screen import COOKIE, POLICY
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.pages.visiting import QUICK, begun, csrf, submit
+from tests.interfaces.pages.visiting import QUICK, begun, csrf, entered, submit
 
 KEYED = ["/", "/analyses/0", "/analyses/0/evidence", "/analyses/0/live", "/analyses/0/export/csv"]
-
-
-async def entered(client: httpx.AsyncClient, key: str, **fields: str) -> httpx.Response:
-    """Log in."""
-    return await client.post("/login", data={"key": key, **fields})
 
 
 @pytest.mark.parametrize("path", KEYED)

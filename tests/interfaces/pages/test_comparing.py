@@ -12,7 +12,7 @@ from api.features.analyses.api_keys import LOCAL
 from api.reports.report import Report
 from tests.features.comparisons.made import about, posts
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_export import EVIL, Tags, hostile
+from tests.interfaces.http.hostile_report import EVIL, Tags, hostile
 from tests.interfaces.pages.visiting import begun, submit
 
 TWO: dict[str, Any] = {

@@ -17,9 +17,8 @@ from api.features.chat.chat_sessions import UNKEPT
 from api.features.chat.chat_turn import ChatEvent, Citation, LookupEnded, LookupStarted, Turn
 from api.interfaces.pages.chat_page import page_wire
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_export import Tags
-from tests.interfaces.pages.test_access import entered
-from tests.interfaces.pages.visiting import QUICK, csrf, finished, poisoned, submit
+from tests.interfaces.http.hostile_report import Tags
+from tests.interfaces.pages.visiting import QUICK, csrf, entered, finished, poisoned, submit
 
 MUG = "and what about the Ember mug?"
 
@@ -236,7 +235,7 @@ async def test_a_stopped_turn_is_kept(served: Served) -> None:
         "headers": [(b"host", b"localhost"), (b"accept", b"text/event-stream")],
         "scheme": "http", "http_version": "1.1", "asgi": {"version": "3.0"}, "root_path": "",
     }  # fmt: skip
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await served.app(scope, receive, send)  # type: ignore[arg-type]
     page = (await served.client.get(f"{place}/a-session")).text
 

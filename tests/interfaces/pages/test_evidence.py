@@ -11,7 +11,7 @@ import stopwordsiso
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
 from tests.interfaces.http.conftest import Served
-from tests.interfaces.http.test_export import Tags
+from tests.interfaces.http.hostile_report import Tags
 from tests.store.made import dropped, item, report, source, typed
 
 SILENT = {"judge": "gpt-4o-mini", "probability": None}

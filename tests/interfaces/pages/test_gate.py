@@ -8,7 +8,7 @@ import pytest
 
 from api.features.analyses.api_keys import LOCAL
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
-from tests.interfaces.http.test_export import Tags
+from tests.interfaces.http.hostile_report import Tags
 from tests.store.made import item, report, source, typed
 
 LANGFUSE = {

@@ -9,7 +9,7 @@ from api.features.analyses.api_keys import LOCAL
 from api.features.watches.watch import new_watch
 from api.features.watches.watch_service import utc_now
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_export import EVIL, Tags, hostile
+from tests.interfaces.http.hostile_report import EVIL, Tags, hostile
 from tests.interfaces.pages.visiting import submit
 from tests.store.made import item, report, source, typed
 

@@ -12,7 +12,7 @@ from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.services.product import Ask
 from tests.interfaces.http.conftest import Served
-from tests.interfaces.http.test_export import Tags
+from tests.interfaces.http.hostile_report import Tags
 from tests.interfaces.pages.visiting import QUICK, assert_harmless, csrf, finished, poisoned, submit
 
 

@@ -6,7 +6,7 @@ import re
 
 from api.features.analyses.api_keys import LOCAL
 from tests.interfaces.http.conftest import Served
-from tests.interfaces.http.test_export import EVIL, Tags
+from tests.interfaces.http.hostile_report import EVIL, Tags
 from tests.store.made import item, report, typed
 
 LEAK = "The lid leaks when it tips over. <img src=x onerror=alert(1)> Batteries last."

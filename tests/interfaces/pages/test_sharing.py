@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 
-import httpx
-
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.pages.test_access import entered
-from tests.interfaces.pages.visiting import QUICK, assert_harmless, finished, poisoned, submit
-
-ADDRESS = re.compile(r'readonly value="http://localhost(/shared/[^"]+)"')
-
-
-def link_in(answer: httpx.Response) -> str:
-    """The address that a page shows."""
-    match = ADDRESS.search(answer.text)
-    assert match is not None
-    return match[1]
+from tests.interfaces.pages.visiting import (
+    QUICK,
+    assert_harmless,
+    entered,
+    finished,
+    link_in,
+    poisoned,
+    submit,
+)
 
 
 async def test_link_is_made_shown_once_replaced_and_ended(served: Served) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.http.test_export import Tags
+from tests.interfaces.http.hostile_report import Tags
 from tests.interfaces.pages.visiting import submit
 
 

@@ -20,8 +20,7 @@ from api.interfaces.http.app import SCREENS
 from api.interfaces.shared import presentation
 from api.reports.report import Backing, FindingKind
 from tests.interfaces.http.conftest import Served
-from tests.interfaces.pages.test_sharing import link_in
-from tests.interfaces.pages.visiting import QUICK, finished, submit
+from tests.interfaces.pages.visiting import QUICK, finished, link_in, submit
 
 WATCH = {"query": "Oura", "every": "mon 8:00", "depth": "quick", "source": ["reddit"]}
 SNAKE = re.compile(r"(?<![\w/.@-])[a-z]+(?:_[a-z0-9]+)+(?![\w/])")

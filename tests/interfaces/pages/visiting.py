@@ -10,7 +10,7 @@ import httpx
 from api.features.analyses.store_ports import Filters, StoredAnalysis
 from api.reports.report import Report
 from tests.interfaces.http.conftest import Served
-from tests.interfaces.http.test_export import Tags, hostile
+from tests.interfaces.http.hostile_report import Tags, hostile
 
 CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 QUICK = {"query": "plaud.ai", "depth": "quick"}
@@ -65,3 +65,18 @@ def assert_harmless(answer: httpx.Response) -> None:
 async def begun(served: Served) -> int:
     """How many analyses there are: requests of an earlier test may still reach the sandbox."""
     return len((await served.app_context.store.listing("local", Filters(), 100)).analyses)
+
+
+async def entered(client: httpx.AsyncClient, key: str, **fields: str) -> httpx.Response:
+    """Log in."""
+    return await client.post("/login", data={"key": key, **fields})
+
+
+ADDRESS = re.compile(r'readonly value="http://localhost(/shared/[^"]+)"')
+
+
+def link_in(answer: httpx.Response) -> str:
+    """The address that a page shows."""
+    match = ADDRESS.search(answer.text)
+    assert match is not None
+    return match[1]

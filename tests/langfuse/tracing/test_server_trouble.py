@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from api.langfuse.tracing import Tracing, start
 from api.langfuse.tracing.library_threads import ShutdownThread
 from tests.langfuse.tracing.collector import Collector, settings_for
 from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run
+from tests.loopback import free_port
 
 PROGRAM = """
 import asyncio, sys
@@ -76,13 +76,6 @@ def exit_of(url: str, tracings: int = 1, last: str = "exit", runs: int = 20) -> 
             program.kill()
     assert program.returncode == 0
     return errors
-
-
-def free_port() -> int:
-    """A port where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize("tracings", [1, 3])

@@ -21,8 +21,7 @@ from api.langfuse.tracing.masking import HomeSession
 from api.reports.shortfall import Explanation, Shortfall
 from api.settings import TracingSettings
 from tests.langfuse.tracing.collector import SCORES, TRACES, Collector, settings_for
-from tests.langfuse.tracing.test_server_trouble import free_port
-from tests.loopback import Loopback, Reply
+from tests.loopback import Loopback, Reply, free_port
 
 ITEMS = [Item(key=f"reddit:{n}", id=str(n), source="reddit", title=f"Post {n}") for n in range(3)]
 

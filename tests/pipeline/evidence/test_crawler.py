@@ -50,7 +50,7 @@ async def test_every_source_is_asked_every_query_at_once() -> None:
         await together.wait()
         return Gathered(source, query, Outcome.EMPTY, upstream_calls=1)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         found = await crawl(gather, ("youtube", "reddit", "amazon"), ("a", "b"))
 
     assert [one.source for one in found.sources] == ["youtube", "reddit", "amazon"]
@@ -231,7 +231,7 @@ async def test_a_source_is_done_when_its_last_query_is() -> None:
     await asyncio.sleep(0)
     assert not events
     rewritten.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         whole = await crawling
 
     assert whole.queries == ("plaud.ai", "plaud review", "plaud")

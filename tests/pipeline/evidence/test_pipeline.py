@@ -73,7 +73,7 @@ class Case:
         steps = Steps(self.rewriter, Assessor(RankingSettings(), RetrievalSettings(), self.weights))
         chosen = DEPTHS[name].model_copy(update=depth)
         scope = Scope(ASKED, name, chosen, tuple(self.sources), chosen.limit)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             return await collect(run, scope, steps)
 
 

@@ -181,7 +181,7 @@ async def test_cancelling_one_of_two_leaves_the_other(first: bool) -> None:
     await asyncio.wait([gone])
     go.set()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         assert (await stays).outcome is Outcome.OK
     assert (gone.cancelled(), len(source.plans)) == (True, 1)
 
@@ -303,7 +303,7 @@ async def test_a_cancelled_grading_does_not_hang_those_who_wait() -> None:
     await asyncio.wait([first])
     go.set()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         assert (await second)[0][0].grade is not None
     assert grader.asked == [["1", "2"]]
 

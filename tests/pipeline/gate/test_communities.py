@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.pipeline.gate.communities import is_community_of
-from api.pipeline.gate.name_spellings import name_of
+from api.pipeline.gate.name_matches import name_of
 
 
 @pytest.mark.parametrize(

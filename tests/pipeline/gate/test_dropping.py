@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.core.domain import Verdict
-from api.pipeline.gate.drop_reasons import drop_reason, judge_reason
+from api.core.domain import Verdict, drop_reason, judge_reason
 
 
 @pytest.mark.parametrize(

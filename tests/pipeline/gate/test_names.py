@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from api.core.words import joined_pieces, split_words, stem
-from api.pipeline.gate.name_matches import Sighting, best, other_version, sightings
-from api.pipeline.gate.name_spellings import BRAND, MODEL, NEARLY, PART, WHOLE, name_of
+from api.pipeline.gate.name_matches import (
+    BRAND,
+    MODEL,
+    NEARLY,
+    PART,
+    WHOLE,
+    Sighting,
+    best,
+    name_of,
+    other_version,
+    sightings,
+)
 
 
 def seen(query: str, text: str, about: str = "") -> Sighting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.pipeline.gate.name_spellings import everyday_parts, name_of
+from api.pipeline.gate.name_matches import everyday_parts, name_of
 from api.pipeline.gate.word_frequency import zipf
 
 
