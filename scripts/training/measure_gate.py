@@ -139,6 +139,12 @@ def main() -> None:
     print(f"| set | {' | '.join(MEASURES)} |\n|{' --- |' * (len(MEASURES) + 1)}")
     for name, queries in sets.items():
         print(row(name, [judged(judge, query, query.question()) for query in queries]))
+    for query in sets["mention"]:
+        print(row(f"mention, {query.query}", [judged(judge, query, query.question())]))
+    by_words = replace(judge, known=None)
+    for name, queries in sets.items():
+        found = [judged(by_words, query, query.question()) for query in queries]
+        print(row(f"{name}, without word vectors", found))
     described = training.descriptions_with_exclusions(folder)
     mention = [(query, described[query.query]) for query in sets["mention"]]
     whole = [judged(judge, query, replace(query.question(), about=text)) for query, text in mention]

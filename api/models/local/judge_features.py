@@ -110,6 +110,9 @@ AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear",)
 """Rules: a job post or an order to a model is out; a text that itself names the thing, in its title
 if it has one, and has nothing against it is in."""
 Row = dict[str, float]
+DESCRIBED = 0.12
+"""Mean likeness to the description from which nothing speaks for another meaning. By recall and MCC
+on the mention and the real set; docs/local-judge.md has what other values give."""
 _CAPITAL = regex.compile(r"\b\p{Lu}\p{Ll}")
 # Capitals from which a text is one that uses them.
 _CASED = 3
@@ -121,9 +124,45 @@ def page(
     """Measure the texts of one page; without `vectors` likeness is a share of words."""
     near = likeness(topic, readings, vectors)
     return [
-        _row(reading, measured, shop=source == "amazon")
-        for reading, measured in zip(readings, near, strict=True)
+        _row(reading, measured, other, shop=source == "amazon")
+        for reading, measured, other in zip(
+            readings, near, _other_meanings(readings, near, source), strict=True
+        )
     ]
+
+
+def _other_meanings(
+    readings: Sequence[Reading], near: Sequence[Likeness], source: str
+) -> list[float]:
+    """For each text: how much says that it names something else than what is described.
+
+    That a post shares nothing with a short description says little; that all posts of its
+    community on this page that name the thing do not says much. An untitled text is judged by its
+    own words. Nothing speaks against a text without a community, or in a community of the thing.
+    """
+    places = [_community(reading, source) for reading in readings]
+    # where the whole page stands in one place, the place tells no meanings apart
+    several = len(set(places) - {""}) > 1
+    naming: dict[str, list[int]] = {}
+    for at, place in enumerate(places):
+        if readings[at].overall >= NEARLY:
+            naming.setdefault(place, []).append(at)
+    against = []
+    for at, (reading, place) in enumerate(zip(readings, places, strict=True)):
+        witnesses = [at]
+        if reading.lines[0]:
+            known = several and place and not _own_place(reading)
+            witnesses = naming.get(place, []) if known else []
+        amount = min(1.0, sum(readings[other].amount for other in witnesses))
+        sense = sum(near[other].sense for other in witnesses) / (len(witnesses) or 1)
+        against.append(amount * max(0.0, 1 - sense / DESCRIBED))
+    return against
+
+
+def _community(reading: Reading, source: str) -> str:
+    """Where people speak of a subject; a channel and a brand speak of several."""
+    elsewhere = reading.shown.comment or source in ("amazon", "youtube")
+    return "" if elsewhere else reading.shown.place.casefold()
 
 
 def _own_place(reading: Reading) -> bool:
@@ -132,7 +171,7 @@ def _own_place(reading: Reading) -> bool:
     return bool(shown.author) or is_community_of(topic.name, shown.place, topic.context)
 
 
-def _row(reading: Reading, near: Likeness, *, shop: bool) -> Row:
+def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) -> Row:
     topic, title, text, strong = reading.topic, reading.lines[0], reading.text, reading.strong
     strength = reading.overall
     named = float(strength >= NEARLY)
@@ -162,7 +201,7 @@ def _row(reading: Reading, near: Likeness, *, shop: bool) -> Row:
         "nearby": ambiguous * near.nearby,
         "setting": ambiguous * near.setting,
         "told": ambiguous * reading.told,
-        "vague": ambiguous * (topic.everyday == 1 and bool(topic.about)) * reading.amount,
+        "vague": ambiguous * (topic.everyday == 1 and bool(topic.about)) * other_meaning,
         "late": about * float(bool(title) and reading.strength(1) >= NEARLY > reading.strength(0)),
         "small": plain * (small and len(_CAPITAL.findall(text)) >= _CASED),
         "version": float(other_title or (strength < WHOLE and other_passage)),
