@@ -59,7 +59,7 @@ def form_fields(model: type[RequestBody], drawn: Collection[str] = ()) -> dict[s
         elif get_origin(info.annotation) in {list, tuple}:
             kind = "lines"
         longest = next((m.max_length for m in info.metadata if hasattr(m, "max_length")), None)
-        words = label.words or {choice: choice for choice in get_args(choices)}
+        words = dict(label.words) or {choice: choice for choice in get_args(choices)}
         fields[name] = FormField(
             name, label.text, label.hint, kind,
             _LONGEST_LINES if kind == "lines" else longest, words, label.suggestions,

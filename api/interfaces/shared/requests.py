@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Number
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_type_hints
@@ -65,7 +65,7 @@ class Label:
 
     text: str
     hint: str = ""
-    words: Mapping[str, str] = field(default_factory=dict)
+    words: tuple[tuple[str, str], ...] = ()
     """What stands for each value; for "" where none may be chosen."""
     suggestions: tuple[str, ...] = ()
 
@@ -112,13 +112,13 @@ Since = Annotated[
     Window,
     Label(
         "How far back",
-        words={
-            "all": "any time",
-            "year": "the last year",
-            "month": "the last month",
-            "week": "the last week",
-            "day": "the last day",
-        },
+        words=(
+            ("all", "any time"),
+            ("year", "the last year"),
+            ("month", "the last month"),
+            ("week", "the last week"),
+            ("day", "the last day"),
+        ),
     ),
     Field(
         description="How old posts may be; undated posts are always included.",
@@ -442,7 +442,9 @@ class WatchOptions(AskOptions, SubjectOptions):
     ] = "UTC"
     only: Annotated[
         Only | None,
-        Label("What counts as news", words={"": "every new post", "complaints": "complaints only"}),
+        Label(
+            "What counts as news", words=(("", "every new post"), ("complaints", "complaints only"))
+        ),
         Field(
             description="Count only complaints as news (default: everything new or unusual).",
         ),
