@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.choices import MIN_PRODUCTS, DepthName
-from api.core.display_names import title_in
-from api.errors import ConfigurationError, SourceError, StoreUnavailable, UsageError
+from api.errors import ConfigurationError, StoreUnavailable, UsageError
 from api.interfaces.cli.output import (
     As,
     Dropped,
@@ -29,6 +28,7 @@ from api.interfaces.cli.output import (
     check_output,
     closing,
     deliver,
+    greet,
     say,
     say_bytes,
     tell,
@@ -273,31 +273,6 @@ async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
     finally:
         if store is not None:
             await store.aclose()
-
-
-def greet(product: Product, sources: Sequence[str] = ()) -> None:
-    """Say at the first question that leaves this machine where it goes, and remember it in a file.
-
-    `sources` are those that the question names; empty: it names none.
-    """
-    from api.settings import data_folder
-
-    mark = data_folder() / "greeted"
-    if product.sample or not sys.stderr.isatty() or mark.exists():
-        return
-    titles = [
-        title_in(product.places, name)
-        for name in sources or product.usual
-        if not isinstance(product.sources.get(name), SourceError | None)
-    ]
-    tell(
-        f"Your question is sent to {', '.join(titles) or 'nobody'}. `LISTENPOST_SOURCES` or "
-        "`--source` choose others, `--sandbox` asks nobody, `listenpost doctor` shows all. "
-        "(This is said once.)"
-    )
-    with suppress(OSError):  # then it is said again
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
 
 
 @contextmanager

@@ -161,15 +161,15 @@ def bounded_config(app: ASGIApp) -> uvicorn.Config:
 class AnnouncedServer(uvicorn.Server):
     """A server that says when it listens."""
 
-    def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
-        self._listening = listening
+        self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn does it; then say so."""
         await super().startup(sockets)
         if self.started:
-            self._listening()
+            self._announce()
 
 
 def _descriptors() -> int:
