@@ -13,7 +13,7 @@ from typing import Any
 
 import regex
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.core.text import clean, is_visible, one_line
 from api.pipeline.gate.drop_reasons import INVISIBLE, REMOVED
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from api.core.domain import Comment, Item
 from api.core.http_limits import retry_at
+from api.core.items import Comment, Item
 from api.core.text import clean, unescape, web_url
 from api.errors import Blocked, Broken, RateLimited, Refused
 from api.pipeline.gate.drop_reasons import BY_BOT

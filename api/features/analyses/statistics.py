@@ -16,11 +16,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from api.core.domain import DAYS_BY_DAY, Decision, Outcome
-from api.core.published import Published
+from api.core.published import Published, Timestamp
 from api.errors import UsageError
 from api.features.analyses.analysis_counts import SourceTally, Tally
 from api.features.analyses.store_ports import Counted, Store, Thumbs
-from api.reports.report import Share, Timestamp
+from api.reports.report import Share
 
 
 class YieldStats(Published):

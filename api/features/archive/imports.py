@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from api.core.domain import Item
-from api.reports.report import ItemFacts
+from api.core.items import Item
 
 MOST_REFUSALS = 10_000
 """Unreadable lines that are stored of one import; more are only counted."""
@@ -87,7 +86,7 @@ class ImportProgress:
 class ImportBatch:
     """What is stored in one transaction, and the position of the file after it."""
 
-    items: tuple[ItemFacts, ...]
+    items: tuple[Item, ...]
     refusals: tuple[Refusal, ...]
     left_out: Mapping[str, int]
     position: ImportPosition

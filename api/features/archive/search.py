@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import regex
 
 from api.core.display_names import SourceLabels, title_in
+from api.core.items import Item
 from api.core.ports import Observer, SilentObserver
 from api.core.text import Fence, clean_query, cut, display_title, fold, one_line, quantity, web_url
 from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, languages_of
@@ -49,7 +50,7 @@ from api.features.archive.search_ranking import (
 )
 from api.pipeline.question.query_screen import screen_query
 from api.reports.quotes import beginning, sentences
-from api.reports.report import LONGEST_PASSAGE, ItemFacts
+from api.reports.report import LONGEST_PASSAGE
 from api.settings import RankingSettings, RetrievalSettings
 
 # a figure (`t3_1a`, `v2`), an address or file (`me@a.org`, `app.log`), a word with a capital inside
@@ -83,9 +84,7 @@ def guidance_for(text: str, names: Iterable[str], least: int) -> str:
     )
 
 
-def passage_of(
-    query: str, vector: bytes | None, piece: Chunk, item: ItemFacts, embed: Embed
-) -> str:
+def passage_of(query: str, vector: bytes | None, piece: Chunk, item: Item, embed: Embed) -> str:
     """A whole sentence of the piece, at most `LONGEST_PASSAGE` characters; else its beginning.
 
     The one that shares most words with the question, of those the nearest in meaning; the title
@@ -262,7 +261,7 @@ class ArchiveSearch:
 
     async def _read(
         self, tenant: str, entries: Sequence[Scored]
-    ) -> tuple[Mapping[str, ItemFacts], dict[ChunkId, Chunk]]:
+    ) -> tuple[Mapping[str, Item], dict[ChunkId, Chunk]]:
         """The items of these entries, and all pieces of those."""
         facts = await self.archive.facts(tenant, {entry.id[0] for entry in entries})
         pieces = {
@@ -300,7 +299,7 @@ class ArchiveSearch:
         vector: bytes | None,
         entry: Scored,
         piece: Chunk,
-        item: ItemFacts,
+        item: Item,
     ) -> ArchiveHit:
         comment = comment_of(item, piece)
         passage = passage_of(query, vector, piece, item, self.embed)

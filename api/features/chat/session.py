@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from api.choices import DepthName, Rating
 from api.core.display_names import title_in
-from api.core.domain import Assessed
+from api.core.items import Assessed
 from api.core.text import cut
 from api.core.words import canonical, content_words, words
 from api.features.chat.chat_citations import is_variant, products_in
@@ -342,9 +342,9 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
 def _trimmed(assessed: Assessed) -> Assessed:
     item = assessed.item
     comments = tuple(
-        replace(comment, body=cut(comment.body, _COMMENT)) for comment in item.comments[:_COMMENTS]
+        comment.edited(body=cut(comment.body, _COMMENT)) for comment in item.comments[:_COMMENTS]
     )
-    return replace(assessed, item=replace(item, body=cut(item.body, _BODY), comments=comments))
+    return replace(assessed, item=item.edited(body=cut(item.body, _BODY), comments=comments))
 
 
 def load_report(session: Session, report: Report) -> None:
@@ -364,8 +364,8 @@ def load_report(session: Session, report: Report) -> None:
     for kept in report.items:
         if kept.key in chosen:
             entry = assessed_of(kept)
-            comments = sorted(entry.item.comments, key=lambda c: c.id not in cited[kept.key])
-            items.append(replace(entry, item=replace(entry.item, comments=tuple(comments))))
+            comments = sorted(kept.comments, key=lambda c: c.id not in cited[kept.key])
+            items.append(replace(entry, item=kept.edited(comments=tuple(comments))))
     shown = session.show(items, subjects, sample=report.sample)
     for name, source in report.sources.items():
         if source.outcome.answered:
