@@ -6,19 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Generic, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from api.core.display_names import source_of_key
 from api.core.domain import judge_reason
 from api.core.text import fold
 from api.core.words import languages_of
+from api.errors import UsageError
+from api.features.analyses.corrections import corrections_of
+from api.features.analyses.feedback import correct, question_of_report, withdraw
 from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.report_files import evidence_values
-from api.interfaces.pages.screen import Guest, PageRoute, page
+from api.interfaces.pages.screen import Filled, Guest, PageRoute, page
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
 from api.reports.report import DroppedItem, KeptItem, Report
@@ -49,6 +52,8 @@ class DroppedCard:
     """Empty where the judge gave none."""
     original: int | None = None
     """Of a copy, the number of the item that was kept."""
+    number: int = 0
+    """Its place among the dropped items of the report, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ def _shown(item: KeptItem) -> Iterator[str]:
     yield from (comment.body for comment in item.comments)
 
 
-def dropped_card(item: DroppedItem, numbers: Mapping[str, int]) -> DroppedCard:
+def dropped_card(item: DroppedItem, numbers: Mapping[str, int], number: int = 0) -> DroppedCard:
     """Who dropped it, why and how likely it was, each once; `numbers` are of the kept items."""
     reason, original = item.reason, None
     if item.dropped_by == "gate":
@@ -130,7 +135,7 @@ def dropped_card(item: DroppedItem, numbers: Mapping[str, int]) -> DroppedCard:
         "another judge was sure of the opposite" if item.disputed else "",
     )
     stage = _STAGES.get(item.dropped_by or "", "dropped")
-    return DroppedCard(item, stage, tuple(fact for fact in facts if fact), reason, original)
+    return DroppedCard(item, stage, tuple(fact for fact in facts if fact), reason, original, number)
 
 
 def who_dropped(item: DroppedItem) -> str:
@@ -168,7 +173,10 @@ async def evidence_page(
     values = evidence_values(await report_of(app_context, visitor, analysis_id))
     report: Report = values["report"]
     chosen = EvidenceFilter(place, stage, language, text[:200])
-    cards = [dropped_card(item, values["numbers"]) for item in report.dropped]
+    corrections = await corrections_of(
+        app_context.store, visitor.tenant.id, question_of_report(report)
+    )
+    cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
     places = dict.fromkeys(
         [
@@ -199,6 +207,8 @@ async def evidence_page(
         request, visitor, "evidence.html",
         title=f"Evidence: {presentation.heading(report)}",
         chosen=chosen,
+        corrected={entry.key: entry.relevant for entry in corrections},
+        here_query=request.url.query,
         kept=part_of(chosen.kept(report.items), "kept_from"),
         lost=part_of(lost, "dropped_from"),
         shares=Counter((card.stage, who_dropped(card.item)) for card in lost).most_common(),
@@ -211,3 +221,28 @@ async def evidence_page(
         ],
         **values,
     )  # fmt: skip
+
+
+@router.post("/{analysis_id}/correction")
+async def correct_item(analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
+    """Take a button's value, `yes KEY`, `no KEY` or `undo KEY`; then the list, at that item.
+
+    Raises:
+        NotFound: there is no such analysis or item, or nothing to undo.
+        UsageError: the value is none of these, or the question has too many corrections.
+    """
+    tenant = form.visitor.tenant
+    answer, _, key = form.text("correct").partition(" ")
+    if answer == "undo":
+        await withdraw(app_context.store, tenant.id, analysis_id, key)
+    elif answer in {"yes", "no"}:
+        await correct(app_context.store, tenant.id, analysis_id, key, answer == "yes")
+    else:
+        raise UsageError("a correction says `yes` or `no` of an item", field="correct")
+    report = await report_of(app_context, form.visitor, analysis_id)
+    anchors = {item.key: f"source-{at}" for at, item in enumerate(report.items, 1)}
+    anchors |= {item.key: f"dropped-{at}" for at, item in enumerate(report.dropped, 1)}
+    query = urlencode(parse_qsl(form.text("list")))
+    return RedirectResponse(
+        f"/analyses/{analysis_id}/evidence?{query}#{anchors.get(key, 'kept')}", 303
+    )

@@ -192,6 +192,15 @@ def test_exactly_at_a_floor_is_kept() -> None:
     assert ranked(*below, depth=QUICK).kept == ()
 
 
+def test_what_a_person_kept_passes_cutoff_and_floor() -> None:
+    """A correction stands above every grade; the grade still orders it."""
+    corrected = replace(one("a:x", 1), verdict=Verdict(True, "correction"))
+    found = ranked(corrected, one("a:y", 1), one("a:z", 5), depth=QUICK, relevance_threshold=0.9)
+
+    assert names(found.kept) == ["z", "x"]
+    assert names(found.dropped) == ["y"]
+
+
 @pytest.mark.parametrize("cutoff", [1, 2, 3, 4, 5])
 def test_an_outage_of_the_grader_drops_nothing(cutoff: int) -> None:
     """Defaulted and missing grades pass whatever the cutoff and threshold."""
