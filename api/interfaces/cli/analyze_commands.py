@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.choices import MIN_PRODUCTS, DepthName
-from api.core.display_names import title_in
-from api.errors import ConfigurationError, SourceError, StoreUnavailable, UsageError
+from api.errors import ConfigurationError, StoreUnavailable, UsageError
+from api.interfaces.cli.command_product import built
 from api.interfaces.cli.output import (
     As,
     Dropped,
@@ -33,11 +33,10 @@ from api.interfaces.cli.output import (
     say_bytes,
     tell,
 )
-from api.sources import ARCHIVE, ASKABLE_SOURCES, SOURCES, check_askable
+from api.sources import ASKABLE_SOURCES, SOURCES, check_askable
 
 if TYPE_CHECKING:
     from api.bootstrap.estimates import Estimate
-    from api.features.analyses.store_ports import SourceMemory
     from api.interfaces.cli.terminal_progress import LiveProgress
     from api.interfaces.shared.requests import (
         AnalysisRequest,
@@ -229,75 +228,6 @@ def chat(
     from api.interfaces.cli.chat_command import chat_command
 
     return chat_command(request, question, depth)
-
-
-@asynccontextmanager
-async def built(
-    settings: Settings, own: OwnItems | None, sources: Sequence[str]
-) -> AsyncIterator[Product]:
-    """The product for a question to `sources`; it knows what was asked before, and is closed."""
-    from api import bootstrap
-    from api.bootstrap.storage import open_store_of, with_archive
-
-    async with AsyncExitStack() as stack:
-        memory = None if own else await stack.enter_async_context(remembered(settings))
-        product = await stack.enter_async_context(
-            closing(bootstrap.build(settings, own, memory=memory))
-        )
-        if own is None:
-            greet(product, sources)
-        if ARCHIVE.name in sources:
-            store = await stack.enter_async_context(closing(await open_store_of(settings)))
-            product = with_archive(product, settings, store)
-        yield product
-
-
-@asynccontextmanager
-async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
-    """The searches that are left today and the pages of the last minutes; None in the sandbox.
-
-    A database that cannot be used is one warning: then nothing is remembered or counted.
-    """
-    from api import bootstrap
-    from api.bootstrap.storage import open_store_of
-
-    store = None
-    if bootstrap.mode_of(settings) != "sandbox":
-        try:
-            store = await open_store_of(settings)
-        except (StoreUnavailable, ConfigurationError) as error:
-            words = "no searches are counted and no pages remembered"
-            tell(f"listenpost: warning: {words}: {error}")
-    try:
-        yield store
-    finally:
-        if store is not None:
-            await store.aclose()
-
-
-def greet(product: Product, sources: Sequence[str] = ()) -> None:
-    """Say at the first question that leaves this machine where it goes, and remember it in a file.
-
-    `sources` are those that the question names; empty: it names none.
-    """
-    from api.settings import data_folder
-
-    mark = data_folder() / "greeted"
-    if product.sample or not sys.stderr.isatty() or mark.exists():
-        return
-    titles = [
-        title_in(product.places, name)
-        for name in sources or product.usual
-        if not isinstance(product.sources.get(name), SourceError | None)
-    ]
-    tell(
-        f"Your question is sent to {', '.join(titles) or 'nobody'}. `LISTENPOST_SOURCES` or "
-        "`--source` choose others, `--sandbox` asks nobody, `listenpost doctor` shows all. "
-        "(This is said once.)"
-    )
-    with suppress(OSError):  # then it is said again
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
 
 
 @contextmanager

@@ -46,8 +46,7 @@ from api.interfaces.cli.eval_tables import (
     support_line,
     table,
 )
-from api.interfaces.cli.main import run_to_end
-from api.interfaces.cli.output import TextFormat, as_json, check_output, say, tell
+from api.interfaces.cli.output import TextFormat, as_json, check_output, run_to_end, say, tell
 from api.settings import Settings
 
 if TYPE_CHECKING:

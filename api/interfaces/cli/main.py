@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import NoneType, UnionType
 from typing import (
@@ -46,7 +46,7 @@ from api.interfaces.cli import (
     watch_commands,
     watch_run_commands,
 )
-from api.interfaces.cli.output import INTERRUPTED, TERMINATED, finish, leave, prepare, tell
+from api.interfaces.cli.output import INTERRUPTED, finish, prepare, run_to_end, tell
 from api.sources import SOURCE_LIST
 
 if TYPE_CHECKING:
@@ -227,41 +227,6 @@ def _negative(name: str) -> str:
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, annotation=annotation, default=default)
-
-
-def run_to_end(command: Coroutine[Any, Any, int | None]) -> int:
-    """The command's exit code; 130 after Ctrl-C and 143 after SIGTERM, without a traceback.
-
-    An interrupted process leaves at once: threads that hang in an upstream call or in a look-up of
-    a name are not waited for.
-    """
-    import asyncio  # help does without
-    import signal
-    from contextlib import suppress
-
-    stopped: list[int] = []
-
-    async def main() -> int:
-        task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-
-        def stop(code: int) -> None:
-            if stopped:
-                leave(code)
-            stopped.append(code)
-            if task is not None:
-                task.cancel()
-
-        with suppress(NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
-            loop.add_signal_handler(signal.SIGINT, stop, INTERRUPTED)
-            loop.add_signal_handler(signal.SIGTERM, stop, TERMINATED)
-        try:
-            return await command or 0
-        except asyncio.CancelledError:
-            tell("listenpost: interrupted")
-            leave(stopped[0] if stopped else INTERRUPTED)
-
-    return asyncio.run(main())
 
 
 # Columns of this terminal, and those that help in boxes takes; below them it is plain text, since

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,3 +248,37 @@ def leave(code: int) -> NoReturn:
     """End the process now, with what was printed handed over."""
     finish()
     os._exit(code)
+
+
+def run_to_end(command: Coroutine[Any, Any, int | None]) -> int:
+    """The command's exit code; 130 after Ctrl-C and 143 after SIGTERM, without a traceback.
+
+    An interrupted process leaves at once: threads that hang in an upstream call or in a look-up of
+    a name are not waited for.
+    """
+    import asyncio  # help does without
+    import signal
+
+    stopped: list[int] = []
+
+    async def main() -> int:
+        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+
+        def stop(code: int) -> None:
+            if stopped:
+                leave(code)
+            stopped.append(code)
+            if task is not None:
+                task.cancel()
+
+        with suppress(NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
+            loop.add_signal_handler(signal.SIGINT, stop, INTERRUPTED)
+            loop.add_signal_handler(signal.SIGTERM, stop, TERMINATED)
+        try:
+            return await command or 0
+        except asyncio.CancelledError:
+            tell("listenpost: interrupted")
+            leave(stopped[0] if stopped else INTERRUPTED)
+
+    return asyncio.run(main())

@@ -72,12 +72,12 @@ def serve(
                 sample = "; sample data from the offline sandbox" if app_context.sample else ""
                 words = f"Listenpost on {address} ({who}{sample})"
 
-                def listening() -> None:
+                def announce() -> None:
                     print(words, file=sys.stderr, flush=True)
                     # what the libraries made stays: looking through it takes 0.2 s each time
                     app_context.load().add_done_callback(lambda loading: gc.freeze())
 
-                await AnnouncedServer(config, listening).serve([listener])
+                await AnnouncedServer(config, announce).serve([listener])
         finally:
             await app_context.aclose()
 
@@ -173,7 +173,7 @@ async def doctor(form: As = "text") -> int:
     Everything is asked at once, at the lowest cost there is; ends with 4 when no source answers.
     """
     from api import bootstrap
-    from api.interfaces.cli.analyze_commands import remembered
+    from api.interfaces.cli.command_product import remembered
     from api.interfaces.shared.upstream_status import check_upstreams
 
     settings = bootstrap.load_settings()

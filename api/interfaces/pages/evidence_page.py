@@ -178,12 +178,8 @@ async def evidence_page(
     )
     cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
-    places = dict.fromkeys(
-        [
-            *(item.source for item in report.items),
-            *(source_of_key(item.key) for item in report.dropped),
-        ]
-    )
+    sources = [item.source for item in report.items]
+    sources += [source_of_key(item.key) for item in report.dropped]
     stages = {item.dropped_by for item in report.dropped}
     languages = {language_of(item.title) for item in everything}
     starts = {"kept_from": kept_from, "dropped_from": dropped_from}
@@ -213,7 +209,7 @@ async def evidence_page(
         lost=part_of(lost, "dropped_from"),
         shares=Counter((card.stage, who_dropped(card.item)) for card in lost).most_common(),
         unexplained=unexplained(lost),
-        places=[(name, presentation.source_title(name)) for name in places],
+        places=[(name, presentation.source_title(name)) for name in dict.fromkeys(sources)],
         stages=[(name, words) for name, words in _STAGES.items() if name in stages],
         languages=[
             (code, name) for code, name in sorted(LANGUAGES.items(), key=lambda pair: pair[1])
