@@ -173,7 +173,7 @@ async def doctor(form: As = "text") -> int:
     Everything is asked at once, at the lowest cost there is; ends with 4 when no source answers.
     """
     from api import bootstrap
-    from api.interfaces.cli.analyze_commands import remembered
+    from api.interfaces.cli.command_product import remembered
     from api.interfaces.shared.upstream_status import check_upstreams
 
     settings = bootstrap.load_settings()

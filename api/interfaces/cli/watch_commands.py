@@ -73,9 +73,9 @@ async def resume(watch: WatchName) -> None:
 
 async def remove(watch: WatchName) -> None:
     """Delete a watch, its runs and what it has seen; its reports stay."""
-    async with opened_watch(watch) as (store, entry):
-        await store.drop_watch(entry.tenant, entry.id)
-    tell(f"“{entry.name}” is watched no more; its reports are kept")
+    async with opened_watch(watch) as (store, stored):
+        await store.drop_watch(stored.tenant, stored.id)
+    tell(f"“{stored.name}” is watched no more; its reports are kept")
 
 
 def _with_whole_paths(request: WatchOptions) -> WatchOptions:
