@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.core.domain import Comment, Item
+from api.core.items import Comment, Item
 from api.core.text import Fence
 
 NONCE = "0badcafe"

@@ -10,7 +10,9 @@ import asyncio
 import errno
 import json
 import logging
+import socket
 import sys
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -154,6 +156,20 @@ def bounded_config(app: ASGIApp) -> uvicorn.Config:
         backlog=min(_BACKLOG, descriptors // 4),
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+
+
+class AnnouncedServer(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._listening = listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does it; then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._listening()
 
 
 def _descriptors() -> int:

@@ -61,9 +61,13 @@ class RequestBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What the forms of the pages write beside a field."""
+    """How the forms of the pages offer an option; without one they do not."""
 
     text: str
+    hint: str = ""
+    words: tuple[tuple[str, str], ...] = ()
+    """What stands for each value; for "" where none may be chosen."""
+    suggestions: tuple[str, ...] = ()
 
 
 # Options of several verbs
@@ -79,7 +83,7 @@ Query = Annotated[
 ]
 About = Annotated[
     str,
-    Label("What it is"),
+    Label("What it is", "tells it from its namesakes; may be empty"),
     Field(
         description="What the product is, to tell it from other things of the same name: "
         "`the notes app`.",
@@ -106,14 +110,22 @@ SourceNames = Annotated[
 ]
 Since = Annotated[
     Window,
-    Label("How far back"),
+    Label(
+        "How far back",
+        words=(
+            ("all", "any time"),
+            ("year", "the last year"),
+            ("month", "the last month"),
+            ("week", "the last week"),
+            ("day", "the last day"),
+        ),
+    ),
     Field(
         description="How old posts may be; undated posts are always included.",
     ),
 ]
 Limit = Annotated[
     int | None,
-    Label("Items of each source"),
     Field(
         description="Items asked of each source at first, 1 to 500 (default: set by the depth).",
         strict=True,
@@ -130,7 +142,6 @@ Sandbox = Annotated[
 ]
 TimeSpan = Annotated[
     str,
-    Label("How far back"),
     Field(
         description="How far back: days or weeks (`30d`, `12w`), a date or time (UTC), or `all`.",
         max_length=40,
@@ -356,14 +367,7 @@ class RelevanceRequest(RequestBody):
         return list(map(dict, self.items))
 
 
-SessionId = Annotated[
-    str,
-    Field(
-        description="Session to continue (default: a new one).",
-        min_length=1,
-        max_length=MAX_SESSION_ID_LENGTH,
-    ),
-]
+SessionId = Annotated[str, Field(min_length=1, max_length=MAX_SESSION_ID_LENGTH)]
 
 
 class ChatRequest(EvidenceOptions):
@@ -377,7 +381,9 @@ class ChatRequest(EvidenceOptions):
         json_schema_extra={"examples": [{"message": "What do people say about plaud.ai?"}]},
     )
     message: Annotated[str, Field(description="The question.", max_length=MAX_QUESTION_LENGTH)]
-    session_id: SessionId | None = None
+    session_id: Annotated[
+        SessionId | None, Field(description="Session to continue (default: a new one).")
+    ] = None
     report_id: Annotated[
         str | None,
         Field(
@@ -403,7 +409,11 @@ class WatchOptions(AskOptions, SubjectOptions):
     sources: SourceNames = ()
     every: Annotated[
         str,
-        Label("When to look"),
+        Label(
+            "When to look",
+            "such as mon 08:00 · mon,thu 08:00 · daily 08:00 · hourly · every 15 min",
+            suggestions=("mon 08:00", "mon,thu 08:00", "daily 08:00", "hourly", "every 15 min"),
+        ),
         Field(
             description="When it runs: `mon,thu 08:00`, `daily 08:00`, `hourly` or `every 15 min`.",
             max_length=60,
@@ -411,7 +421,20 @@ class WatchOptions(AskOptions, SubjectOptions):
     ] = "mon 08:00"
     tz: Annotated[
         str,
-        Label("Time zone"),
+        Label(
+            "Time zone",
+            "such as Europe/Berlin, America/New_York, UTC",
+            suggestions=(
+                "UTC",
+                "Europe/London",
+                "Europe/Berlin",
+                "America/New_York",
+                "America/Los_Angeles",
+                "Asia/Kolkata",
+                "Asia/Tokyo",
+                "Australia/Sydney",
+            ),
+        ),
         Field(
             description="Time zone of the schedule: an IANA name such as `Europe/Berlin`.",
             max_length=60,
@@ -419,14 +442,16 @@ class WatchOptions(AskOptions, SubjectOptions):
     ] = "UTC"
     only: Annotated[
         Only | None,
-        Label("What counts as news"),
+        Label(
+            "What counts as news", words=(("", "every new post"), ("complaints", "complaints only"))
+        ),
         Field(
             description="Count only complaints as news (default: everything new or unusual).",
         ),
     ] = None
     name: Annotated[
         str,
-        Label("Name of the watch"),
+        Label("Name of the watch", "empty: the question"),
         Field(
             description="Name of the watch (default: its query).",
             max_length=100,
@@ -450,7 +475,14 @@ class WatchRequest(WatchOptions):
             max_length=MAX_RECEIVERS,
         ),
     ] = ()
-    tell_first: Annotated[bool, Field(description="Notify about the first run, too.")] = False
+    tell_first: Annotated[
+        bool,
+        Label(
+            "Tell of the first run, too",
+            "later runs are compared with it, so nothing in it is news",
+        ),
+        Field(description="Notify about the first run, too."),
+    ] = False
 
 
 def _optional(model: type[BaseModel]) -> dict[str, Any]:
@@ -483,6 +515,3 @@ else:
         **_optional(WatchRequest),
     )
     WatchPatch.model_config["json_schema_extra"] = {"examples": [{"paused": True}]}
-
-
-# What is stored
