@@ -88,6 +88,8 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         version=VERSION,
         query=question.text,
         about=question.about,
+        not_about=question.not_about,
+        aim=question.aim,
         rewritten_queries=evidence.crawl.queries,
         depth=evidence.scope.depth_name,
         decision=decided.decision,

@@ -14,7 +14,8 @@ from typing import Any
 
 import regex
 
-from api.core.domain import Item, Question, Sense
+from api.core.domain import Question, Sense
+from api.core.items import Item
 from api.core.text import fold
 from api.core.words import content_words, split_words
 from api.models.local.word_vectors import Vectors, vectors
@@ -28,9 +29,9 @@ _MOST_ITEMS = 150  # joining n items takes n matrices of n x n: 0.2 s at this si
 _JOINED = 0.05
 _SMALLEST = 3  # items of a group; fewer have no words in common that could name it
 _MOST_SENSES = 4
-# Share of the items that the two largest groups hold where a name has several meanings, and where it
-# is an everyday word besides. Of 21 names of the development sets 6 reach the first, which all have
-# namesakes; one thing falls apart into topics with .23 (Notion) to .44 (Roku).
+# Share of the items that the two largest groups hold where a name has several meanings, and where
+# it is an everyday word besides. Of 21 names of the development sets 6 reach the first, which all
+# have namesakes; one thing falls apart into topics with .23 (Notion) to .44 (Roku).
 _CLEAR, _EVERYDAY = 0.45, 0.3
 _WORDS, _FEWEST_WORDS = 5, 2
 _TITLES = 2
@@ -114,11 +115,11 @@ def _joined(known: Vectors, texts: Sequence[Sequence[str]]) -> list[list[int]]:
         sums = numpy.delete(numpy.delete(sums, high, 0), high, 1)
         sizes[low] += sizes[high]
         sizes = numpy.delete(sizes, high)
-    central = [
-        sorted(group, key=lambda at, group=group: (-float(alike[at, group].mean()), at))
-        for group in groups
-    ]
-    return sorted(central, key=lambda group: (-len(group), group[0]))
+    central = []
+    for group in sorted(groups, key=lambda group: (-len(group), min(group))):
+        likeness = alike[numpy.ix_(group, group)].mean(axis=1)
+        central.append([group[at] for at in numpy.argsort(-likeness, kind="stable")])
+    return central
 
 
 def _naming_words(
