@@ -12,7 +12,7 @@ from dataclasses import replace
 import regex
 from rich.cells import cell_len
 
-from api.core.text import clean, one_line, web_url
+from api.core.text import SHORT_ID, clean, one_line, web_url
 from api.features.analyses.statistics import Stats
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import hit_origin, hit_title
@@ -53,6 +53,16 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         page.wrapped(note, "! ")
     if report.disclaimer:
         page.wrapped(report.disclaimer, "! ")
+    if report.senses:
+        page.row()
+        page.wrapped(presentation.senses_heading(report))
+        for number, line in enumerate(presentation.sense_lines(report), 1):
+            page.wrapped(line, f"  {number}. ")
+        page.wrapped(
+            "Judge these posts again as one of them, without asking any source: "
+            f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`"
+        )
+        page.row()
     page.wrapped(presentation.decision(report))
     for paragraph in presentation.paragraphs(report):
         page.row()
