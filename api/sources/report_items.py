@@ -21,13 +21,13 @@ def sources_of_report(report: Report) -> Mapping[str, Source | SourceError]:
     """One source for each that the report asked; one that gave no answer then gives none now."""
     items: dict[str, list[Item]] = {name: [] for name in report.sources}
     # what the archive found bears the source that it once came from
-    other = next((name for name, asked in report.sources.items() if asked.outcome.answered), "")
+    other = next((name for name, answer in report.sources.items() if answer.outcome.answered), "")
     judged = (_beginning(item) for item in report.dropped if item.dropped_by != "duplicate")
     for item in (*map(_whole, report.items), *judged):
         items.get(item.source, items.get(other, [])).append(item)
     return {
-        name: ReportItems(name, tuple(items[name])) if asked.outcome.answered else _failure(asked)
-        for name, asked in report.sources.items()
+        name: ReportItems(name, tuple(items[name])) if answer.outcome.answered else _failure(answer)
+        for name, answer in report.sources.items()
     }
 
 
@@ -72,9 +72,9 @@ class NotAnswered(SourceError):
         return self.detail
 
 
-def _failure(asked: SourceReport) -> NotAnswered:
-    error = NotAnswered(asked.source, asked.outcome, asked.reason or "no answer")
-    error.retry_at = asked.retry_at
+def _failure(answer: SourceReport) -> NotAnswered:
+    error = NotAnswered(answer.source, answer.outcome, answer.reason or "no answer")
+    error.retry_at = answer.retry_at
     return error
 
 

@@ -41,6 +41,18 @@ _NO_START = frozenset("，。、！？；：）」』】》…")
 _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
 
 
+def _senses(page: _TextPage, report: Report) -> None:
+    page.row()
+    page.wrapped(presentation.senses_heading(report))
+    for number, line in enumerate(presentation.sense_lines(report), 1):
+        page.wrapped(line, f"  {number}. ")
+    page.wrapped(
+        "Judge these posts again as one of them, without asking any source: "
+        f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`"
+    )
+    page.row()
+
+
 def report_text(report: Report, dropped: bool, width: int | None) -> str:
     """The whole report; `width` in columns, None: the terminal's."""
     report = openable(report)
@@ -54,15 +66,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     if report.disclaimer:
         page.wrapped(report.disclaimer, "! ")
     if report.senses:
-        page.row()
-        page.wrapped(presentation.senses_heading(report))
-        for number, line in enumerate(presentation.sense_lines(report), 1):
-            page.wrapped(line, f"  {number}. ")
-        page.wrapped(
-            "Judge these posts again as one of them, without asking any source: "
-            f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`"
-        )
-        page.row()
+        _senses(page, report)
     page.wrapped(presentation.decision(report))
     for paragraph in presentation.paragraphs(report):
         page.row()

@@ -180,12 +180,7 @@ async def evidence_page(
     )
     cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
-    places = dict.fromkeys(
-        [
-            *(item.source for item in report.items),
-            *(source_of_key(item.key) for item in report.dropped),
-        ]
-    )
+    places = dict.fromkeys(source_of_key(item.key) for item in everything)
     stages = {item.dropped_by for item in report.dropped}
     languages = {language_of(item.title) for item in everything}
     starts = {"kept_from": kept_from, "dropped_from": dropped_from}
