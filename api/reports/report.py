@@ -15,19 +15,20 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from api.choices import DepthName, Window
+from api.choices import Aim, DepthName, Window
 from api.core.domain import (
     PUBLISHED_VALUE,
     Attempt,
     Decision,
     Outcome,
+    Sense,
     Stage,
     Status,
     Usage,
     passed_unjudged,
 )
 from api.core.items import Credit, Item, Thread
-from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp
+from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp, without_default
 from api.pipeline.evidence.figures import Figures
 
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
@@ -90,6 +91,9 @@ VERSION = 3
 `api/store/report_json.py`."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
+_IF_MENTION = Field(
+    exclude_if=lambda aim: aim == "about", json_schema_extra=without_default
+)  # reports of older versions have none
 Milliseconds = Annotated[int | SkipJsonSchema[None], WHERE_THERE]
 
 
@@ -249,11 +253,18 @@ class Report(Published):
     version: int
     query: str
     about: str
+    not_about: Annotated[tuple[str, ...], IF_SET] = ()
+    """What it is not: one namesake or topic each."""
+    aim: Annotated[Aim, _IF_MENTION] = "about"
     rewritten_queries: tuple[str, ...]
     depth: DepthName
     since: Since = None
     limit: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
     """Items of a source at first, where somebody named how many; else the depth's."""
+    again_of: Annotated[str, IF_SET] = ""
+    """Id of the report whose items this one judges anew, without asking a source."""
+    senses: Annotated[tuple[Sense, ...], IF_SET] = ()
+    """The things that share the name, where it has several meanings and none was chosen."""
     decision: Decision
     decision_rationale: str
     disclaimer: str | None

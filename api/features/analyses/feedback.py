@@ -218,7 +218,7 @@ async def withdraw(store: Store, tenant: str, analysis_id: str, key: str) -> Non
 
 def question_of_report(report: Report) -> Question:
     """The question that a stored report answers, without corrections."""
-    return Question(report.query, report.about)
+    return Question(report.query, report.about, report.not_about, report.aim)
 
 
 def _item(report: Report, key: str) -> KeptItem | DroppedItem | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import regex
 from rich.cells import cell_len
 
-from api.core.text import clean, one_line, web_url
+from api.core.text import SHORT_ID, clean, one_line, web_url
 from api.features.analyses.statistics import Stats
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import hit_origin, hit_title
@@ -41,6 +41,18 @@ _NO_START = frozenset("，。、！？；：）」』】》…")
 _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
 
 
+def _senses(page: _TextPage, report: Report) -> None:
+    page.row()
+    page.wrapped(presentation.senses_heading(report))
+    for number, line in enumerate(presentation.sense_lines(report), 1):
+        page.wrapped(line, f"  {number}. ")
+    page.wrapped(
+        "Judge these posts again as one of them, without asking any source: "
+        f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`"
+    )
+    page.row()
+
+
 def report_text(report: Report, dropped: bool, width: int | None) -> str:
     """The whole report; `width` in columns, None: the terminal's."""
     report = openable(report)
@@ -53,6 +65,8 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         page.wrapped(note, "! ")
     if report.disclaimer:
         page.wrapped(report.disclaimer, "! ")
+    if report.senses:
+        _senses(page, report)
     page.wrapped(presentation.decision(report))
     for paragraph in presentation.paragraphs(report):
         page.row()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from api.core.text import utc_minute, web_url
+from api.core.text import SHORT_ID, utc_minute, web_url
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.shared import chart_data, comparison_table, presentation
 from api.interfaces.shared.presentation import openable
@@ -28,6 +28,14 @@ def report_markdown(report: Report, dropped: bool) -> str:
     parts += [f"> {md(note)}" for note in report.quality_notes]
     if report.disclaimer:
         parts.append(f"> {md(report.disclaimer)}")
+    if report.senses:
+        parts.append(f"**{md(presentation.senses_heading(report))}**")
+        lines = [md(line) for line in presentation.sense_lines(report)]
+        parts.append("\n".join(f"{at}. {line}" for at, line in enumerate(lines, 1)))
+        parts.append(
+            f"Say which one is meant with `about`, or judge these posts again with its number: "
+            f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`, or `sense` over HTTP."
+        )
     parts.append(md(presentation.decision(report)))
     parts += [md(paragraph) for paragraph in presentation.paragraphs(report)]
     for title, findings in presentation.findings_by_kind(report):

@@ -29,9 +29,10 @@ from api.core.progress import (
     SourceStarted,
     Writing,
 )
-from api.core.text import clean, cut, display_title, is_visible, one_line
+from api.core.text import clean, cut, display_title, is_visible, one_line, quantity
 from api.features.comparisons.comparison import Comparison
 from api.models.answer_parsing import STAND_IN
+from api.pipeline.question.product_name import judged_words, product_in
 from api.reports.composition import credit_of, parts_of
 from api.reports.report import (
     DroppedItem,
@@ -248,6 +249,30 @@ def unset(sources: Iterable[SourceReport]) -> str:
 
 def _unset(source: SourceReport) -> bool:
     return source.outcome is Outcome.NOT_CONFIGURED
+
+
+# Characters of a title that stands as an example within a line.
+_LONGEST_TITLE = 80
+
+
+def senses_heading(report: Report) -> str:
+    """That the name has several meanings and which one most kept posts have; empty without."""
+    if not report.senses:
+        return ""
+    name = product_in(judged_words(report.query)) or report.query
+    most = max(report.senses, key=lambda sense: sense.kept)
+    taken = f"; most posts below mean {most.number}" if most.kept else ""
+    return f"“{name}” means {len(report.senses)} different things in what was found{taken}."
+
+
+def sense_lines(report: Report) -> list[str]:
+    """A line a meaning, `browser, tabs: 13 posts, 12 of them kept, such as “...” and “...”`."""
+    lines = []
+    for sense in report.senses:
+        titles = (f"“{shortened(one_line(title), _LONGEST_TITLE)}”" for title in sense.titles)
+        counts = f"{quantity(sense.count, 'post')}, {sense.kept} of them kept"
+        lines.append(f"{', '.join(sense.words)}: {counts}, such as {' and '.join(titles)}")
+    return lines
 
 
 def source_notes(report: Report) -> list[str]:
