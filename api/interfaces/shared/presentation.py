@@ -208,11 +208,6 @@ def numbered(items: Iterable[KeptItem]) -> dict[str, int]:
     return {item.key: number for number, item in enumerate(items, 1)}
 
 
-def cited(keys: Sequence[str], numbers: Mapping[str, int]) -> list[int]:
-    """The numbers of the items that are listed."""
-    return [numbers[key] for key in keys if key in numbers]
-
-
 def source_title(name: str) -> str:
     """A source as a person knows it."""
     return SOURCE_TITLES.get(name, name)
