@@ -1,10 +1,6 @@
 """What every rendering of an answer shows, before it is laid out: numbers, rows, badges, reasons.
 
-The texts in it are strangers'; each face escapes them in its own way.
-
-Answers whose addresses can be opened: nothing made up leads out into the world.
-
-What languages are called in English, by the codes that the small words of a text tell.
+Texts of posts are strangers': each rendering escapes them. Also the English names of languages.
 """
 
 from __future__ import annotations
@@ -48,12 +44,12 @@ from api.reports.report import (
 from api.sources import SOURCE_TITLES
 
 SAMPLE = "sample"
-"""Stands where the address of something made up would be: no page in the world shows it."""
+"""Stands in place of the address of a sample post, which no page in the world shows."""
 Answer = TypeVar("Answer", Report, Fetched, Comparison)
 
 
 def openable(answer: Answer) -> Answer:
-    """The answer with addresses that can be opened alone; what is made up has none."""
+    """The answer without addresses of sample posts, which cannot be opened."""
     if not answer.sample:
         return answer
     unlinked = {"url": SAMPLE}
@@ -207,11 +203,6 @@ def further_quotes(report: Report) -> list[Quote]:
 def numbered(items: Iterable[KeptItem]) -> dict[str, int]:
     """Item key -> the number under which it is cited and listed."""
     return {item.key: number for number, item in enumerate(items, 1)}
-
-
-def cited(keys: Sequence[str], numbers: Mapping[str, int]) -> list[int]:
-    """The numbers of the items that are listed."""
-    return [numbers[key] for key in keys if key in numbers]
 
 
 def source_title(name: str) -> str:
