@@ -14,6 +14,10 @@ Window = Literal["day", "week", "month", "year", "all"]
 Aim = Literal["about", "mention"]
 Only = Literal["complaints"]
 Rating = Literal["up", "down"]
+JudgeName = Literal[
+    "local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"
+]
+"""The judges that `listenpost eval` can measure."""
 WINDOW_DAYS: Mapping[Window, int] = MappingProxyType(
     {"day": 1, "week": 7, "month": 31, "year": 366}
 )

@@ -12,14 +12,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
 from math import log
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
 import regex
 from pydantic import SecretStr
 
 from api.bootstrap import langfuse_prompts
-from api.core.domain import Item, Question, Verdict
+from api.choices import JudgeName
+from api.core.domain import Question, Verdict
+from api.core.items import Item
 from api.core.ports import Grader, Judge, Judgement, SupportChecker
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import Fence, clean, cut, fold
@@ -138,9 +140,6 @@ def _stretched(scores: Sequence[float]) -> list[float]:
     return [(score - low) / (high - low) if high > low else 0.0 for score in scores]
 
 
-JudgeName = Literal[
-    "local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"
-]
 JUDGES: tuple[JudgeName, ...] = get_args(JudgeName)
 PAID = frozenset({"openai", "grader"})  # those that ask a model server; their answers are cached
 

@@ -13,17 +13,8 @@ from typing import Any, Protocol
 import regex
 
 from api.choices import DepthName
-from api.core.domain import (
-    Assessed,
-    Comment,
-    Decision,
-    Gathered,
-    Grade,
-    Item,
-    Question,
-    Usage,
-    Verdict,
-)
+from api.core.domain import Decision, Grade, Question, Usage, Verdict
+from api.core.items import Assessed, Gathered
 from api.core.text import clean, cut, one_line
 from api.pipeline.evidence.collection import Evidence
 from api.pipeline.evidence.figures import Figures
@@ -43,8 +34,6 @@ from api.reports.report import (
     Fetched,
     FirstSearch,
     GateState,
-    ItemFacts,
-    KeptComment,
     KeptItem,
     Report,
     SourceReport,
@@ -86,8 +75,7 @@ class Origin:
 
 def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Report:
     """The report of a question that was asked."""
-    evidence, drafted = conclusion.evidence, conclusion.drafted
-    explained = conclusion.explanation
+    evidence, drafted, explained = conclusion.evidence, conclusion.drafted, conclusion.explanation
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
     parts = new_queries(compared_names(question.text), ())
@@ -99,6 +87,8 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         version=VERSION,
         query=question.text,
         about=question.about,
+        not_about=question.not_about,
+        aim=question.aim,
         rewritten_queries=evidence.crawl.queries,
         depth=evidence.scope.depth_name,
         decision=decided.decision,
@@ -121,9 +111,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         support=conclusion.support,
         figures=evidence.figures,
         quotes=drafted.quotes if drafted else (),
-        sources={
-            gathered.source: source_report(gathered, origin) for gathered in evidence.crawl.sources
-        },
+        sources={each.source: source_report(each, origin) for each in evidence.crawl.sources},
         coverage=coverage(evidence.crawl.sources),
         suggestions=tuple(
             new_queries(
@@ -259,37 +247,18 @@ def _first(gathered: Gathered) -> FirstSearch:
     return FirstSearch(fetched=kept + sum(not entry.wider for entry in gathered.dropped), kept=kept)
 
 
-def facts_of(item: Item) -> dict[str, Any]:
-    """What is an item's own, by the names of `ItemFacts`."""
-    comments = tuple(
-        KeptComment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
-        for comment in item.comments
-    )
-    return {name: getattr(item, name) for name in ItemFacts.model_fields} | {"comments": comments}
-
-
 def kept_item(entry: Assessed) -> KeptItem:
     """A kept item with everything decided about it."""
-    return KeptItem(**facts_of(entry.item), **_assessment(entry))
-
-
-def item_of(facts: ItemFacts) -> Item:
-    """The way back; what a report does not publish is not known."""
-    shared = {name: getattr(facts, name) for name in ItemFacts.model_fields}
-    comments = tuple(
-        Comment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
-        for comment in facts.comments
-    )
-    return Item(**shared | {"comments": comments})
+    return KeptItem(**dict(entry.item.published), **_assessment(entry))
 
 
 def assessed_of(kept: KeptItem) -> Assessed:
-    """The item as it was judged; see `item_of`."""
+    """The item as it was judged."""
     verdict = Verdict(bool(kept.verdict), kept.judge or "", kept.probability, kept.disputed)
     grade = None
     if kept.score is not None:
         grade = Grade(kept.score, kept.explanation, kept.defaulted, kept.sentiment, kept.aspects)
-    return Assessed(item_of(kept), verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
+    return Assessed(kept, verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
 
 
 def dropped_item(entry: Assessed) -> DroppedItem:

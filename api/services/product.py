@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, get_args
 
-from api.choices import MAX_LIMIT, DepthName, Window
+from api.choices import MAX_LIMIT, Aim, DepthName, Window
 from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels
-from api.core.domain import Correction, Gathered, Question, Usage
-from api.core.ports import Facts, Grader, Observer, Source, SupportChecker, UpstreamCheck
+from api.core.domain import Correction, Question, Sense, Usage
+from api.core.items import Gathered
+from api.core.ports import (
+    Facts,
+    Grader,
+    Observer,
+    SenseFinder,
+    Source,
+    SupportChecker,
+    UpstreamCheck,
+)
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
-from api.core.text import Fence, clean, is_visible, one_line
+from api.core.text import SHORT_ID, Fence, clean, is_visible, one_line
 from api.core.words import canonical
 from api.core.work import SharedTasks, StepRunner, run_step
 from api.errors import NotConfigured, UsageError
-from api.pipeline.evidence.collection import Steps, collect
+from api.pipeline.evidence.collection import Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
@@ -63,6 +73,8 @@ class QuestionOptions:
     limit: int | None = None
     """Items asked of each source at first; None: the depth's."""
     about: str = ""
+    not_about: tuple[str, ...] = ()
+    aim: Aim = "about"
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
 
@@ -74,6 +86,10 @@ class Ask(QuestionOptions):
     since: Window = "all"
     items: tuple[Mapping[str, Any], ...] = ()
     """The person's own items as they came; then they are the only source."""
+    again: str = ""
+    """Id of a stored report whose items are judged anew; then no source is asked."""
+    chosen_before: bool = False
+    """The description is one that the tenant chose for this name; no part of what was asked."""
     corrections: tuple[Correction, ...] = ()
     """What the tenant said of items of this question before; no part of what was asked."""
 
@@ -86,7 +102,7 @@ class Ask(QuestionOptions):
     @property
     def digest(self) -> str:
         """The same for the same question, in every process."""
-        options = asdict(replace(self, corrections=()))
+        options = asdict(replace(self, corrections=(), chosen_before=False))
         return sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:
@@ -117,6 +133,8 @@ class Product:
     crawl_seconds: float
     sample: bool = False
     """Everything comes from the sandbox."""
+    senses: SenseFinder | None = None
+    """Finds the things that share a name; None: nobody looks."""
     checker: SupportChecker | None = None
     """Checks sentences against their passages; None: nobody does, findings stay unverified."""
     chosen: tuple[str, ...] = ()
@@ -207,7 +225,9 @@ class Product:
         depth = self.depths[ask.depth]
         names = tuple(dict.fromkeys(ask.sources)) or self.usual
         query = screen_query(ask.query).query
-        question = Question(query, clean(ask.about), corrections=ask.corrections)
+        question = Question(
+            query, clean(ask.about), tuple(map(clean, ask.not_about)), ask.aim, ask.corrections
+        )
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
 
 
@@ -259,16 +279,28 @@ async def analyze(
             evidence = await collect(run, scope, product.steps)
 
             async def reporting() -> Report:
-                conclusion = await conclude(
-                    run, evidence, product.writer, product.checker, product.explainer,
-                    product.places,
+                conclusion, senses = await asyncio.gather(
+                    conclude(
+                        run, evidence, product.writer, product.checker, product.explainer,
+                        product.places,
+                    ),
+                    asyncio.to_thread(_senses_in, evidence, product.senses),
                 )  # fmt: skip
                 total = int((time.monotonic() - began) * 1000)
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
-                terms = {"since": ask.since, "limit": ask.limit}
-                return report_of(conclusion, seen, timings).model_copy(update=terms)
+                report = report_of(conclusion, seen, timings)
+                notes = (*report.quality_notes, *_taken(ask))
+                return report.model_copy(
+                    update={
+                        "quality_notes": notes,
+                        "since": ask.since,
+                        "limit": ask.limit,
+                        "again_of": ask.again,
+                        "senses": senses,
+                    }
+                )
 
             report = await run_step("report", Report, reporting)
         else:
@@ -282,6 +314,23 @@ async def analyze(
         )  # fmt: skip
     listener(Reported(decision=report.decision, id=report_id))
     return report
+
+
+def _taken(ask: Ask) -> Iterator[str]:
+    """Notes on where the items and the description come from, when the question did not say."""
+    if ask.again:
+        yield f"the items are those of report {ask.again[:SHORT_ID]}: no source was asked"
+    if ask.chosen_before:
+        yield f"taken as “{ask.about}”, as chosen before; `about` takes another"
+
+
+def _senses_in(evidence: Evidence, find: SenseFinder | None) -> tuple[Sense, ...]:
+    """The things that share the name, among all items that were judged."""
+    if find is None:
+        return ()
+    dropped = (entry.item for entry in evidence.crawl.dropped if entry.dropped_by == "gate")
+    kept = [entry.item for entry in evidence.crawl.kept]
+    return find(evidence.scope.question, (*kept, *dropped), {item.key for item in kept})
 
 
 async def fetch(

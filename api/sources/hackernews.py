@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from api.core.domain import Comment, FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Comment, Item
 from api.core.ports import Probe
 from api.core.text import clean_query, unescape, web_url
 from api.errors import Broken, RateLimited, SourceError
@@ -38,7 +39,7 @@ _SEARCHED_FIELDS = "title,url,story_text,comment_text"
 
 
 class HackerNewsSource(KeylessSource):
-    """Stories and comments."""
+    """Searches stories and comments of Hacker News."""
 
     name = NAME
     limits = (Limit(10_000, 3_600),)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.core.domain import BY_BOT, Batch, Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, FetchPlan
+from api.core.items import Batch, Comment, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError
@@ -104,7 +105,7 @@ class LocalSource:
         """Nothing: the items are judged once, with their comments."""
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Nothing: there are no connections."""
 
 
 class ItemsSource(LocalSource):
@@ -130,7 +131,7 @@ class ItemsSource(LocalSource):
         return Batch(plan, items, full=False, notes=(note, *self._notes) if old else self._notes)
 
     async def probe(self) -> Probe:
-        """Always ready."""
+        """`ok`, with the number of items."""
         return Probe("ok", f"{len(self._items)} items")
 
 

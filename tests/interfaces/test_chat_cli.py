@@ -23,7 +23,7 @@ from tests.interfaces.command import Ended, inside
 
 ASKED = "What do people say about plaud.ai?"
 UPSTREAMS = ("reddit", "youtube", "amazon")
-SESSION = re.compile(r"session (\w+): `listenpost chat --session \1` goes on")
+SESSION = re.compile(r"session (\w+): `listenpost chat --session \1` continues it")
 COMMAND = [sys.executable, "-c", "from api.interfaces.cli.main import run; run()", "chat"]
 
 

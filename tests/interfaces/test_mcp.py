@@ -239,6 +239,8 @@ async def assert_errors(client: Client, sandbox: Sandbox) -> None:
     misspelt = await refused(client, "fetch_reddit", query="plaud", abuot="a recorder")
     assert "invalid_request: there is no argument `abuot`, did you mean `about`?" in misspelt
     sandbox.fault("youtube=quota")
+    made_up = await call(client, "fetch_youtube", query="plaud.ai", limit=4, sandbox=True)
+    assert (made_up["sample"], made_up["attempts"][0]["limit"]) == (True, 4)
     quota = await call(client, "fetch_youtube", query="oura ring")
     assert (quota["outcome"], quota["items"]) == ("quota_exhausted", [])
 

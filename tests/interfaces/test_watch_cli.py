@@ -108,6 +108,25 @@ def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     assert here("watch", "list").out == ""
 
 
+def test_every_option_can_be_set_and_taken_away(here: Here) -> None:
+    """
+    A flag with `no` empties what its option set; both at once are refused.
+    """
+    here(*ADD, "--notify", "file:heard", "--limit", "7")
+    here("watch", "change", "Oura", "--limit", "9", "--tell-first", "--only", "complaints")
+    changed = here("watch", "show", "Oura", "--format", "json").json
+    here("watch", "change", "Oura", "--no-source", "--no-notify", "--no-limit", "--no-tell-first",
+         "--only", "everything")  # fmt: skip
+    emptied = here("watch", "show", "Oura", "--format", "json").json
+    both = here("watch", "change", "Oura", "--source", "reddit", "--no-source")
+
+    options = ("limit", "tell_first", "only", "sources")
+    assert [changed[name] for name in options] == [9, True, "complaints", ["hackernews"]]
+    assert [emptied[name] for name in options] == [None, False, None, []]
+    assert (len(changed["notify"]), emptied["notify"]) == (1, [])
+    assert (both.code, "use one of `--source` and `--no-source`" in both.err) == (2, True)
+
+
 def test_trial_message_says_what_arrived(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each kind; and `show` lists what a run could not deliver."""
     with Loopback(lambda asked: Reply(404)) as server, MailServer() as mail:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from api.core.domain import Correction, Item, Question
-from api.models.local.corrections import shifts
+from api.core.domain import Correction, Question
+from api.core.items import Item
+from api.models.local.corrected_scores import shifts
 from api.models.local.judge import LocalJudge
 from api.models.local.word_vectors import vectors
 from tests.models.items import item

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.models.local.judge_features import Row, page
 from api.models.local.reading import Reading, topic_of
 from api.models.local.word_vectors import Vectors, vectors
@@ -31,9 +32,9 @@ ITEMS = (
 
 
 BY_WORDS = [
-    {"like": 0.6, "named": 1, "named_like": 0.6, "sense": 1, "told": 0.5, "vague": 0.24},
-    {"late": 1, "like": 0.2, "named": 1, "named_like": 0.2, "vague": 0.28},
-    {"like": 0.2, "named": 1, "named_like": 0.2, "small": 1, "vague": 0.32},
+    {"like": 0.6, "named": 1, "named_like": 0.6, "sense": 1, "told": 0.5, "clear": 1},
+    {"late": 1, "like": 0.2, "named": 1, "named_like": 0.2},
+    {"like": 0.2, "named": 1, "named_like": 0.2, "small": 1},
     {
         "late": 1,
         "like": 0.4,
@@ -41,25 +42,25 @@ BY_WORDS = [
         "named_like": 0.4,
         "sense": 0.5,
         "told": 0.25,
-        "vague": 0.28,
     },
-    {"job": 1, "late": 1, "like": 0.2, "named": 1, "named_like": 0.2, "vague": 0.32},
-    {"advert": 1, "like": 0.2, "named": 1, "named_like": 0.2, "vague": 0.44},
+    {"job": 1, "late": 1, "like": 0.2, "named": 1, "named_like": 0.2},
+    {"advert": 1, "like": 0.2, "named": 1, "named_like": 0.2},
     {"like": 0.2, "named": 1, "named_like": 0.2, "vague": 0.12},
     {},
 ]
 BY_VECTORS = [
-    {"like": 0.7752, "named_like": 0.7752, "nearby": 0.6583, "sense": 0.6583},
+    {"clear": 1, "like": 0.7752, "named_like": 0.7752, "nearby": 0.6583, "sense": 0.6583},
     {"like": 0.4792, "named_like": 0.4792, "nearby": 0.0817, "sense": 0.1112},
     {"like": 0.4024, "named_like": 0.4024, "nearby": 0.0957},
     {"like": 0.5298, "named_like": 0.5298, "nearby": 0.2997, "sense": 0.3527},
     {"like": 0.2234, "named_like": 0.2234, "nearby": 0.048},
     {"like": 0.3473, "named_like": 0.3473, "nearby": 0.023},
-    {"like": 0.3999, "named_like": 0.3999, "nearby": 0.1414, "sense": 0.1414},
+    {"clear": 1, "like": 0.3999, "named_like": 0.3999, "nearby": 0.1414, "sense": 0.1414},
     {"like": 0.0052},
 ]
-"""What vectors change; the other features do not ask them."""
-_LIKENESS = ("like", "named_like", "sense", "nearby", "setting")
+"""What vectors change; the other features do not ask them. The untitled text is near enough to the
+description (`clear`) by vectors and shares no word with it (`vague`)."""
+_LIKENESS = ("like", "named_like", "sense", "nearby", "setting", "vague", "clear")
 
 
 def rows(items: Sequence[Item], source: str, known: Vectors | None) -> list[Row]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.evaluation.labelled_items import read_labelled
 from api.evaluation.metrics import confusion
 from api.models.local.judge import LocalJudge
@@ -89,11 +90,44 @@ def test_the_place_tells_the_sense_of_an_everyday_name() -> None:
         "My neighbour bought a box of them yesterday, swears they became worse since the last price"
         " rise, and wants to know whether somebody here has noticed the same this summer."
     )
-    beer, hacks = (
-        chances(LocalJudge(), question, item("Corona", body, place=place))
-        for place in ("r/beer", "r/360hacks")
-    )
-    assert beer[0] > 0.5 > hacks[0]
+    posts = [
+        item("Corona", body, place="r/beer"),
+        item("Corona", body, place="r/360hacks"),
+        item("Mexican beer", "Is Corona a beer that you would bring along?", place="r/beer"),
+        item("A Corona for sale", "Flashed, with two of its controllers.", place="r/360hacks"),
+    ]
+    beer, hacks, *_ = chances(LocalJudge(), question, *posts)
+    assert beer > 0.5 > hacks
+
+
+@pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
+@pytest.mark.parametrize(
+    ("source", "places"),
+    [("reddit", ("", "")), ("reddit", ("r/oscilloscopes", "r/oscilloscopes"))]
+    + [(source, ("Nora", "Ann")) for source in ("youtube", "amazon")],
+)
+def test_a_description_that_a_post_shares_no_word_with_drops_nothing(
+    judge: LocalJudge, source: str, places: tuple[str, str]
+) -> None:
+    """Without another community on the page; a channel and a brand are none."""
+    posts = [
+        item("Leaving Notion, what went wrong", "Six years of it, and then hashes.", place=place)
+        for place in places
+    ]
+    for about in ("", "the note-taking app"):
+        verdicts = judge.verdicts(Question("Notion", about), posts, source)
+        assert [verdict.relevant for verdict in verdicts] == [True, True]
+
+
+def test_posts_of_one_community_speak_for_one_another() -> None:
+    """A post that says nothing is taken in the sense of the others there."""
+    silent = item("Corona", "Look at that one.", place="r/homebar")
+    clear = item("Corona", "The best Mexican beer, and cheap at the bar.", place="r/homebar")
+    hacks = item("Corona", "The board in my console would not start again.", place="r/360hacks")
+    question = Question("Corona", "the Mexican beer")
+    alone, _ = chances(LEXICAL, question, silent, hacks)
+    beside, *_ = chances(LEXICAL, question, silent, hacks, clear)
+    assert beside > alone
 
 
 def test_texts_in_other_scripts_are_told_apart_by_words() -> None:

@@ -162,5 +162,5 @@ async def test_the_folded_judge_never_saw_the_question(data: Path) -> None:
 
 def test_without_data_it_says_so(tmp_path: Path) -> None:
     """An empty folder is an error that names it."""
-    with pytest.raises(SystemExit, match=r"no dev_\*\.jsonl or real_\*\.jsonl in"):
+    with pytest.raises(SystemExit, match=r"no dev_\*\.jsonl or real_\*\.jsonl or mention_\*"):
         training.load(tmp_path)

@@ -14,11 +14,12 @@ from typing import Annotated, Protocol
 
 from pydantic import Field
 
-from api.core.published import Published
+from api.core.items import Credit, Item, Thread
+from api.core.published import Published, Timestamp
 from api.core.text import clean, one_line
 from api.core.words import LANGUAGES
 from api.errors import UsageError
-from api.reports.report import Credit, ItemFacts, Share, Thread, Timestamp
+from api.reports.report import Share
 
 Embed = Callable[[Sequence[str]], Sequence[bytes] | None]
 """Texts as vectors of `DIMENSIONS` signed bytes, at length 127; None where there are no vectors."""
@@ -37,7 +38,7 @@ class ArchiveFilters:
     since: datetime | None = None
     """Undated entries are not since any time."""
     until: datetime | None = None
-    """Exclusive."""
+    """Only entries written before this moment."""
     kept: bool | None = None
     """True: kept by a report or imported; False: dropped by every report that saw it."""
     product: str | None = None
@@ -65,7 +66,7 @@ class Match:
     by_words: bool
     """Found by its words."""
     by_vector: bool
-    """Among the nearest."""
+    """Its vector is among the nearest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Archive(Protocol):
     ) -> Matches:  # fmt: skip
         """The best `most` entries by words and the nearest `most` by vector."""
 
-    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
         """Items as they are stored; without those that are gone or damaged."""
 
     async def queries(self, tenant: str, most: int) -> Sequence[str]:
@@ -109,7 +110,7 @@ class ArchiveHit(Published):
     label: str
     """`E1` and so on, in the order of the answer."""
     key: str
-    """The item's."""
+    """Key of the item."""
     comment_id: str | None
     """None: the item's own text."""
     source: str
@@ -166,7 +167,7 @@ class ArchiveAnswer(Published):
     guidance: str
     """What to ask instead, when nothing was searched; else empty."""
     hits: tuple[ArchiveHit, ...]
-    """The best first."""
+    """The most relevant first."""
     sample: bool = False
     """Everything in it is made up."""
     retrieval: Retrieval

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from api.core.domain import Usage
-from api.reports.report import Credit
+from api.core.items import Credit
 
 SAMPLE = "sample data: everything here is made up and comes from the offline sandbox"
 """The note of a turn over made-up posts."""
@@ -33,7 +33,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One finished answer."""
+    """A finished answer of a chat, with what it cites and cost."""
 
     session_id: str
     text: str  # markdown without links; exhibits are cited as `[E1]` or `[E1, E3]`

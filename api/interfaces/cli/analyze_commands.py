@@ -1,378 +1,388 @@
-"""`analyze`, `fetch` and `filter`, and what the first two would cost.
+"""`analyze`, `compare`, `fetch`, `filter` and `chat`: questions, and what they would cost.
 
-What a person at a terminal is told once: where questions go, and how to change that.
-
-What a person sees while waiting, on stderr: one line per source, and grades when verbose.
+Help needs only the signatures: what asks and prints is imported where it runs.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console, RenderableType
-from rich.live import Live as RichLive
-from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
+import typer
 
-from api import bootstrap
-from api.core.display_names import reason_in_words, title_in
-from api.core.domain import Decision, Outcome, Question
-from api.core.progress import (
-    Event,
-    ItemGraded,
-    ProductEvent,
-    Reported,
-    SourceGathered,
-    SourceRefetching,
-)
-from api.core.text import SHORT_ID
-from api.errors import ConfigurationError, SourceError, StoreUnavailable, UsageError
-from api.features.analyses.analysis_job import keep_report
-from api.features.analyses.api_keys import LOCAL
+from api.choices import MIN_PRODUCTS, DepthName
+from api.errors import ConfigurationError, StoreUnavailable, UsageError
+from api.interfaces.cli.command_product import built
 from api.interfaces.cli.output import (
-    Format,
+    As,
+    Dropped,
+    Output,
     OutputOptions,
-    ReportFormat,
+    ReportAs,
     as_json,
     check_output,
     closing,
     deliver,
-    remembered,
-    run,
     say,
     say_bytes,
     tell,
 )
-from api.interfaces.cli.terminal_text import shown
-from api.interfaces.shared.presentation import LONGEST_PRODUCT, progress, shortened, source_title
-from api.reports.report import Report
-from api.services import product as product_service
-from api.services.product import Ask, Product, origin_of, question_of
-from api.settings import Settings, data_folder
-from api.sources import ARCHIVE, ASKABLE_SOURCES, check_askable
-from api.sources.own_items import NAME, OwnItems, item_of, read_lines
-from api.sources.searched_source import in_window
+from api.sources import ASKABLE_SOURCES, SOURCES, check_askable
 
 if TYPE_CHECKING:
     from api.bootstrap.estimates import Estimate
-
-
-def greet(product: Product, places: Sequence[str] = ()) -> None:
-    """Say it at the first question that leaves this machine; a file remembers that it was said.
-
-    `places` are those that the question names; empty: it names none.
-    """
-    mark = data_folder() / "greeted"
-    if product.sample or not sys.stderr.isatty() or mark.exists():
-        return
-    titles = [
-        title_in(product.places, name)
-        for name in places or product.usual
-        if not isinstance(product.sources.get(name), SourceError | None)
-    ]
-    tell(
-        f"Your question is sent to {', '.join(titles) or 'nobody'}. `LISTENPOST_SOURCES` or "
-        "`--source` choose others, `--sandbox` asks nobody, `listenpost doctor` shows all. "
-        "(This is said once.)"
+    from api.interfaces.cli.terminal_progress import LiveProgress
+    from api.interfaces.shared.requests import (
+        AnalysisRequest,
+        ChatRequest,
+        ComparisonRequest,
+        FetchRequest,
+        RelevanceRequest,
     )
-    with suppress(OSError):  # then it is said again
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+    from api.reports.report import Report
+    from api.services.product import Product
+    from api.settings import Settings
+    from api.sources.own_items import OwnItems
 
-
-_BUSY, _DONE, _FAILED = "busy", "done", "failed"
-_MARKS = {_DONE: Text("✓", style="green"), _FAILED: Text("✗", style="red")}
-
-
-@dataclass(slots=True)
-class _Row:
-    words: str
-    state: str
-    spinner: Spinner
-
-
-class LiveProgress:
-    """A table that follows the events in a terminal; plain lines elsewhere.
-
-    Sources that are not configured share one line, unless there is no other.
-    """
-
-    def __init__(self, *, verbose: bool, sample: bool) -> None:
-        """`sample`: say at once that everything is made up."""
-        self._verbose, self._sample = verbose, sample
-        self._rows: dict[str, _Row] = {}
-        self._unset: dict[str, str] = {}
-        self._others = False
-        self._live: RichLive | None = None
-
-    def __enter__(self) -> Self:
-        """Start following."""
-        if self._sample:
-            self._say("Sample data: everything below is made up and served by the offline sandbox.")
-        console = Console(stderr=True, highlight=False)
-        if sys.stderr.isatty() and not console.is_dumb_terminal:
-            self._live = RichLive(console=console, redirect_stdout=False, refresh_per_second=8)
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop following; the last state stays on the screen, what is still under way as failed."""
-        if self._others and self._unset:
-            self._say(f"Not configured: {', '.join(self._unset)}; see `listenpost doctor`")
-        else:
-            for name, words in self._unset.items():
-                self._say(f"{name}: {words}")
-        if self._live is None:
-            return
-        for row in self._rows.values():
-            row.state = _FAILED if row.state == _BUSY else row.state
-        self._live.update(self._table())
-        with suppress(OSError):  # the terminal is gone: no reason to lose the answer
-            self._live.stop()
-        self._live = None
-
-    def listen(self, event: Event, product: str = "") -> None:
-        """Show one event; of a `product` beside others in a line of its own."""
-        if isinstance(event, ProductEvent):
-            self.listen(event.event, shortened(event.product, LONGEST_PRODUCT))
-            return
-        if isinstance(event, ItemGraded):
-            if self._verbose:
-                # a default grade keeps whatever the cutoff: `reddit 1 (r/a): score 4/5 - KEEP: why`
-                kept = event.defaulted or event.score >= event.cutoff
-                place = f" ({event.place})" if event.place else ""
-                head = f"{event.source} {event.number}{place}: score {event.score}/5"
-                self._say(f"{head} - {'KEEP' if kept else 'DROP'}: {event.explanation}")
-            return
-        words = progress(event)
-        if words is None:
-            return
-        name = shown(source_title(event.source) if event.source else "Report")
-        if isinstance(event, SourceGathered) and event.outcome == Outcome.NOT_CONFIGURED:
-            self._unset[name] = words
-            return
-        self._others |= isinstance(event, SourceGathered)
-        if self._live is None:
-            if self._verbose or isinstance(event, SourceGathered | SourceRefetching):
-                self._say(f"{product and f'{product}: '}{name}: {words}")
-            return
-        state = _BUSY
-        if isinstance(event, Reported):
-            state = _DONE
-        elif product:
-            words = f"{name}: {words}"
-        elif isinstance(event, SourceGathered):
-            state = _DONE if Outcome(event.outcome).answered else _FAILED
-        name = shown(product) if product else name
-        row = self._rows.setdefault(name, _Row(words, state, Spinner("dots")))
-        row.words, row.state = shown(words), state
-        self._live.update(self._table())
-
-    def say_requests(self, lines: Iterable[str]) -> None:
-        """List what the sandbox was asked."""
-        for line in lines:
-            self._say(line)
-
-    def _table(self) -> Table:
-        table = Table.grid(padding=(0, 1))
-        table.add_column(width=1)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for name, row in self._rows.items():
-            mark: RenderableType = _MARKS.get(row.state, row.spinner)
-            table.add_row(mark, Text(name, style="bold"), Text(row.words))
-        return table
-
-    def _say(self, line: str) -> None:
-        if self._live is None:
-            tell(shown(line))
-        else:
-            with suppress(OSError):
-                self._live.console.print(Text(shown(line)))
-
-
-ANSWERED, USAGE, INSUFFICIENT, NOT_ASKED = 0, 2, 3, 4
+ANSWERED, INSUFFICIENT, NOT_ASKED = 0, 3, 4
+# Largest file of own items, in bytes: all of it is read into memory.
 _MAX_BYTES = 64_000_000
+Verbose = Annotated[bool, typer.Option(help="Print more on stderr: grades, upstream requests.")]
+EstimateOnly = Annotated[
+    bool, typer.Option("--estimate", help="Print requests and cost, and ask nobody.")
+]
+
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Judge the items of a stored report again; QUERY is then its id. No source is "
+        "asked; of the options of the question --about, --not and --mentions count.",
+    ),
+]
+SenseNumber = Annotated[
+    int | None,
+    typer.Option(
+        help="With --again: the number of a meaning that the report lists, remembered for this "
+        "name; 0 forgets it.",
+        min=0,
+    ),
+]
 
 
-def analyze_command(
-    ask: Ask, handover: OutputOptions, items: Path | None, *, verbose: bool, estimate: bool
+async def analyze(
+    request: AnalysisRequest,
+    form: ReportAs = "text",
+    items: Annotated[
+        Path | None,
+        typer.Option(help="Your own items instead of the sources, in a file that `import` takes."),
+    ] = None,
+    again: Again = False,
+    sense: SenseNumber = None,
+    dropped: Dropped = False,
+    verbose: Verbose = False,
+    output: Output = None,
+    estimate: EstimateOnly = False,
 ) -> int:
-    """Analyze, print and keep; see the module `main` for exit codes."""
+    """Ask every source, keep what is about the question, and report."""
+    from api import bootstrap
+    from api.bootstrap.storage import with_stored_memory
+    from api.services import product as product_service
+    from api.sources.own_items import NAME
+    from api.sources.searched_source import in_window
+
+    check_output(output)
+    options = OutputOptions(form, dropped, output)
+    if sense is not None and not again:
+        raise UsageError("`--sense` belongs to a stored report: `analyze --again ID --sense N`")
+    if again:
+        if items is not None or estimate or request.sources:
+            raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
+        return await _analyze_again(request, sense, options, verbose)
+    ask = request.ask()
     settings = bootstrap.load_settings(sandbox=ask.sandbox)
-    check_output(handover.output)
-    own = None if items is None else _read(items)
+    own = None if items is None else _read_items(items)
     if estimate:
-        from api.bootstrap.estimates import estimate as estimated
+        from api.bootstrap import estimates
 
         check_askable(ask.sources, ASKABLE_SOURCES if own is None else (NAME,))
         count = None
         if own is not None:
             count = len({item.key for item in own.items if in_window(ask.since, item.created_at)})
-        sample = own is None and bootstrap.mode_of(settings) == "sandbox"
-        return say_estimate(estimated(settings, ask, count), handover, sample=sample)
-
-    async def work() -> int:
-        keeping: list[asyncio.Task[None]] = []
-        try:
-            async with built(settings, own, ask.sources) as product:
-                product.scope(ask)
-                taught = await _taught(settings, ask)
-                with LiveProgress(verbose=verbose, sample=product.sample) as live:
-                    report = await product_service.analyze(product, taught, live.listen)
-                if verbose:
-                    live.say_requests(product.requests())
-                keeping.append(asyncio.create_task(keep(settings, report)))
-                deliver(report, handover)
-        finally:  # stored while the last traces are handed over
-            await asyncio.gather(*keeping)
-        if report.decision in {Decision.FULL, Decision.SHORT}:
-            return ANSWERED
-        sources = report.sources.values()
-        answered = not sources or any(source.outcome.answered for source in sources)
-        return INSUFFICIENT if answered else NOT_ASKED
-
-    return run(work)
+        _say_estimate(estimates.estimate(settings, ask, count), options, settings, own)
+        return ANSWERED
+    async with AsyncExitStack() as after, built(settings, own, ask.sources) as product:
+        product.scope(ask)
+        with _progress(product, verbose) as live:
+            ask = await with_stored_memory(settings, ask)
+            report = await product_service.analyze(product, ask, live.listen)
+        # stored while the last traces are handed over
+        await after.enter_async_context(_kept(settings, report))
+        number = await _chosen_sense(report) if form == "text" and output is None else None
+        if number is None:
+            deliver(report, options)
+            return _exit_code(report)
+    return await _judge_again(report, number, {}, options, verbose)
 
 
-def fetch_command(
-    ask: Ask, source: str, handover: OutputOptions, *, verbose: bool, estimate: bool
+def _exit_code(report: Report) -> int:
+    from api.core.domain import Decision
+
+    if report.decision in {Decision.FULL, Decision.SHORT}:
+        return ANSWERED
+    sources = report.sources.values()
+    answered = not sources or any(source.outcome.answered for source in sources)
+    return INSUFFICIENT if answered else NOT_ASKED
+
+
+async def _chosen_sense(report: Report) -> int | None:
+    """The number of the meaning that somebody at the terminal chooses; None where nobody does."""
+    if not (report.senses and sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    import asyncio
+
+    from api.interfaces.cli.terminal_text import shown
+    from api.interfaces.shared import presentation
+
+    tell(shown(presentation.senses_heading(report)))
+    for number, line in enumerate(presentation.sense_lines(report), 1):
+        tell(f"  {number}. {shown(line)}")
+    tell(f"Which one is meant? 1 to {len(report.senses)}, or Enter for all of them:")
+    answer = (await asyncio.to_thread(sys.stdin.readline)).strip()
+    numbers = {str(sense.number): sense.number for sense in report.senses}
+    return numbers.get(answer)
+
+
+async def _analyze_again(
+    request: AnalysisRequest, sense: int | None, options: OutputOptions, verbose: bool
 ) -> int:
-    """Fetch from one source and print."""
-    settings = bootstrap.load_settings(sandbox=ask.sandbox)
-    check_output(handover.output)
+    from api.interfaces.cli.stored_commands import kept_of, opened_store
+
+    async with opened_store() as store:
+        stored = await kept_of(store, request.query)
+    if stored.report is None:
+        raise UsageError(stored.why_none)
+    options_of_meaning = request.model_fields_set & {"about", "not_about", "aim"}
+    meaning = {name: getattr(request, name) for name in options_of_meaning}
+    return await _judge_again(stored.report, sense, meaning, options, verbose)
+
+
+async def _judge_again(
+    before: Report,
+    sense: int | None,
+    meaning: Mapping[str, Any],
+    options: OutputOptions,
+    verbose: bool,
+) -> int:
+    """Report on the items of a report as one of its senses, or with another `meaning`."""
+    from api import bootstrap
+    from api.bootstrap.storage import over_report, with_stored_memory
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.analyses.rejudging import ask_again, choose_sense
+    from api.interfaces.cli.stored_commands import opened_store
+    from api.services import product as product_service
+    from api.sources.own_items import NAME, OwnItems
+
+    ask = ask_again(before, sense=sense, **meaning)
+    settings = bootstrap.load_settings(sandbox=before.sample)
+    if sense is not None:
+        async with opened_store() as store:
+            await choose_sense(store, LOCAL.id, before, sense)
+    own = OwnItems(()) if NAME in before.sources else None
+    async with AsyncExitStack() as after, built(settings, own, ()) as product:
+        over = over_report(product, before)
+        with _progress(over, verbose) as live:
+            ask = await with_stored_memory(settings, ask)
+            report = await product_service.analyze(over, ask, live.listen)
+        await after.enter_async_context(_kept(settings, report))
+        deliver(report, options)
+    return _exit_code(report)
+
+
+async def compare(
+    request: ComparisonRequest,
+    form: ReportAs = "text",
+    verbose: Verbose = False,
+    output: Output = None,
+    estimate: EstimateOnly = False,
+) -> int:
+    """Ask the same about each product, and set them side by side; see docs/compare.md."""
+    from api import bootstrap
+    from api.features.comparisons.compare import analyze_each, comparison_of
+    from api.reports.report import Report
+    from api.services import product as product_service
+
+    asks, options = request.asks(), OutputOptions(form, output=output)
+    settings = bootstrap.load_settings(sandbox=request.sandbox)
+    check_output(output)
     if estimate:
-        from api.bootstrap.estimates import fetch_estimate
+        from api.bootstrap import estimates
+
+        check_askable(request.sources)
+        total = estimates.together([estimates.estimate(settings, ask) for ask in asks])
+        _say_estimate(total, options, settings)
+        return ANSWERED
+    async with AsyncExitStack() as after, built(settings, None, request.sources) as product:
+        product.scope(asks[0])
+        with _progress(product, verbose) as live:
+            answers = await analyze_each(
+                lambda ask, listener: product_service.analyze(product, ask, listener),
+                asks,
+                live.listen,
+            )
+        reports = [answer for answer in answers if isinstance(answer, Report)]
+        await after.enter_async_context(_kept(settings, *reports))
+        comparison = comparison_of(asks, answers, product.places)
+        deliver(comparison, options)
+    if len(comparison.comparable) >= MIN_PRODUCTS:
+        return ANSWERED
+    return INSUFFICIENT if comparison.answered else NOT_ASKED
+
+
+async def fetch(
+    request: FetchRequest,
+    source: Annotated[str, typer.Argument(help=f"One of: {', '.join(SOURCES)}.")],
+    form: As = "text",
+    dropped: Dropped = False,
+    verbose: Verbose = False,
+    output: Output = None,
+    estimate: EstimateOnly = False,
+) -> int:
+    """Ask one source and keep what is about the query."""
+    from api import bootstrap
+    from api.bootstrap.storage import with_stored_memory
+    from api.core.domain import Outcome
+    from api.services import product as product_service
+
+    ask, options = request.ask(source), OutputOptions(form, dropped, output)
+    settings = bootstrap.load_settings(sandbox=ask.sandbox)
+    check_output(output)
+    if estimate:
+        from api.bootstrap import estimates
 
         check_askable(ask.sources)
-        sample = bootstrap.mode_of(settings) == "sandbox"
-        return say_estimate(fetch_estimate(settings, ask), handover, sample=sample)
-
-    async def work() -> int:
-        async with built(settings, places=(source,)) as product:
-            product.scope(ask)
-            taught = await _taught(settings, ask)
-            with LiveProgress(verbose=verbose, sample=product.sample) as live:
-                heard = await product_service.fetch(product, source, taught, listener=live.listen)
-            if verbose:
-                live.say_requests(product.requests())
-            deliver(heard.fetched, handover)
-        outcome = heard.fetched.outcome
-        if outcome is Outcome.OK:
-            return ANSWERED
-        return INSUFFICIENT if outcome.answered else NOT_ASKED
-
-    return run(work)
+        _say_estimate(estimates.fetch_estimate(settings, ask), options, settings)
+        return ANSWERED
+    async with built(settings, None, (source,)) as product:
+        product.scope(ask)
+        with _progress(product, verbose) as live:
+            ask = await with_stored_memory(settings, ask)
+            answer = await product_service.fetch(product, source, ask, listener=live.listen)
+        deliver(answer.fetched, options)
+    outcome = answer.fetched.outcome
+    if outcome is Outcome.OK:
+        return ANSWERED
+    return INSUFFICIENT if outcome.answered else NOT_ASKED
 
 
-async def _taught(settings: Settings, ask: Ask) -> Ask:
-    """The question with what this machine's user corrected of it."""
-    from api.bootstrap.storage import stored_corrections  # loads the database's libraries
+async def filter_items(request: RelevanceRequest, form: As = "text") -> int:
+    """Keep the items on stdin (one JSON object a line) that are about the query.
 
-    question = Question(ask.query, ask.about)
-    return replace(ask, corrections=await stored_corrections(settings, question))
-
-
-def filter_command(query: str, source: str, about: str, form: Format) -> int:
-    """Judge the items on stdin; kept lines go to stdout as they came, byte for byte.
-
-    Raises:
-        UsageError: a line that is no item, or a query or source that names nothing.
+    Kept lines are printed as they came, byte for byte.
     """
-    from api.interfaces.http.schemas import Relevance  # nobody else here needs the shapes of HTTP
+    from api import bootstrap
+    from api.core.display_names import reason_in_words
+    from api.interfaces.http.schemas import Relevance
+    from api.services.product import origin_of, question_of
+    from api.sources.own_items import item_of, read_lines
 
-    question, name = question_of(query, about), origin_of(source, "--source")
+    question = question_of(request.query, request.about)
+    name = origin_of(request.source, "--source")
     settings = bootstrap.load_settings()
     lines = read_lines(sys.stdin.buffer.read())
     items = [item_of(line.fields, line.number, name) for line in lines]
+    async with closing(bootstrap.build_gate(settings)) as product:
+        gated = await product.gate.judge(question, items, name)
+    relevance = Relevance.of([dict(line.fields) for line in lines], gated)
+    count = f"{len(relevance.relevant)} of {len(lines)}"
+    judge = f", judged by {gated.model}" if gated.model else ""
+    if relevance.status == "degraded":
+        why = f"relevance could not be judged ({reason_in_words(relevance.reason)})"
+        tell(f"kept {count}; {why}{judge}")
+    else:
+        tell(f"{count} were about it{judge}")
+    if form == "json":
+        say(as_json(relevance.model_dump()))
+    else:
+        pairs = zip(lines, gated.verdicts, strict=True)
+        say_bytes(b"".join(line.raw for line, verdict in pairs if verdict.relevant))
+    return ANSWERED
 
-    async def work() -> int:
-        async with closing(bootstrap.build_gate(settings)) as product:
-            gated = await product.gate.judge(question, items, name)
-        relevance = Relevance.of([dict(line.fields) for line in lines], gated)
-        counted = f"{len(relevance.relevant)} of {len(lines)}"
-        judge = f", judged by {gated.model}" if gated.model else ""
-        if relevance.status == "degraded":
-            why = f"relevance could not be judged ({reason_in_words(relevance.reason)})"
-            tell(f"kept {counted}; {why}{judge}")
-        else:
-            tell(f"{counted} were about it{judge}")
-        if form is Format.json:
-            say(as_json(relevance.model_dump()))
-        else:
-            pairs = zip(lines, gated.verdicts, strict=True)
-            say_bytes(b"".join(line.raw for line, verdict in pairs if verdict.relevant))
-        return ANSWERED
 
-    return run(work)
+def chat(
+    request: ChatRequest,
+    question: Annotated[
+        str | None, typer.Argument(help="Answer this question and exit; without it: converse.")
+    ] = None,
+    depth: Annotated[
+        DepthName, typer.Option(help="How far a look-up goes: quick, standard, or deep.")
+    ] = "quick",
+) -> int:
+    """Talk about products; Ctrl-C ends a turn, Ctrl-D the conversation. See docs/chat.md."""
+    from api.interfaces.cli.chat_command import chat_command
+
+    return chat_command(request, question, depth)
+
+
+@contextmanager
+def _progress(product: Product, verbose: bool) -> Iterator[LiveProgress]:
+    """Progress on stderr; when verbose also what the sandbox was asked."""
+    from api.interfaces.cli.terminal_progress import LiveProgress
+
+    with LiveProgress(verbose=verbose, sample=product.sample) as live:
+        yield live
+    if verbose:
+        live.say_requests(product.requests())
 
 
 @asynccontextmanager
-async def built(
-    settings: Settings, own: OwnItems | None = None, places: Sequence[str] = ()
-) -> AsyncIterator[Product]:
-    """The product for a question to `places`; its real sources remember what was asked before."""
-    async with AsyncExitStack() as stack:
-        memory = await stack.enter_async_context(remembered(settings)) if own is None else None
-        product = await stack.enter_async_context(
-            closing(bootstrap.build(settings, own, memory=memory))
-        )
-        if own is None:
-            greet(product, places)
-        if ARCHIVE.name in places:
-            from api.bootstrap.storage import (
-                open_store_of,  # and the database's libraries
-                with_archive,  # with what reads vectors
-            )
+async def _kept(settings: Settings, *reports: Report) -> AsyncIterator[None]:
+    """Store reports meanwhile; a store that fails is one warning, never an error."""
+    import asyncio
 
-            store = await stack.enter_async_context(closing(await open_store_of(settings)))
-            product = with_archive(product, settings, store)
-        yield product
+    from api.bootstrap.storage import open_store_of
+    from api.core.text import SHORT_ID
+    from api.features.analyses.analysis_job import keep_report
+    from api.features.analyses.api_keys import LOCAL
 
+    async def keep() -> None:
+        try:
+            async with closing(await open_store_of(settings)) as store:
+                for report in reports:
+                    await keep_report(store, LOCAL.id, report)
+                    tell(f"kept as {report.id}: `listenpost reports show {report.id[:SHORT_ID]}`")
+        except (StoreUnavailable, ConfigurationError) as error:
+            tell(f"listenpost: warning: the answer is not kept: {error}")
 
-async def keep(settings: Settings, *reports: Report) -> None:
-    """Store reports and say how to see them; a store that fails is one warning, never an error."""
-    from api.bootstrap.storage import (
-        open_store_of,  # the database's libraries load after the answer
-    )
-
+    keeping = asyncio.create_task(keep())
     try:
-        async with closing(await open_store_of(settings)) as store:
-            for report in reports:
-                await keep_report(store, LOCAL.id, report)
-                tell(f"kept as {report.id}: `listenpost reports show {report.id[:SHORT_ID]}`")
-    except (StoreUnavailable, ConfigurationError) as error:
-        tell(f"listenpost: warning: the answer is not kept: {error}")
+        yield
+    finally:
+        await keeping
 
 
-def _read(path: Path) -> OwnItems:
-    """All of a file, a pipe or what is typed; a device may have no end."""
-    most = f"{_MAX_BYTES // 1_000_000} MB"
+def _read_items(path: Path) -> OwnItems:
+    """All of a file, a pipe or what is typed; a device may have no end.
+
+    Raises:
+        UsageError: it cannot be read, is too large, or holds no items.
+    """
+    from api.sources.imported.detection import read_collected  # with what unpacks dumps
+
+    largest = f"{_MAX_BYTES // 1_000_000} MB"
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if not (S_ISREG(mode) or S_ISFIFO(mode) or file.isatty()):
-                raise UsageError(f"is neither file nor pipe; name a file of at most {most}")
+                raise UsageError(f"is neither file nor pipe; name a file of at most {largest}")
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
-            raise UsageError(f"holds more than {most}; split it")
-        from api.sources.imported.detection import read_collected  # with what unpacks dumps
-
+            raise UsageError(f"holds more than {largest}; split it")
         return read_collected(data)
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
@@ -380,19 +390,22 @@ def _read(path: Path) -> OwnItems:
         raise UsageError(f"`{path}`: {error}") from None
 
 
-def say_estimate(estimate: Estimate, handover: OutputOptions, *, sample: bool) -> int:
-    """Print what a question would take at least, likely and at most, before anything is asked."""
+def _say_estimate(
+    estimate: Estimate, options: OutputOptions, settings: Settings, own: OwnItems | None = None
+) -> None:
+    """Print what a question would take at least, likely and at most."""
+    from api import bootstrap
+
+    sample = own is None and bootstrap.mode_of(settings) == "sandbox"
     low, middle, high = estimate.least, estimate.likely, estimate.most
-    if handover.format is ReportFormat.json:
+    if options.format == "json":
         say(as_json({"minimum": low, "likely": middle, "maximum": high, "sample": sample}))
-        return ANSWERED
-    lines = []
+        return
     for name in ("upstream_calls", "youtube_searches", "model_calls", "usd"):
         least, likely, most = (
             "unknown" if value is None else f"{value:.4f}" if isinstance(value, float) else value
             for value in (low[name], middle[name], high[name])
         )
-        lines.append(f"{name}: {least} to {most}, likely {likely}")
-    lines += ["Offline sandbox: nothing is spent."] if sample else []
-    say("\n".join(lines))
-    return ANSWERED
+        say(f"{name}: {least} to {most}, likely {likely}")
+    if sample:
+        say("Offline sandbox: nothing is spent.")

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from types import FrameType
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from rich.console import Console
@@ -40,8 +41,8 @@ from api.features.chat.chat_turn import (
     LookupStarted,
     Turn,
 )
-from api.interfaces.cli.analyze_commands import greet
-from api.interfaces.cli.output import INTERRUPTED, TERMINATED, leave
+from api.interfaces.cli.command_product import greet
+from api.interfaces.cli.output import INTERRUPTED, TERMINATED, langfuse_words, leave
 from api.interfaces.shared.presentation import LONGEST_HEADING, shortened
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
@@ -49,109 +50,92 @@ from api.reports.report import Report
 from api.services.product import Product
 from api.settings import Settings
 
+if TYPE_CHECKING:
+    from api.interfaces.shared.requests import ChatRequest
+
 _CODES = {"answered": 0, "clarify": 3, "insufficient_data": 3, "not_asked": 4}
 PROMPT = "> "
 _THUMBS: Mapping[str, Rating] = {"/good": "up", "/bad": "down"}
 
 
 @dataclass(slots=True)
-class _Talk:
-    """One conversation, and what must be closed after it."""
-
+class _Conversation:
     product: Product
     store: Store | None
-    chats: ChatSessions
+    sessions: ChatSessions
     depth: DepthName
-    session: str
+    session_id: str
     known: bool
-    """The session is there already."""
+    """The session exists already."""
     report: Report | None = None
-    """What a session that begins knows."""
+    """Whose items a session that begins knows."""
     begun: bool = False
-    """There is something to go on with."""
+    """There is something to continue."""
     send: Send | None = None
-    """Tells Langfuse of a thumb."""
+    """Sends a thumb to Langfuse."""
     last: int | None = None
     """The number of the last answer."""
 
-    async def say(self, line: str) -> int:
+    async def take(self, line: str) -> int:
         """Ask a question, or rate the last answer: `/good`, `/bad [words]`."""
         command, _, words = line.strip().partition(" ")
-        if command in _THUMBS:
-            return await self.rate(_THUMBS[command], words)
-        return await self.turn(line)
-
-    async def rate(self, rating: Rating, comment: str) -> int:
-        """Keep a thumb on the last answer, and say whether Langfuse was told."""
+        if command not in _THUMBS:
+            return await self.ask(line)
         if self.last is None:
             raise UsageError("there is no answer yet that could be rated")
         given = await rate_turn(
-            self.chats.store, LOCAL.id, author_of(LOCAL.id), self.session, self.last, rating,
-            comment, self.send,
+            self.sessions.store, LOCAL.id, author_of(LOCAL.id), self.session_id, self.last,
+            _THUMBS[command], words, self.send,
         )  # fmt: skip
-        if given.watched == "failed":
-            _tell(f"listenpost: warning: it is kept here, but not in Langfuse: {given.why}")
-        else:
-            _tell("kept, and sent to Langfuse" if given.watched == "sent" else "kept")
+        _tell(langfuse_words(given.watched, given.why))
         return 0
 
-    async def turn(self, question: str) -> int:
+    async def ask(self, question: str) -> int:
         """Ask, show, and say how it ended, as an exit code."""
-        moments = self.chats.stream(
-            LOCAL.id,
-            question,
-            self.session,
-            known=self.known,
-            depth=self.depth,
-            report=self.report,
-        )
-        async with aclosing(moments):
+        events = self.sessions.stream(
+            LOCAL.id, question, self.session_id,
+            known=self.known, depth=self.depth, report=self.report,
+        )  # fmt: skip
+        async with aclosing(events):
             with _Screen() as screen:
-                async for moment in moments:
+                async for event in events:
                     self.begun = True
-                    screen.show(moment)
-        assert isinstance(moment, Turn)
-        self.last = moment.number or self.last
-        return _CODES[moment.outcome]
+                    screen.show(event)
+        assert isinstance(event, Turn)
+        self.last = event.number or self.last
+        return _CODES[event.outcome]
 
     async def aclose(self) -> None:
-        """Close product and store."""
         await self.product.aclose()
         if self.store is not None:
             await self.store.aclose()
 
 
-def chat_command(
-    question: str | None,
-    session: str | None,
-    report: str | None,
-    depth: DepthName,
-    *,
-    sandbox: bool,
-) -> int:
-    """Talk; the code of the last answer, 0 after Ctrl-D.
+def chat_command(request: ChatRequest, question: str | None, depth: DepthName) -> int:
+    """Converse; the code of the last answer, 0 after Ctrl-D.
 
     Raises:
         NotFound: there is no such session, or no such report.
         StoreUnavailable: one is named and the database cannot be used.
         UsageError: both are named, or the report's analysis is not done.
     """
-    if session is not None and report is not None:
+    if request.session_id is not None and request.report_id is not None:
         raise UsageError("`--report` begins a session: leave `--session` out")
-    settings = bootstrap.load_settings(sandbox=sandbox)
+    settings = bootstrap.load_settings(sandbox=request.sandbox)
     before = signal.signal(signal.SIGTERM, _terminate)
     with asyncio.Runner() as runner:
         try:
-            talk = runner.run(_opened(settings, session, depth, needed=bool(session or report)))
+            conversation = runner.run(_opened(settings, request, depth))
             try:
-                if report is not None and talk.store is not None:
-                    talk.report = runner.run(stored_report(talk.store, LOCAL.id, report))
-                code = _talked(runner, talk, question)
+                if request.report_id is not None and conversation.store is not None:
+                    reading = stored_report(conversation.store, LOCAL.id, request.report_id)
+                    conversation.report = runner.run(reading)
+                code = _converse(runner, conversation, question)
             finally:
-                runner.run(talk.aclose())
-                if talk.begun:
-                    goes_on = f"`listenpost chat --session {talk.session}` goes on"
-                    _tell(f"session {talk.session}: {goes_on}")
+                runner.run(conversation.aclose())
+                if conversation.begun:
+                    name = conversation.session_id
+                    _tell(f"session {name}: `listenpost chat --session {name}` continues it")
         except KeyboardInterrupt:
             leave(INTERRUPTED)
         finally:
@@ -159,17 +143,15 @@ def chat_command(
     return code
 
 
-async def _opened(
-    settings: Settings, session: str | None, depth: DepthName, *, needed: bool
-) -> _Talk:
-    """Everything for a talk; without a database it is not remembered, unless one is `needed`."""
+async def _opened(settings: Settings, request: ChatRequest, depth: DepthName) -> _Conversation:
+    """Without a database it is not remembered, unless a session or report is named."""
     store: Store | None = None
     async with AsyncExitStack() as closing:  # when the model's client cannot be built
         try:
             store = await open_store_of(settings)
             closing.push_async_callback(store.aclose)
         except StoreUnavailable as error:
-            if needed:
+            if request.session_id or request.report_id:
                 raise
             _tell(f"listenpost: warning: the session is not kept: {error}")
         product = bootstrap.build(settings)
@@ -178,25 +160,27 @@ async def _opened(
             _tell("Sample data: everything below is made up and served by the offline sandbox.")
         greet(product)
         archive = None if store is None else archive_search(settings, product, store)
-        chats = ChatSessions(
+        sessions = ChatSessions(
             chat(settings, product, archive), SessionsInMemory() if store is None else store
         )
         closing.pop_all()
     # chosen here, so that a session is known although its first turn was stopped
-    chosen = session or uuid4().hex
-    send = feedback_sender(settings)
-    return _Talk(product, store, chats, depth, chosen, session is not None, send=send)
+    session_id = request.session_id or uuid4().hex
+    return _Conversation(
+        product, store, sessions, depth, session_id, request.session_id is not None,
+        send=feedback_sender(settings),
+    )  # fmt: skip
 
 
-def _talked(runner: asyncio.Runner, talk: _Talk, question: str | None) -> int:
+def _converse(runner: asyncio.Runner, conversation: _Conversation, question: str | None) -> int:
     if question is not None:
-        return runner.run(talk.turn(question))
+        return runner.run(conversation.ask(question))
     if not sys.stdin.isatty():
-        codes = [runner.run(talk.say(line)) for line in sys.stdin if line.strip()]
+        codes = [runner.run(conversation.take(line)) for line in sys.stdin if line.strip()]
         return codes[-1] if codes else 0
     for line in _typed():
         try:
-            runner.run(talk.say(line))
+            runner.run(conversation.take(line))
         except KeyboardInterrupt:
             _tell("stopped; Ctrl-D leaves")
         except ListenpostError as error:
@@ -222,7 +206,7 @@ def _typed() -> Iterator[str]:
 
 
 class _Screen:
-    """Shows a turn while it runs: as markdown that grows, or as plain text where nobody watches."""
+    """Shows a turn while it runs: as growing Markdown on a terminal, elsewhere as plain text."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
@@ -233,15 +217,13 @@ class _Screen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave what was said on the screen."""
         if self._live is not None:
             self._live.stop()
         elif self._text and not self._text.endswith("\n"):
             print(flush=True)
 
-    def show(self, moment: ChatEvent) -> None:
-        """Show one moment."""
-        match moment:
+    def show(self, event: ChatEvent) -> None:
+        match event:
             case AnswerPiece(text):
                 self._say(text)
             case LookupStarted(_, tool, arguments):
@@ -250,7 +232,7 @@ class _Screen:
             case LookupEnded(_, _, line):
                 _tell(line)
             case Turn():
-                self._end(moment)
+                self._end(event)
 
     def _say(self, text: str) -> None:
         self._text += text

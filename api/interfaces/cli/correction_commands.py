@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.errors import UsageError
-from api.interfaces.cli.output import say, tell
-from api.interfaces.cli.stats_commands import OutputFormat, StatsFormat
-from api.interfaces.cli.stored_commands import kept_of, with_store
+from api.interfaces.cli.output import Data, say, tell
+from api.interfaces.cli.stored_commands import AnalysisId, kept_of, opened_store
 
 if TYPE_CHECKING:
-    from api.features.analyses.api_keys import Keys
     from api.features.analyses.corrections import StoredCorrection
-    from api.features.analyses.store_ports import Store
     from api.reports.report import DroppedItem, KeptItem, Report
 
     Entry = KeptItem | DroppedItem
 
-Analysis = Annotated[str, typer.Argument(help="Id of a stored analysis, or how it begins.")]
 _KEYS = "y about it, n not about it, space skip, u undo, q quit"
 
 
-def correct(
-    analysis: Analysis,
+async def correct(
+    analysis: AnalysisId,
     key: Annotated[str, typer.Argument(help="Key of an item, kept or dropped.")],
     relevant: Annotated[
         bool | None,
@@ -35,15 +31,14 @@ def correct(
     remove: Annotated[
         bool, typer.Option("--remove", help="Remove the correction of this item.")
     ] = False,
-) -> NoReturn:
+) -> None:
     """Correct the gate's verdict on one item; later analyses of this question learn from it."""
     if (relevant is None) != remove:
         raise UsageError("say one of `--relevant`, `--irrelevant` and `--remove`")
+    from api.features.analyses import feedback
+    from api.features.analyses.api_keys import LOCAL
 
-    async def work(store: Store, keys: Keys) -> None:
-        from api.features.analyses import feedback
-        from api.features.analyses.api_keys import LOCAL
-
+    async with opened_store() as store:
         kept = await kept_of(store, analysis)
         if relevant is None:
             await feedback.withdraw(store, LOCAL.id, kept.id, key)
@@ -52,20 +47,17 @@ def correct(
         entry = await feedback.correct(store, LOCAL.id, kept.id, key, relevant)
         tell(f"`{key}` is {_word(relevant)} “{entry.query}”; its next analysis learns from this")
 
-    with_store(work)
 
-
-def review(analysis: Analysis) -> NoReturn:
+async def review(analysis: AnalysisId) -> None:
     """Correct the items of a stored analysis one by one, each with one key, unsure ones first.
 
     Items that were corrected before are left out, so that a review can be continued.
     """
+    from api.features.analyses import feedback
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.analyses.corrections import corrections_of
 
-    async def work(store: Store, keys: Keys) -> None:
-        from api.features.analyses import feedback
-        from api.features.analyses.api_keys import LOCAL
-        from api.features.analyses.corrections import corrections_of
-
+    async with opened_store() as store:
         kept = await kept_of(store, analysis)
         if kept.report is None:
             raise UsageError(kept.why_none)
@@ -96,18 +88,15 @@ def review(analysis: Analysis) -> NoReturn:
                     tell(_KEYS)
         tell(f"{len(done)} corrected; `listenpost analyze` with the same question learns from them")
 
-    with_store(work)
 
-
-def corrections(form: StatsFormat = OutputFormat.text) -> NoReturn:
+async def corrections(form: Data = "text") -> None:
     """List your corrections; `--format json` prints labelled lines that `listenpost eval` reads."""
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.analyses.corrections import labelled_lines
 
-    async def work(store: Store, keys: Keys) -> None:
-        from api.features.analyses.api_keys import LOCAL
-        from api.features.analyses.corrections import labelled_lines
-
+    async with opened_store() as store:
         entries = await store.corrections(LOCAL.id)
-        if form is OutputFormat.json:
+        if form == "json":
             for line in labelled_lines(entries):
                 say(line)
             return
@@ -115,8 +104,6 @@ def corrections(form: StatsFormat = OutputFormat.text) -> NoReturn:
             say(line)
         if not entries:
             tell("there are no corrections; `listenpost review ANALYSIS` makes some")
-
-    with_store(work)
 
 
 def _by_doubt(report: Report) -> list[Entry]:

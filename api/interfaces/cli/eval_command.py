@@ -1,334 +1,61 @@
-"""`eval`: ask a judge or a support check about labelled items and say how good it is."""
+"""The options of `eval`; `eval_run.py` measures."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
-from api import bootstrap
-from api.errors import ConfigurationError, LangfuseError, UsageError
-from api.evaluation.candidates import (
-    PAID,
-    JudgeName,
-    candidate,
-    labelled_corpus,
-    sampled,
-    support_checker,
-)
-from api.evaluation.evaluate import AnswerCache, EvaluationOptions, Progress, evaluate
-from api.evaluation.labelled_items import (
-    LabelledClaim,
-    LabelledQuery,
-    pure,
-    read_claims,
-    read_labelled,
-)
-from api.evaluation.metrics import compare, is_regression
-from api.evaluation.retrieval import (
-    plain_searches,
-    product_search,
-    read_questions,
-    retrieve,
-    sample_archive,
-    score_retrieval,
-)
-from api.evaluation.support_scores import evaluate_support
-from api.interfaces.cli.eval_tables import (
-    calibration_plot,
-    comparison_table,
-    retrieval_table,
-    support_line,
-    table,
-)
-from api.interfaces.cli.output import Format, as_json, check_output, run, say, tell
-from api.settings import Settings
+import typer
 
-if TYPE_CHECKING:
-    from api.evaluation.langfuse_experiment import ExperimentRun
+from api.choices import JudgeName
+from api.interfaces.cli.output import As
 
 
-_SAMPLE = "Sample model: the offline sandbox answers, no key is used."
-_REGRESSED, _UNREACHABLE = 1, 4
+def evaluate(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Labelled queries, one JSON object a line.")
+    ] = None,
+    judge: Annotated[JudgeName, typer.Option(help="Judge that is measured.")] = "local",
+    model: Annotated[str | None, typer.Option(help="Model for `openai` and `grader`.")] = None,
+    corpus: Annotated[
+        bool, typer.Option("--corpus", help="Measure on the sample corpus, too.")
+    ] = False,
+    about: Annotated[bool, typer.Option(help="Tell the judge what each query is about.")] = True,
+    pure: Annotated[
+        bool, typer.Option("--pure", help="Split pages into all relevant and all irrelevant.")
+    ] = False,
+    page: Annotated[int, typer.Option(help="Items judged in one call.", min=1, max=50)] = 25,
+    form: As = "text",
+    compare: Annotated[
+        Path | None, typer.Option(help="Result (JSON) to subtract: of FILE, or a newer result.")
+    ] = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            help="With --compare: end with 1 when the MCC surely fell by more, such as -0.03.",
+            min=-2,
+            max=0,
+        ),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="New SVG file for the calibration.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for the answers of models.")] = None,
+    support: Annotated[
+        Path | None, typer.Option(help="Labelled claims: measure a support check on them.")
+    ] = None,
+    langfuse: Annotated[
+        str | None,
+        typer.Option(help="Dataset in Langfuse: upload the labels, and record an experiment."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(help="Name of that experiment, after the judge's (default: the time)."),
+    ] = None,
+    retrieval: Annotated[
+        Path | None, typer.Option(help="Labelled questions: measure the archive's search on them.")
+    ] = None,
+) -> int:
+    """Measure a judge on labelled items; see docs/evaluation.md."""
+    options = {**locals(), "files": files or []}
+    from api.interfaces.cli.eval_run import EvalOptions, run_evaluation
 
-
-@dataclass(frozen=True, slots=True)
-class EvalRequest:
-    """Who is evaluated on what, and how the result is wanted."""
-
-    files: Sequence[Path]
-    judge: JudgeName
-    model: str | None
-    corpus: bool
-    about: bool
-    pure: bool
-    page: int
-    format: Format
-    compare: Path | None
-    plot: Path | None
-    cache: Path | None
-    support: Path | None
-    langfuse: str | None
-    """The dataset over which it is an experiment."""
-    run: str | None
-    fail_below: float | None
-    retrieval: Path | None
-
-
-def eval_command(evaluation: EvalRequest) -> int:
-    """Evaluate, or compare two results, and print.
-
-    Exit code 1 for a regression, 4 when Langfuse cannot take the experiment, which is known before
-    anything is judged; else 0.
-    """
-    check_output(evaluation.plot)
-    if evaluation.retrieval is not None:
-        return _search_archive(evaluation, evaluation.retrieval)
-    for option, needed in (("fail_below", "compare"), ("run", "langfuse")):
-        if getattr(evaluation, option) is not None and getattr(evaluation, needed) is None:
-            raise UsageError(f"`--{option.replace('_', '-')}` goes with `--{needed}`")
-    if not (evaluation.run or "").isprintable():
-        raise UsageError("the name of a `--run` is one line")
-    other = None
-    if evaluation.compare is not None:
-        other = _result(evaluation.compare)
-        if other is None:
-            raise UsageError(f"`{evaluation.compare}` is no result; write one with `--format json`")
-        results = [held for path in evaluation.files if (held := _result(path)) is not None]
-        if results and len(evaluation.files) > 1:
-            raise UsageError("two results are compared: `--compare BEFORE AFTER`; more are named")
-        for mine in results:
-            if evaluation.langfuse is not None:
-                raise UsageError("two results are compared without asking anybody: no `--langfuse`")
-            return _compared(mine, other, evaluation)
-    resolved = [path.resolve() for path in evaluation.files]
-    if twice := next(
-        (path for path in evaluation.files if resolved.count(path.resolve()) > 1), None
-    ):
-        raise UsageError(f"`{twice}` is named twice, and each of its items would count twice")
-    settings = bootstrap.load_settings()
-    if evaluation.langfuse is not None and sampled(settings, evaluation.judge):
-        raise UsageError(
-            "the sandbox's model would answer, and what it says belongs in no project; set "
-            "`OPENAI_API_KEY`, and no `LISTENPOST_MODE=sandbox`"
-        )
-    queries = [] if evaluation.support else _queries(evaluation)
-    claims = _claims(evaluation.support) if evaluation.support else []
-
-    async def work() -> int:
-        if evaluation.support:
-            result = await _check(settings, evaluation, claims, bench)
-        else:
-            result = await _judge(settings, evaluation, queries, bench)
-        if other is not None:
-            result["comparison"] = compare(result, other)
-        _deliver(result, evaluation)
-        return _REGRESSED if _is_worse(result, evaluation) else 0
-
-    try:
-        with _benched(settings, evaluation, queries, claims) as bench:
-            return run(work)
-    except LangfuseError as error:
-        tell(f"listenpost: error: {error}")
-        return _UNREACHABLE
-
-
-def _search_archive(evaluation: EvalRequest, file: Path) -> int:
-    """Measure the search of the archive, and plain ones, on the sample world; print."""
-    others = ("files", "corpus", "compare", "support", "plot", "langfuse", "run", "cache")
-    if any(getattr(evaluation, option) for option in others):
-        raise UsageError("`--retrieval FILE` goes with `--format` alone: no judge is measured")
-    questions = read_questions(_lines(file), str(file))
-    settings = bootstrap.load_settings()
-
-    async def work() -> int:
-        async with sample_archive() as archive:
-            product = product_search(archive, settings.retrieval, settings.ranking)
-            searches = {"archive": product, **plain_searches(archive)}
-            results = [
-                score_retrieval(name, await retrieve(search, questions)).as_json()
-                for name, search in searches.items()
-            ]
-        if evaluation.format is Format.json:
-            say(as_json(results))
-        else:
-            say(retrieval_table(results, markdown=evaluation.format is Format.markdown))
-        return 0
-
-    return run(work)
-
-
-def _compared(mine: Mapping[str, Any], other: Mapping[str, Any], evaluation: EvalRequest) -> int:
-    """Print two results side by side; nothing is asked."""
-    result = {"comparison": compare(mine, other)}
-    if evaluation.format is Format.json:
-        say(as_json(result["comparison"]))
-    else:
-        markdown = evaluation.format is Format.markdown
-        say(comparison_table(result["comparison"], markdown=markdown))
-    return _REGRESSED if _is_worse(result, evaluation) else 0
-
-
-def _is_worse(result: Mapping[str, Any], evaluation: EvalRequest) -> bool:
-    """Whether that is a regression beyond what is allowed; it is said."""
-    threshold = evaluation.fail_below
-    if threshold is None or not is_regression(result["comparison"], threshold):
-        return False
-    mcc = result["comparison"]["overall"]["mcc"]
-    tell(
-        f"regression: MCC {mcc['difference']:+.3f}, 95 % from {mcc['low']:+.3f} to "
-        f"{mcc['high']:+.3f}, all of it below {threshold:+g}"
-    )
-    return True
-
-
-@contextmanager
-def _benched(
-    settings: Settings,
-    evaluation: EvalRequest,
-    queries: Sequence[LabelledQuery],
-    claims: Sequence[LabelledClaim],
-) -> Iterator[ExperimentRun | None]:
-    """Where the evaluation is recorded, with its labels uploaded; None without `--langfuse`."""
-    if evaluation.langfuse is None:
-        yield None
-        return
-    from api.evaluation.langfuse_datasets import of_claims, of_queries
-    from api.evaluation.langfuse_experiment import open_bench
-
-    examples = of_claims(claims) if evaluation.support else of_queries(queries)
-    with open_bench(
-        settings.tracing, evaluation.langfuse, examples, evaluation.run, notice=tell
-    ) as bench:
-        yield bench
-
-
-def _queries(evaluation: EvalRequest) -> list[LabelledQuery]:
-    queries = [
-        query for path in evaluation.files for query in read_labelled(_lines(path), str(path))
-    ]
-    if evaluation.corpus:
-        queries += labelled_corpus()
-    if not queries:
-        raise UsageError("nothing to evaluate on; name a file of labelled queries, or `--corpus`")
-    return pure(queries) if evaluation.pure else queries
-
-
-async def _judge(
-    settings: Settings,
-    evaluation: EvalRequest,
-    queries: Sequence[LabelledQuery],
-    bench: ExperimentRun | None,
-) -> dict[str, Any]:
-    """The result of a judge or grader."""
-    name, tracing = evaluation.judge, bench.tracing if bench else None
-    async with candidate(settings, name, evaluation.model, tracing) as judge:
-        if sampled(settings, name):
-            tell(_SAMPLE)
-        paid = name in PAID
-        options = EvaluationOptions(
-            page=evaluation.page,
-            concurrency=settings.models.model_concurrency if paid else 1,
-            about=evaluation.about,
-            min_yield=settings.adaptive.min_yield,
-        )
-        cache = None
-        if evaluation.cache is not None and paid:
-            cache = AnswerCache(evaluation.cache, judge.name)
-        elif evaluation.cache is not None:
-            tell(f"`{name}` costs nothing: its answers are not kept")
-        ask = evaluate if bench is None else bench.evaluate
-        measured = await ask(judge, queries, options, cache=cache, progress=_progress())
-    return measured.as_json()
-
-
-def _claims(file: Path) -> list[LabelledClaim]:
-    if not (claims := read_claims(_lines(file), str(file))):
-        raise UsageError(f"`{file}` holds no claims")
-    return claims
-
-
-async def _check(
-    settings: Settings,
-    evaluation: EvalRequest,
-    claims: Sequence[LabelledClaim],
-    bench: ExperimentRun | None,
-) -> dict[str, Any]:
-    """The result of a support check."""
-    name, tracing = evaluation.judge, bench.tracing if bench else None
-    async with support_checker(settings, name, evaluation.model, tracing) as checker:
-        if sampled(settings, name):
-            tell(_SAMPLE)
-        ask = evaluate_support if bench is None else bench.evaluate_support
-        measured = await ask(checker, claims)
-    return measured.as_json()
-
-
-def _result(path: Path) -> dict[str, Any] | None:
-    """What `--format json` wrote; None when it is something else."""
-    with suppress(ValueError):
-        held = json.loads("\n".join(_lines(path)))
-        if isinstance(held, dict) and "queries" in held:
-            return held
-    return None
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        # not `splitlines`: a JSON string may hold U+2028 and the like as they are
-        return path.read_text("utf-8-sig").split("\n")
-    except OSError as error:
-        raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"`{path}` is not UTF-8 text; save it as UTF-8") from None
-
-
-def _progress() -> Progress:
-    """A line on stderr: rewritten in a terminal, elsewhere one every few seconds."""
-    terminal, every = sys.stderr.isatty(), 0.2 if sys.stderr.isatty() else 5.0
-    last = monotonic()
-
-    def show(done: int, total: int) -> None:
-        nonlocal last
-        if monotonic() - last >= every or (terminal and done == total):
-            last = monotonic()
-            end = "" if terminal and done < total else "\n"
-            start = "\r" if terminal else ""
-            print(f"{start}judged {done} of {total}", end=end, file=sys.stderr, flush=True)
-
-    return show
-
-
-def _deliver(result: Mapping[str, Any], evaluation: EvalRequest) -> None:
-    """Print tables or JSON, say what was not judged, and draw the calibration when wanted."""
-    markdown = evaluation.format is Format.markdown
-    if evaluation.format is Format.json:
-        say(as_json(result))
-    else:
-        say(support_line(result) if evaluation.support else table(result, markdown=markdown))
-        if "comparison" in result:
-            say("\n" + comparison_table(result["comparison"], markdown=markdown))
-    if evaluation.support:
-        return
-    if degraded := result["overall"]["degraded"]:
-        reasons = ", ".join(result["reasons"])
-        were = "item was" if degraded == 1 else "items were"
-        tell(f"{degraded} {were} not judged ({reasons}) and count in no figure")
-    path = evaluation.plot
-    if path is None:
-        return
-    if not result["calibration"]:
-        raise UsageError(f"`{result['judge']}` gives no probabilities: there is nothing to plot")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(calibration_plot(result))
-    except OSError as error:
-        raise ConfigurationError(
-            f"`{path}` cannot be written ({error.strerror}); the figures are on stdout"
-        ) from None
-    tell(f"written to {path}")
+    return run_evaluation(EvalOptions(**options))

@@ -6,180 +6,141 @@ import shutil
 import sys
 import time
 from contextlib import AbstractContextManager, closing
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
 from api.core.text import quantity, utc_minute
 from api.errors import NotFound, UsageError
-from api.interfaces.cli.output import as_json, say, tell
-from api.interfaces.cli.stats_commands import OutputFormat, StatsFormat
-from api.interfaces.cli.stored_commands import with_store
+from api.interfaces.cli.output import Data, as_json, say, tell
+from api.interfaces.cli.stored_commands import opened_store
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from api.features.analyses.api_keys import Keys
-    from api.features.analyses.store_ports import Store
     from api.features.archive.import_file import ImportPreview
     from api.features.archive.imports import Import, ImportPosition, ImportProgress, Imports
     from api.sources.imported.detection import CollectedFile
 
 
-# What stands in the place of a command's name when a file is named.
-_FILE = "FILE"
+FILE = "FILE"
+"""Stands in the place of a command's name when a file is named."""
 # Between two lines of progress where there is no terminal.
 _SECONDS = 5.0
+ImportId = Annotated[str, typer.Argument(metavar="ID", help="Id of an import, or its beginning.")]
 
 
-class _FileOrCommand(TyperGroup):
+class FileOrCommand(TyperGroup):
     """`import FILE` beside `import list`; a file that is called `list` is `./list`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the name of the command for files before what is no command's name."""
         if args and args[0] not in {*self.commands, "--help"}:
-            args = [_FILE, *args]
+            args = [FILE, *args]
         return super().parse_args(ctx, args)
 
 
-imports = typer.Typer(
-    cls=_FileOrCommand,
-    no_args_is_help=True,
-    subcommand_metavar="FILE | COMMAND",
-    help="Bring a dump, an export or a table into the archive: `listenpost import FILE`, `-` for "
-    "stdin. See `listenpost import FILE --help`, and docs/archive.md.",
-)
-
-
-class FormatChoice(StrEnum):
-    """What a file holds."""
-
-    auto = "auto"
-    reddit = "reddit"
-    youtube = "youtube"
-    amazon = "amazon"
-    csv = "csv"
-    jsonl = "jsonl"
-
-
-Id = Annotated[str, typer.Argument(help="As listed, or its beginning.")]
-
-
-@imports.command(name=_FILE)
-def bring(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file, `-` for stdin.")],
-    form: Annotated[FormatChoice, typer.Option("--as", help="What it holds.")] = FormatChoice.auto,
+async def import_file(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File to import, `-` for stdin.")],
+    form: Annotated[
+        Literal["auto", "reddit", "youtube", "amazon", "csv", "jsonl"],
+        typer.Option("--as", help="Format of the file."),
+    ] = "auto",
     columns: Annotated[
         str, typer.Option("--map", help="Columns of a table: title=Headline,body=Full Text,...")
     ] = "",
-    product: Annotated[str, typer.Option(help="What it is about, as title of what has none.")] = "",
+    product: Annotated[
+        str, typer.Option(help="Product that the file is about; the title of what has none.")
+    ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it holds, and write nothing.")
+        bool, typer.Option("--dry-run", help="Say what the file holds, and write nothing.")
     ] = False,
 ) -> None:
-    """Store what a file holds; one that was stopped is gone on with."""
+    """Store what a file holds; an import that was stopped is continued."""
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.archive import import_file as file_import
     from api.sources.imported.detection import ReadOptions, open_collected, read_columns
 
-    wish = ReadOptions(form.value, read_columns(columns) or None, product.strip())
-    with closing(open_collected(file, wish, sys.stdin.buffer)) as source:
-        _bring(source, file, dry_run=dry_run)
-
-
-def _bring(source: CollectedFile, file: str, *, dry_run: bool) -> None:
-    for line in source.findings:
-        tell(_shown(line))
-    if dry_run:
-        from api.features.archive.import_file import preview_import
-
-        with _Following(source) as following:
-            preview = preview_import(source, following.hear)
-        _say_preview(preview)
-        return
-
-    async def work(store: Store, keys: Keys) -> None:
-        from api.features.analyses.api_keys import LOCAL
-        from api.features.archive.import_file import import_file
-
-        with _Following(source) as following:
-            imported, fresh = await import_file(source, store, LOCAL.id, following.hear)
-        if fresh:
-            say(_summary(imported))
-            if imported.progress.refused:
-                tell(f"what was kept aside, and why: `listenpost import show {imported.id}`")
-        else:
-            say(
-                f"`{_shown(file)}` was imported before, as {imported.id}; to import it again, "
-                f"first `listenpost import remove {imported.id}`"
-            )
-
-    with_store(work)
-
-
-@imports.command(name="list")
-def list_imports(form: StatsFormat = OutputFormat.text) -> None:
-    """What was imported, the newest first."""
-
-    async def work(store: Store, keys: Keys) -> None:
-        from api.features.analyses.api_keys import LOCAL
-
-        listed = await store.imports(LOCAL.id)
-        if form is OutputFormat.json:
-            say(as_json([_plain(row) for row in listed]))
+    options = ReadOptions(form, read_columns(columns) or None, product.strip())
+    with closing(open_collected(file, options, sys.stdin.buffer)) as source:
+        for line in source.findings:
+            tell(_shown(line))
+        if dry_run:
+            with _Following(source) as following:
+                preview = file_import.preview_import(source, following.hear)
+            _say_preview(preview)
             return
-        for row in listed:
-            when = utc_minute(row.created_at) if row.created_at else "unknown"
-            state = "" if row.finished_at else "  unfinished"
-            say(f"{row.id}  {when}  {_counts(row.progress)}  {_shown(row.identity.name)}{state}")
-        if not listed:
-            tell("nothing was imported yet; `listenpost import FILE` does")
+        async with opened_store() as store:
+            with _Following(source) as following:
+                imported, fresh = await file_import.import_file(
+                    source, store, LOCAL.id, following.hear
+                )
+    if fresh:
+        say(_summary(imported))
+        if imported.progress.refused:
+            tell(f"what was kept aside, and why: `listenpost import show {imported.id}`")
+    else:
+        say(
+            f"`{_shown(file)}` was imported before, as {imported.id}; to import it again, "
+            f"first `listenpost import remove {imported.id}`"
+        )
 
-    with_store(work)
+
+async def list_imports(form: Data = "text") -> None:
+    """List what was imported, the newest first."""
+    from api.features.analyses.api_keys import LOCAL
+
+    async with opened_store() as store:
+        listed = await store.imports(LOCAL.id)
+    if form == "json":
+        say(as_json([_plain(row) for row in listed]))
+        return
+    for row in listed:
+        when = utc_minute(row.created_at) if row.created_at else "unknown"
+        state = "" if row.finished_at else "  unfinished"
+        say(f"{row.id}  {when}  {_counts(row.progress)}  {_shown(row.identity.name)}{state}")
+    if not listed:
+        tell("nothing was imported yet; `listenpost import FILE` does")
 
 
-@imports.command()
-def show(import_id: Id, form: StatsFormat = OutputFormat.text) -> None:
-    """One import: its counts, and the lines that were kept aside, with the reason of each."""
+async def show(import_id: ImportId, form: Data = "text") -> None:
+    """Show one import: its counts, and the lines that were kept aside, with the reason of each."""
+    from api.features.analyses.api_keys import LOCAL
 
-    async def work(store: Store, keys: Keys) -> None:
-        from api.features.analyses.api_keys import LOCAL
-
+    async with opened_store() as store:
         row = await _import_of(store, import_id)
         aside = await store.refusals(LOCAL.id, row.id)
-        if form is OutputFormat.json:
-            lines = [{"line": r.line, "reason": r.reason, "start": r.start} for r in aside]
-            say(as_json({**_plain(row), "refusals": lines}))
-            return
-        say(_summary(row))
-        for refusal in aside:
-            say(f"line {refusal.line}: {_shown(refusal.reason)}: {_shown(refusal.start)[:100]}")
-        if row.progress.refused > len(aside):
-            say(f"and {row.progress.refused - len(aside):,} more, which are only counted")
-
-    with_store(work)
+    if form == "json":
+        lines = [{"line": r.line, "reason": r.reason, "start": r.start} for r in aside]
+        say(as_json({**_plain(row), "refusals": lines}))
+        return
+    say(_summary(row))
+    for refusal in aside:
+        say(f"line {refusal.line}: {_shown(refusal.reason)}: {_shown(refusal.start)[:100]}")
+    if row.progress.refused > len(aside):
+        say(f"and {row.progress.refused - len(aside):,} more, which are only counted")
 
 
-@imports.command()
-def remove(import_id: Id) -> None:
-    """Take an import back: what no report and no other import holds is deleted."""
+async def remove(import_id: ImportId) -> None:
+    """Undo an import: what no report and no other import holds is deleted."""
+    from api.features.analyses.api_keys import LOCAL
 
-    async def work(store: Store, keys: Keys) -> None:
-        from api.features.analyses.api_keys import LOCAL
-
+    async with opened_store() as store:
         row = await _import_of(store, import_id)
         gone = await store.remove_import(LOCAL.id, row.id)
-        tell(f"`{row.id}` is removed, with {gone or 0:,} items that nothing else held")
-
-    with_store(work)
+    tell(f"`{row.id}` is removed, with {gone or 0:,} items that nothing else held")
 
 
-@imports.command()
-def forget(
-    file: Annotated[Path, typer.Argument(help="Ids or keys of what was deleted, one a line.")],
+async def forget(
+    file: Annotated[
+        Path, typer.Argument(help="File with ids or keys of deleted items, one on each line.")
+    ],
 ) -> None:
-    """Remove from everything stored what the owner of a file, or a place, has deleted."""
+    """Remove items from everything stored, since their authors or their source deleted them."""
+    from api.features.analyses.api_keys import LOCAL
+
     try:
         text = file.read_text("utf-8", "replace")
     except OSError as error:
@@ -187,16 +148,11 @@ def forget(
     ids = {line.strip() for line in text.splitlines()} - {""}
     if not ids:
         raise UsageError(f"`{file}` names nothing; write an id or a key on each line")
-
-    async def work(store: Store, keys: Keys) -> None:
-        from api.features.analyses.api_keys import LOCAL
-
+    async with opened_store() as store:
         gone = await store.forget(await store.keys_of(LOCAL.id, ids))
         comments = await store.forget_comments(LOCAL.id, ids)
-        named = quantity(len(ids), "id")
-        say(f"{named}: {quantity(gone, 'item')} and {quantity(comments, 'comment')} forgotten")
-
-    with_store(work)
+    named = quantity(len(ids), "id")
+    say(f"{named}: {quantity(gone, 'item')} and {quantity(comments, 'comment')} forgotten")
 
 
 class _Following(AbstractContextManager["_Following"]):

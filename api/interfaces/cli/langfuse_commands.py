@@ -6,8 +6,9 @@ import difflib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,78 +20,65 @@ if TYPE_CHECKING:
     from api.langfuse.dashboards.plan import Difference, Plan, Step
 
 
-langfuse = typer.Typer(
-    help="Dashboards, score configs, prompts and datasets in Langfuse; see docs/langfuse.md.",
-    no_args_is_help=True,
-)
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be done, and write nothing.")
+]
 _UNREACHABLE, _NONE, _LEFT = 4, 3, 4
 _PAST = {"create": "created", "push": "pushed", "change": "changed", "archive": "archived",
          "delete": "deleted"}  # fmt: skip
 
 
-@langfuse.command()
 def apply(
     dry_run: DryRun = False,
     diff: Annotated[bool, typer.Option("--diff", help="Also print what differs.")] = False,
-) -> None:
-    """Make what is missing and change what differs; nothing that is not ours is touched."""
+) -> int:
+    """Create what is missing and change what differs; nothing that is not ours is touched."""
     from api import bootstrap
     from api.langfuse.dashboards import definitions
     from api.langfuse.dashboards.dashboard_client import read_stock
     from api.langfuse.dashboards.plan import check, plan_apply, plan_settling
 
-    def work(server: Server) -> int:
+    with _opened_server() as server:
         wanted = definitions.load()
         check(wanted)
         stock = read_stock(server, wanted.prompts)
         plan = plan_apply(wanted, stock)
         settle = partial(plan_settling, server, wanted, stock)
         code = _carry_out(server, plan, stock.project.name, settle, dry_run=dry_run, diff=diff)
-        if bootstrap.mode_of(bootstrap.load_settings()) == "sandbox":
-            tell(
-                "listenpost: note: in sandbox mode nothing is sent there, so the charts stay empty"
-            )
-        return code
-
-    _with_server(work)
+    if bootstrap.mode_of(bootstrap.load_settings()) == "sandbox":
+        tell("listenpost: note: in sandbox mode nothing is sent there, so the charts stay empty")
+    return code
 
 
-@langfuse.command()
-def remove(dry_run: DryRun = False) -> None:
-    """Take away what `apply` made, and nothing else; score configs are archived, datasets stay."""
+def remove(dry_run: DryRun = False) -> int:
+    """Delete what `apply` created, and nothing else; score configs are archived, datasets stay."""
     from api.langfuse.dashboards import definitions
     from api.langfuse.dashboards.dashboard_client import read_stock, read_versions
     from api.langfuse.dashboards.plan import plan_remove
 
-    def work(server: Server) -> int:
+    with _opened_server() as server:
         prompts = definitions.load().prompts
         stock = read_stock(server, ())
         plan = plan_remove(stock, {p.title: read_versions(server, p.title) for p in prompts})
         return _carry_out(server, plan, stock.project.name, dry_run=dry_run)
 
-    _with_server(work)
 
-
-@langfuse.command(name="open")
-def open_dashboards() -> None:
+def open_dashboards() -> int:
     """Print the addresses of the dashboards."""
     from api.interfaces.cli.terminal_text import shown
     from api.langfuse.dashboards.dashboard_client import read_project, read_rows
     from api.langfuse.dashboards.definitions import Kind
     from api.langfuse.dashboards.plan import ours
 
-    def work(server: Server) -> int:
+    with _opened_server() as server:
         project = read_project(server)
         rows = ours(read_rows(server, Kind.DASHBOARD))
         for row in rows:
             page = f"{server.address}/project/{project.id}/dashboards/{row['id']}"
             say(f"{page}  {shown(row.get('name'))}")
-        if not rows:
-            tell("there are no dashboards yet; `listenpost langfuse apply` makes them")
-        return 0 if rows else _NONE
-
-    _with_server(work)
+    if not rows:
+        tell("there are no dashboards yet; `listenpost langfuse apply` creates them")
+    return 0 if rows else _NONE
 
 
 def _carry_out(
@@ -137,7 +125,6 @@ def _carry_out(
 
 
 def _differences(step: Step) -> Iterator[str]:
-    """Each field that differs, as lines with - and +."""
     for difference in step.differences:
         yield f"{difference.field}:"
         yield from _lines(difference)
@@ -153,7 +140,6 @@ def _lines(difference: Difference) -> Iterator[str]:
 
 
 def _text(value: Any) -> list[str]:
-    """A value as lines."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -162,18 +148,18 @@ def _text(value: Any) -> list[str]:
     return [json.dumps(row, ensure_ascii=False, sort_keys=True) for row in rows]
 
 
-def _with_server(work: Callable[[Server], int]) -> NoReturn:
-    """Ask the Langfuse of the settings, and leave with the code of how that ended."""
+@contextmanager
+def _opened_server() -> Iterator[Server]:
+    """The Langfuse of the settings; a command that it fails ends with 4."""
     from api import bootstrap
     from api.langfuse.dashboards.dashboard_client import Server
 
     settings = bootstrap.load_settings()
     server = Server(settings.tracing, notice=lambda line: tell(f"listenpost: {line}"))
     try:
-        code = work(server)
+        yield server
     except LangfuseError as error:
         tell(f"listenpost: error: {error}")
-        code = _UNREACHABLE
+        raise typer.Exit(_UNREACHABLE) from None
     finally:
         server.close()
-    raise typer.Exit(code)

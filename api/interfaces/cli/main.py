@@ -1,200 +1,350 @@
-"""The command line: translate words into one call, and the answer back into text and exit codes.
+"""The command line: its commands, their options, and how a command ends.
+
+A command is a function of the modules beside this one, with its own options as parameters. Where
+its first parameter is a request (`api.interfaces.shared.requests`), every field of that model is an
+option too. Options are made when a command runs or is explained: the models load only then.
 
 Data goes to stdout, progress and warnings to stderr. Exit codes: 0 answered, 2 usage or
 configuration, 3 too little or unclear, 4 no source could be asked, 130 interrupted, 143 ended by
 SIGTERM. Without a command it prints the help and ends with 2.
-
-`compare`: several products side by side, asked alike.
 """
 
 from __future__ import annotations
 
-import gc
+import inspect
 import shutil
-from collections.abc import Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
+from typer.core import TyperCommand
 
 import api
 from api.core.context import Caller, as_caller
 from api.errors import ConfigurationError, ListenpostError, UsageError
 from api.interfaces.cli import (
+    analyze_commands,
     correction_commands,
+    eval_command,
     import_command,
     langfuse_commands,
+    server_commands,
     stats_commands,
     stored_commands,
     watch_commands,
     watch_run_commands,
 )
-from api.interfaces.cli.output import (
-    Format,
-    OutputOptions,
-    ReportFormat,
-    check_output,
-    deliver,
-    finish,
-    prepare,
-    tell,
-)
-from api.interfaces.cli.watch_commands import (
-    About,
-    As,
-    Depth,
-    DepthChoice,
-    Dropped,
-    Estimate,
-    Limit,
-    Output,
-    Query,
-    ReportAs,
-    Sample,
-    Since,
-    Sources,
-    Verbose,
-    WindowChoice,
-)
-from api.sources import SOURCE_LIST, SOURCES
+from api.interfaces.cli.output import INTERRUPTED, finish, prepare, run_to_end, tell
+from api.sources import SOURCE_LIST
 
 if TYPE_CHECKING:
-    from api.services.product import Ask
+    from api.interfaces.shared.requests import RequestBody
+
+# Fields that are written without a dash where they are required.
+_ARGUMENTS = ("query", "products")
+# Options whose name is not that of their field.
+_SPELLINGS = {
+    "sources": "--source", "session_id": "--session", "report_id": "--report",
+    "item_key": "--item", "kept": "--kept/--dropped",
+}  # fmt: skip
+# The word for None, of options that choose among words.
+_NONE_WORDS = {"only": "everything"}
 
 
-def compare(
-    products: Annotated[list[str], typer.Argument(help="Two to five products.")],
-    about: Annotated[
-        list[str] | None,
-        typer.Option(help="What it is, once for each product in their order, or not at all."),
-    ] = None,
-    depth: Depth = DepthChoice.standard,
-    source: Sources = None,
-    since: Since = WindowChoice.all,
-    limit: Limit = None,
-    form: ReportAs = ReportFormat.text,
-    verbose: Verbose = False,
-    output: Output = None,
-    estimate: Estimate = False,
-    sandbox: Sample = False,
-) -> NoReturn:
-    """Ask the same about each product, and set them side by side; see docs/compare.md."""
-    from api.features.comparisons.compare import asks_of
-    from api.services.product import Ask
+class LazyCommand(TyperCommand):
+    """A command whose options are made when it runs or is explained."""
 
-    abouts = about or [""] * len(products)
-    if len(abouts) != len(products):
-        raise UsageError(f"`--about` came {len(abouts)} times for {len(products)} products")
-    like = Ask("", depth.value, tuple(source or ()), limit, sandbox=sandbox, since=since.value)
-    asks = asks_of(list(zip(products, abouts, strict=True)), like)
-    handover = OutputOptions(form, output=output)
-    raise typer.Exit(_compare(asks, handover, verbose=verbose, estimate=estimate))
+    function: Callable[..., Any]
+    without: Collection[str]
 
+    @cached_property
+    def made(self) -> Any:
+        """The command with all of its options."""
+        app = typer.Typer(add_completion=False)
+        app.command()(with_options(self.function, self.without))
+        return typer.main.get_command(app)
 
-def _compare(asks: Sequence[Ask], handover: OutputOptions, *, verbose: bool, estimate: bool) -> int:
-    """Compare, print and keep; see the module `main` for exit codes."""
-    import asyncio
+    @property
+    def params(self) -> list[Any]:
+        """The options of the command, made when they are first needed."""
+        options: list[Any] = self.made.params
+        return options
 
-    from api import bootstrap
-    from api.choices import MIN_PRODUCTS
-    from api.features.comparisons.compare import analyze_each, comparison_of
-    from api.interfaces.cli.analyze_commands import (
-        ANSWERED,
-        INSUFFICIENT,
-        NOT_ASKED,
-        LiveProgress,
-        built,
-        keep,
-        say_estimate,
-    )
-    from api.interfaces.cli.output import run
-    from api.reports.report import Report
-    from api.services.product import analyze
-    from api.sources import check_askable
+    @params.setter
+    def params(self, none: object) -> None:
+        """Typer sets those of the function that stands in until the options are made."""
 
-    like = asks[0]
-    settings = bootstrap.load_settings(sandbox=like.sandbox)
-    check_output(handover.output)
-    if estimate:
-        from api.bootstrap.estimates import estimate as estimated
-        from api.bootstrap.estimates import together
-
-        check_askable(like.sources)
-        sample = bootstrap.mode_of(settings) == "sandbox"
-        total = together([estimated(settings, ask) for ask in asks])
-        return say_estimate(total, handover, sample=sample)
-
-    async def work() -> int:
-        keeping: list[asyncio.Task[None]] = []
-        try:
-            async with built(settings, None, like.sources) as product:
-                product.scope(like)
-                with LiveProgress(verbose=verbose, sample=product.sample) as live:
-                    answers = await analyze_each(
-                        lambda ask, listener: analyze(product, ask, listener), asks, live.listen
-                    )
-                if verbose:
-                    live.say_requests(product.requests())
-                reports = [answer for answer in answers if isinstance(answer, Report)]
-                keeping.append(asyncio.create_task(keep(settings, *reports)))
-                comparison = comparison_of(asks, answers, product.places)
-                deliver(comparison, handover)
-        finally:  # stored while the last traces are handed over
-            await asyncio.gather(*keeping)
-        if len(comparison.comparable) >= MIN_PRODUCTS:
-            return ANSWERED
-        return INSUFFICIENT if comparison.answered else NOT_ASKED
-
-    return run(work)
+    def invoke(self, ctx: Any) -> Any:
+        """Call the function with what was written."""
+        return self.made.invoke(ctx)
 
 
-# Columns of this terminal, and those that help in boxes takes; below them it is plain text.
+def with_options(function: Callable[..., Any], without: Collection[str]) -> Callable[..., None]:
+    """The function with a parameter for each option, as Typer reads it; it exits with its code."""
+    from pydantic import BaseModel
+
+    from api.interfaces.shared import listing_requests, requests, watch_requests
+
+    models = {
+        name: model
+        for module in (requests, listing_requests, watch_requests)
+        for name, model in vars(module).items()
+        if isinstance(model, type) and issubclass(model, BaseModel)
+    }
+    hints = get_type_hints(function, localns=models, include_extras=True)
+    parameters = [
+        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(function).parameters.items()
+    ]
+    model: type[RequestBody] | None = None
+    if parameters and parameters[0].name == "request":
+        model = hints["request"]
+        options = [*request_options(model, without)]
+        required = [each for each in parameters[1:] if each.default is inspect.Parameter.empty]
+        parameters = [*required, *options, *(p for p in parameters[1:] if p not in required)]
+
+    def call(**values: Any) -> None:
+        arguments = []
+        if model is not None:
+            given = {option.name: values.pop(option.name) for option in options}
+            arguments = [request_of(model, given)]
+        result = function(*arguments, **values)
+        code = run_to_end(result) if inspect.iscoroutine(result) else result
+        raise typer.Exit(code or 0)
+
+    call.__doc__ = function.__doc__
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def request_options(
+    model: type[RequestBody], without: Collection[str]
+) -> Iterator[inspect.Parameter]:
+    """A parameter for each field; of a patch also one that takes an option away again."""
+    for name, hint in get_type_hints(model, include_extras=True).items():
+        if name in without or name not in model.model_fields:
+            continue
+        field = model.model_fields[name]
+        kinds, bounds = _taken_apart(hint)
+        is_list = _is_list(field.annotation)
+        info: dict[str, Any] = {"help": field.description}
+        if int in kinds:
+            info |= {"min": bounds.get("ge"), "max": bounds.get("le")}
+        kind: Any = list[str] if is_list else kinds[0]
+        if name in _NONE_WORDS:
+            kind = Literal[*get_args(kind), _NONE_WORDS[name]]
+        default: Any = inspect.Parameter.empty
+        if (
+            not field.is_required()
+        ):  # of text and lists that are left out the model knows the default
+            default = field.default if kind is bool else field.default or None
+            kind = kind | None if default is None else kind
+        if field.is_required() and name in _ARGUMENTS:
+            yield _keyword(name, Annotated[kind, typer.Argument(**info)], default)
+        else:
+            if is_list:
+                info["help"] = f"{(field.description or '').rstrip('.')}; repeatable."
+            option = typer.Option(_spelling(name, kind), **info)
+            yield _keyword(name, Annotated[kind, option], default)
+        if _can_be_taken_away(model, name):
+            option = typer.Option(_negative(name), help=f"Take away what `{_spelling(name)}` set.")
+            yield _keyword(f"no_{name}", Annotated[bool, option], False)
+
+
+def request_of(model: type[RequestBody], given: Mapping[str, Any]) -> Any:
+    """The request that was written, which Typer has checked; what was left out is not set.
+
+    Raises:
+        UsageError: an option is set and taken away at once.
+    """
+    request: dict[str, Any] = {}
+    for name in model.model_fields.keys() & given.keys():
+        value, is_list = given[name], _is_list(model.model_fields[name].annotation)
+        if given.get(f"no_{name}"):
+            if value is not None:
+                raise UsageError(f"use one of `{_spelling(name)}` and `{_negative(name)}`")
+            request[name] = () if is_list else None
+        elif value is not None:
+            request[name] = tuple(value) if is_list else value
+            if value == _NONE_WORDS.get(name):
+                request[name] = None
+    return model.model_construct(set(request), **request)
+
+
+def _taken_apart(hint: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The types of a hint without `Annotated` and None, and the bounds in it by their names."""
+    if get_origin(hint) is Annotated:
+        inner, *extras = get_args(hint)
+        kinds, bounds = _taken_apart(inner)
+        for extra in extras:
+            for bound in getattr(extra, "metadata", ()):
+                bounds |= {key: getattr(bound, key) for key in ("ge", "le") if hasattr(bound, key)}
+        return kinds, bounds
+    if get_origin(hint) in {Union, UnionType}:
+        parts = [_taken_apart(part) for part in get_args(hint)]
+        return [kind for kinds, _ in parts for kind in kinds], {
+            key: value for _, bounds in parts for key, value in bounds.items()
+        }
+    return ([] if hint is NoneType else [hint]), {}
+
+
+def _is_list(hint: Any) -> bool:
+    return any(get_origin(kind) in {list, tuple} for kind in _taken_apart(hint)[0])
+
+
+def _can_be_taken_away(model: type[RequestBody], name: str) -> bool:
+    """Whether a patch can set an option to nothing, for which its own spelling has no word."""
+    from api.interfaces.shared.watch_requests import WatchPatch, WatchRequest
+
+    if model is not WatchPatch or name not in WatchRequest.model_fields or name in _NONE_WORDS:
+        return False
+    field = WatchRequest.model_fields[name]
+    return _is_list(field.annotation) or field.default is None
+
+
+def _spelling(name: str, kind: Any = None) -> str:
+    spelling = _SPELLINGS.get(name, f"--{name.replace('_', '-')}")
+    if kind == bool | None and "/" not in spelling:
+        return f"{spelling}/{spelling.replace('--', '--no-')}"
+    return spelling
+
+
+def _negative(name: str) -> str:
+    return _spelling(name).replace("--", "--no-")
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, annotation=annotation, default=default)
+
+
+# Columns of this terminal, and those that help in boxes takes; below them it is plain text, since
+# boxes with three columns cut the names of options where there is no room for them.
 _COLUMNS, _BOXES = max(shutil.get_terminal_size().columns, 40), 70
 app = typer.Typer(
     name="listenpost",
     help=f"What people really say about a product on {SOURCE_LIST}.",
     no_args_is_help=True,
-    # boxes with three columns cut the names of options where there is no room for them
     rich_markup_mode="rich" if _COLUMNS >= _BOXES else None,
     context_settings={"terminal_width": _COLUMNS} if _COLUMNS < _BOXES else {},
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(stored_commands.keys, name="keys")
-app.add_typer(stored_commands.reports, name="reports")
-app.add_typer(langfuse_commands.langfuse, name="langfuse")
-app.add_typer(import_command.imports, name="import")
-app.add_typer(watch_commands.watches, name="watch")
-for command in (
-    correction_commands.correct,
-    correction_commands.review,
-    correction_commands.corrections,
-):
-    app.command()(command)
-watch_commands.watches.command(name="notify-test")(watch_run_commands.notify_test)
-watch_commands.watches.command(name="notify-again")(watch_run_commands.notify_again)
-watch_commands.watches.command()(watch_run_commands.feed)
-app.command()(stats_commands.stats)
-app.command()(stats_commands.feedback)
-app.command()(stats_commands.search)
 
 
-class JudgeChoice(StrEnum):
-    """Who is evaluated."""
-
-    local = "local"
-    openai = "openai"
-    grader = "grader"
-    keyword = "keyword"
-    names = "names"
-    bm25 = "bm25"
-    cosine = "cosine"
-    hybrid = "hybrid"
-    keep_all = "keep_all"
+def add_group(name: str, help_text: str, **how: Any) -> typer.Typer:
+    """A command that has commands of its own."""
+    group = typer.Typer(help=help_text, **how)
+    app.add_typer(group, name=name)
+    return group
 
 
-def _say_version(wanted: bool) -> None:
+def add_command(
+    group: typer.Typer, function: Callable[..., Any], name: str = "", without: Collection[str] = ()
+) -> None:
+    """Make a function a command, named as it is; its request has no option for `without`."""
+    attributes = {"function": staticmethod(function), "without": without}
+    lazy = type("Command", (LazyCommand,), attributes)
+
+    def stand_in() -> None:
+        raise AssertionError("a lazy command calls its own function")
+
+    name = name or function.__name__.replace("_", "-")
+    group.command(name, cls=lazy, help=inspect.getdoc(function))(stand_in)
+
+
+add_command(app, analyze_commands.analyze, without=("items",))
+add_command(app, analyze_commands.compare)
+add_command(app, analyze_commands.fetch)
+add_command(app, analyze_commands.filter_items, "filter", without=("items",))
+add_command(app, analyze_commands.chat, without=("message", "items"))
+add_command(app, stats_commands.search)
+add_command(app, stats_commands.stats)
+add_command(app, stats_commands.feedback, without=("rating",))
+add_command(app, correction_commands.correct)
+add_command(app, correction_commands.review)
+add_command(app, correction_commands.corrections)
+add_command(app, server_commands.serve)
+add_command(app, server_commands.work)
+add_command(app, server_commands.mcp)
+add_command(app, server_commands.doctor)
+add_command(app, server_commands.sandbox)
+add_command(app, eval_command.evaluate, "eval")
+
+_keys = add_group("keys", "API keys of the HTTP API.", no_args_is_help=True)
+add_command(_keys, stored_commands.add_key, "add")
+add_command(_keys, stored_commands.list_keys, "list")
+add_command(_keys, stored_commands.revoke_key, "revoke")
+
+_reports = add_group("reports", "Stored analyses; without a command: list them.")
+add_command(_reports, stored_commands.list_reports, "list")
+add_command(_reports, stored_commands.show_report, "show")
+add_command(_reports, stored_commands.export_report, "export")
+add_command(_reports, stored_commands.open_report, "open")
+add_command(_reports, stored_commands.delete_report, "delete")
+
+_watches = add_group(
+    "watch",
+    "Ask a question again and again, and hear what is new; docs/watches.md.",
+    no_args_is_help=True,
+)
+add_command(_watches, watch_commands.add)
+add_command(_watches, watch_commands.list_watches, "list")
+add_command(_watches, watch_run_commands.show)
+add_command(_watches, watch_run_commands.history)
+add_command(_watches, watch_run_commands.run_watches, "run")
+add_command(_watches, watch_commands.change, without=("paused",))
+add_command(_watches, watch_commands.pause)
+add_command(_watches, watch_commands.resume)
+add_command(_watches, watch_commands.remove)
+add_command(_watches, watch_run_commands.notify_test)
+add_command(_watches, watch_run_commands.notify_again)
+add_command(_watches, watch_run_commands.feed)
+
+_imports = add_group(
+    "import",
+    "Bring a dump, an export or a table into the archive: `listenpost import FILE`, `-` for "
+    "stdin. See `listenpost import FILE --help`, and docs/archive.md.",
+    cls=import_command.FileOrCommand,
+    no_args_is_help=True,
+    subcommand_metavar="FILE | COMMAND",
+)
+add_command(_imports, import_command.import_file, import_command.FILE)
+add_command(_imports, import_command.list_imports, "list")
+add_command(_imports, import_command.show)
+add_command(_imports, import_command.remove)
+add_command(_imports, import_command.forget)
+
+_langfuse = add_group(
+    "langfuse",
+    "Dashboards, score configs, prompts and datasets in Langfuse; see docs/langfuse.md.",
+    no_args_is_help=True,
+)
+add_command(_langfuse, langfuse_commands.apply)
+add_command(_langfuse, langfuse_commands.remove)
+add_command(_langfuse, langfuse_commands.open_dashboards, "open")
+
+
+@_reports.callback(invoke_without_command=True)
+def reports(context: typer.Context) -> None:
+    """Stored analyses; without a command: list them."""
+    if context.invoked_subcommand is None:
+        raise typer.Exit(run_to_end(stored_commands.list_reports()))
+
+
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"listenpost {api.__version__}")
         raise typer.Exit
@@ -205,226 +355,12 @@ def main(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", "-V", help="Print the version and leave.",
-            callback=_say_version, is_eager=True,
+            "--version", "-V", help="Print the version and exit.",
+            callback=_print_version, is_eager=True,
         ),
     ] = False,
 ) -> None:  # fmt: skip
-    """What comes before a command."""
-
-
-@app.command()
-def analyze(
-    query: Query,
-    depth: Depth = DepthChoice.standard,
-    about: About = "",
-    source: Sources = None,
-    since: Since = WindowChoice.all,
-    limit: Limit = None,
-    form: ReportAs = ReportFormat.text,
-    items: Annotated[
-        Path | None,
-        typer.Option(help="Your own items, in a file that `import` takes."),
-    ] = None,
-    dropped: Dropped = False,
-    verbose: Verbose = False,
-    output: Output = None,
-    estimate: Estimate = False,
-    sandbox: Sample = False,
-) -> None:
-    """Ask every source, keep what is about the question, and report."""
-    from api.interfaces.cli.analyze_commands import analyze_command
-
-    ask = _ask(query, depth, about, source or [], since, limit, sandbox=sandbox)
-    handover = OutputOptions(form, dropped, output)
-    raise typer.Exit(analyze_command(ask, handover, items, verbose=verbose, estimate=estimate))
-
-
-app.command()(compare)
-
-
-@app.command()
-def fetch(
-    source: Annotated[str, typer.Argument(help=f"One of: {', '.join(SOURCES)}.")],
-    query: Query,
-    depth: Depth = DepthChoice.quick,
-    about: About = "",
-    since: Since = WindowChoice.all,
-    limit: Limit = None,
-    form: As = Format.text,
-    dropped: Dropped = False,
-    verbose: Verbose = False,
-    output: Output = None,
-    estimate: Estimate = False,
-    sandbox: Sample = False,
-) -> None:
-    """Ask one source and keep what is about the query."""
-    from api.interfaces.cli.analyze_commands import fetch_command
-
-    ask = _ask(query, depth, about, [source], since, limit, sandbox=sandbox)
-    handover = OutputOptions(ReportFormat(form), dropped, output)
-    raise typer.Exit(fetch_command(ask, source, handover, verbose=verbose, estimate=estimate))
-
-
-@app.command(name="filter")
-def filter_(
-    query: Query,
-    source: Annotated[str, typer.Option(help="Where the items are from.")],
-    about: About = "",
-    form: As = Format.text,
-) -> None:
-    """Keep the items on stdin (one JSON object a line) that are about the query."""
-    from api.interfaces.cli.analyze_commands import filter_command
-
-    raise typer.Exit(filter_command(query, source, about, form))
-
-
-@app.command()
-def chat(
-    question: Annotated[
-        str | None, typer.Argument(help="Ask this and leave; without it: a conversation.")
-    ] = None,
-    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
-    report: Annotated[str | None, typer.Option(help="Begin over this report's items.")] = None,
-    depth: Depth = DepthChoice.quick,
-    sandbox: Sample = False,
-) -> None:
-    """Talk about products; Ctrl-C ends a turn, Ctrl-D leaves. See docs/chat.md."""
-    from api.interfaces.cli.chat_command import chat_command
-
-    raise typer.Exit(chat_command(question, session, report, depth.value, sandbox=sandbox))
-
-
-@app.command()
-def mcp(
-    text_only: Annotated[
-        bool, typer.Option("--text-only", help="No structured content, for clients that show it.")
-    ] = False,
-    sandbox: Sample = False,
-) -> None:
-    """Serve the tools to an MCP client over stdin and stdout; see docs/mcp.md."""
-    from api.interfaces.mcp.mcp_transports import mcp_command
-
-    raise typer.Exit(mcp_command(text_only=text_only, sandbox=sandbox))
-
-
-@app.command(name="sandbox")
-def sandbox_(
-    host: Annotated[str, typer.Option(help="A loopback address.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8765,
-    fault: Annotated[
-        list[str] | None, typer.Option(help="UPSTREAM=NAME, for example youtube=quota; repeatable.")
-    ] = None,
-    latency: Annotated[
-        list[str] | None,
-        typer.Option(help="UPSTREAM[.ENDPOINT]=TIME, for example openai=800ms; repeatable."),
-    ] = None,
-    recordings: Annotated[
-        Path | None, typer.Option(help="A folder of recorded answers to serve first.")
-    ] = None,
-) -> None:
-    """Serve all places, OpenAI and Langfuse on this machine, with sample data."""
-    from api.interfaces.cli.server_commands import sandbox_command
-
-    raise typer.Exit(sandbox_command(host, port, fault or [], latency or [], recordings))
-
-
-@app.command()
-def serve(
-    host: Annotated[str, typer.Option(help="Without API keys: a loopback address.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8420,
-    sandbox: Sample = False,
-) -> None:
-    """Serve the HTTP API; see docs/http.md."""
-    gc.disable()  # what is imported stays: looking for garbage meanwhile is a sixth of the start
-    from api.interfaces.cli.server_commands import serve_command
-
-    gc.freeze()
-    gc.enable()
-    raise typer.Exit(serve_command(host, port, sandbox=sandbox))
-
-
-@app.command()
-def work(sandbox: Sample = False) -> None:
-    """Run watches and queued analyses without a port; see docs/scaling.md."""
-    from api.interfaces.cli.server_commands import work_command
-
-    raise typer.Exit(work_command(sandbox=sandbox))
-
-
-@app.command()
-def doctor(form: As = Format.text) -> None:
-    """Say per upstream: configured, reachable, what is left of the quota, how to fix it."""
-    from api.interfaces.cli.server_commands import doctor_command
-
-    raise typer.Exit(doctor_command(form))
-
-
-@app.command(name="eval")
-def eval_(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Labelled queries, one JSON object a line.")
-    ] = None,
-    judge: Annotated[JudgeChoice, typer.Option(help="Who is evaluated.")] = JudgeChoice.local,
-    model: Annotated[str | None, typer.Option(help="Model for `openai` and `grader`.")] = None,
-    corpus: Annotated[bool, typer.Option("--corpus", help="Also the sample corpus.")] = False,
-    about: Annotated[bool, typer.Option(help="Show the judge what a query is about.")] = True,
-    pure: Annotated[
-        bool, typer.Option("--pure", help="Split pages into all relevant and all irrelevant.")
-    ] = False,
-    page: Annotated[int, typer.Option(help="Items in one call.", min=1, max=50)] = 25,
-    form: As = Format.text,
-    compare: Annotated[
-        Path | None, typer.Option(help="Result (JSON) to subtract: of FILE, or a newer result.")
-    ] = None,
-    fail_below: Annotated[
-        float | None,
-        typer.Option(
-            help="With --compare: end with 1 when the MCC surely fell by more, such as -0.03.",
-            min=-2,
-            max=0,
-        ),
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="New SVG file for the calibration.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for answers of models.")] = None,
-    support: Annotated[
-        Path | None, typer.Option(help="Labelled claims: measure a support check on them.")
-    ] = None,
-    langfuse: Annotated[
-        str | None,
-        typer.Option(help="Dataset in Langfuse: upload the labels, run an experiment."),
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option(help="Name of that experiment, after the judge's; default: the time."),
-    ] = None,
-    retrieval: Annotated[
-        Path | None, typer.Option(help="Labelled questions: measure the archive's search on them.")
-    ] = None,
-) -> None:
-    """Measure a judge on labelled items; see docs/evaluation.md."""
-    from api.interfaces.cli.eval_command import EvalRequest, eval_command
-
-    evaluation = EvalRequest(
-        files or [], judge.value, model, corpus, about, pure, page, form, compare, plot, cache,
-        support, langfuse, run, fail_below, retrieval,
-    )  # fmt: skip
-    raise typer.Exit(eval_command(evaluation))
-
-
-def _ask(
-    query: str,
-    depth: DepthChoice,
-    about: str,
-    sources: list[str],
-    since: WindowChoice,
-    limit: int | None,
-    *,
-    sandbox: bool,
-) -> Ask:
-    from api.services.product import Ask
-
-    return Ask(query, depth.value, tuple(sources), limit, about, sandbox, since=since.value)
+    """Options before a command."""
 
 
 def run(words: Sequence[str] | None = None) -> NoReturn:
@@ -446,6 +382,6 @@ def run(words: Sequence[str] | None = None) -> NoReturn:
         tell(f"listenpost: {kind}: {one_line(clean(str(error)))}")
         code = 2
     except KeyboardInterrupt:
-        code = 130
+        code = INTERRUPTED
     finish()
     raise SystemExit(code)

@@ -2,8 +2,6 @@
 
 A stream that nobody reads (closed, or a pipe whose reader has left) takes nothing more and stops
 nothing; an answer that stdout cannot take for another reason is an error.
-
-Running one command: what it remembers, and its clean stop on Ctrl-C and SIGTERM.
 """
 
 from __future__ import annotations
@@ -11,50 +9,40 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Protocol, TextIO, TypeVar
 
-from api.errors import ConfigurationError, StoreUnavailable, UsageError
+import typer
+
+from api.errors import UsageError
 
 if TYPE_CHECKING:
-    from api.features.analyses.store_ports import SourceMemory
     from api.features.comparisons.comparison import Comparison
     from api.reports.report import Fetched, Report
-    from api.settings import Settings
 
+    Answer = Report | Fetched | Comparison
 
-Answer: TypeAlias = "Report | Fetched | Comparison"
+DataFormat = Literal["text", "json"]
+TextFormat = Literal["text", "json", "markdown"]
+ReportFormat = Literal["text", "json", "markdown", "html", "csv"]
+Data = Annotated[DataFormat, typer.Option("--format", help="How to print it.")]
+As = Annotated[TextFormat, typer.Option("--format", help="How to print the answer.")]
+ReportAs = Annotated[ReportFormat, typer.Option("--format", help="How to print the answer.")]
+Dropped = Annotated[bool, typer.Option("--dropped", help="Also list what was dropped, and why.")]
+Output = Annotated[Path | None, typer.Option(help="Write the answer to this new file.")]
+INTERRUPTED, TERMINATED = 130, 143
 _FILE_COLUMNS = 100
 # OpenTelemetry reads it while it is imported, and answers a name that it does not know with a
 # traceback and its default.
 _CONTEXT = "OTEL_PYTHON_CONTEXT"
 
 
-class Format(StrEnum):
-    """How something is printed."""
-
-    text = "text"
-    json = "json"
-    markdown = "markdown"
-
-
-class ReportFormat(StrEnum):
-    """How a report is printed."""
-
-    text = "text"
-    json = "json"
-    markdown = "markdown"
-    html = "html"
-    csv = "csv"
-
-
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """How an answer is handed over."""
+    """How an answer is printed or written."""
 
     format: ReportFormat
     dropped: bool = False
@@ -118,20 +106,20 @@ def check_output(path: Path | None) -> None:
         ) from None
 
 
-def deliver(answer: Answer, handover: OutputOptions) -> None:
+def deliver(answer: Answer, options: OutputOptions) -> None:
     """Print the answer, or write it to a file that did not exist: all of it, or no file.
 
     Raises:
         UsageError: it cannot be written; then the answer is on stdout.
     """
-    path = handover.output
+    path = options.output
     if path is None:
-        say(rendered(answer, handover, filed=False))
+        say(_rendered(answer, options, None))
         return
     try:
         with path.open("xb") as file:
             try:
-                text = rendered(answer, handover, filed=True)
+                text = _rendered(answer, options, _FILE_COLUMNS)
                 file.write(f"{text}\n".encode("utf-8", "replace"))
                 file.flush()
             except OSError:
@@ -139,62 +127,51 @@ def deliver(answer: Answer, handover: OutputOptions) -> None:
                     path.unlink()
                 raise
     except OSError as error:
-        say(rendered(answer, handover, filed=False))
+        say(_rendered(answer, options, None))
         raise UsageError(
             f"`{path}` cannot be written ({error.strerror}); the answer is on stdout"
         ) from None
     tell(f"written to {path}")
 
 
-def rendered(answer: Answer, handover: OutputOptions, *, filed: bool) -> str:
-    """The answer in its format, without the last line's end; `filed`: for a file."""
+def _rendered(answer: Answer, options: OutputOptions, columns: int | None) -> str:
+    """The answer without the last line's end; `columns` of a file, None for the terminal's."""
     from api.features.comparisons.comparison import Comparison
     from api.interfaces.cli import terminal_text
-    from api.interfaces.shared import markdown_report
+    from api.interfaces.shared import comparison_table, markdown_report
     from api.reports.report import Report
 
-    form, width = handover.format, _FILE_COLUMNS if filed else None
-    if form is ReportFormat.json:
+    form, dropped = options.format, options.dropped
+    if form == "json":
         value = answer.model_dump(mode="json")
-        return as_json(value, 1, encoding="utf-8") if filed else as_json(value)
+        return as_json(value) if columns is None else as_json(value, 1, encoding="utf-8")
     if isinstance(answer, Comparison):
-        return _compared(answer, form, width)
-    if not isinstance(answer, Report):
-        if form is ReportFormat.markdown:
-            return markdown_report.fetch_markdown(answer, handover.dropped).rstrip("\n")
-        return terminal_text.fetched_text(answer, handover.dropped, width)
-    match form:
-        case ReportFormat.html:
-            from api.interfaces.pages.report_files import report_html
+        if form == "html":
+            from api.interfaces.pages.report_files import comparison_html  # loads FastAPI
 
-            return report_html(answer).rstrip("\n")
-        case ReportFormat.csv:
-            from api.interfaces.shared.comparison_table import report_csv
+            text = comparison_html(answer)
+        elif form == "csv":
+            text = comparison_table.comparison_csv(answer)
+        elif form == "markdown":
+            text = markdown_report.comparison_markdown(answer)
+        else:
+            text = terminal_text.comparison_text(answer, columns)
+    elif isinstance(answer, Report):
+        if form == "html":
+            from api.interfaces.pages.report_files import report_html  # loads FastAPI
 
-            return report_csv(answer).rstrip("\r\n")
-        case ReportFormat.markdown:
-            return markdown_report.report_markdown(answer, handover.dropped).rstrip("\n")
-        case ReportFormat.text:
-            return terminal_text.report_text(answer, handover.dropped, width)
-
-
-def _compared(comparison: Comparison, form: ReportFormat, width: int | None) -> str:
-    from api.interfaces.cli import terminal_text
-    from api.interfaces.shared import comparison_table
-
-    match form:
-        case ReportFormat.html:
-            from api.interfaces.pages.report_files import comparison_html
-
-            return comparison_html(comparison).rstrip("\n")
-        case ReportFormat.csv:
-            return comparison_table.comparison_csv(comparison).rstrip("\r\n")
-        case ReportFormat.markdown:
-            from api.interfaces.shared.markdown_report import comparison_markdown
-
-            return comparison_markdown(comparison).rstrip("\n")
-        case _:
-            return terminal_text.comparison_text(comparison, width)
+            text = report_html(answer)
+        elif form == "csv":
+            text = comparison_table.report_csv(answer)
+        elif form == "markdown":
+            text = markdown_report.report_markdown(answer, dropped)
+        else:
+            text = terminal_text.report_text(answer, dropped, columns)
+    elif form == "markdown":
+        text = markdown_report.fetch_markdown(answer, dropped)
+    else:
+        text = terminal_text.fetched_text(answer, dropped, columns)
+    return text.rstrip("\r\n")
 
 
 def as_json(value: Any, indent: int | None = None, *, encoding: str | None = None) -> str:
@@ -210,6 +187,13 @@ def tell(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
     except OSError:
         _let_go(sys.stderr)
+
+
+def langfuse_words(state: str, reason: str) -> str:
+    """That a rating is kept, and whether Langfuse has it, from the state of a `Given`."""
+    if state == "failed":
+        return f"listenpost: warning: it is kept here, but not in Langfuse: {reason}"
+    return "kept, and sent to Langfuse" if state == "sent" else "kept"
 
 
 def finish() -> None:
@@ -240,9 +224,6 @@ def _let_go(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-INTERRUPTED, TERMINATED = 130, 143
-
-
 class Closable(Protocol):
     """What a command builds and must close."""
 
@@ -263,36 +244,13 @@ async def closing(built: B) -> AsyncIterator[B]:
         await built.aclose()
 
 
-@asynccontextmanager
-async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
-    """The searches that are left today and the pages of the last minutes; None in the sandbox.
-
-    A database that cannot be used is one warning: then nothing is remembered or counted.
-    """
-    from api.bootstrap import mode_of
-
-    if mode_of(settings) == "sandbox":
-        yield None
-        return
-    from api.bootstrap.storage import open_store_of  # loads the database's libraries
-
-    try:
-        store = await open_store_of(settings)
-    except (StoreUnavailable, ConfigurationError) as error:
-        tell(f"listenpost: warning: no searches are counted and no pages remembered: {error}")
-        yield None
-        return
-    async with closing(store):
-        yield store
-
-
-def run(command: Callable[[], Awaitable[int]]) -> int:
+def run_to_end(command: Coroutine[Any, Any, int | None]) -> int:
     """The command's exit code; 130 after Ctrl-C and 143 after SIGTERM, without a traceback.
 
     An interrupted process leaves at once: threads that hang in an upstream call or in a look-up of
     a name are not waited for.
     """
-    import asyncio  # help needs none of it
+    import asyncio  # help does without
     import signal
 
     stopped: list[int] = []
@@ -312,7 +270,7 @@ def run(command: Callable[[], Awaitable[int]]) -> int:
             loop.add_signal_handler(signal.SIGINT, stop, INTERRUPTED)
             loop.add_signal_handler(signal.SIGTERM, stop, TERMINATED)
         try:
-            return await command()
+            return await command or 0
         except asyncio.CancelledError:
             tell("listenpost: interrupted")
             leave(stopped[0] if stopped else INTERRUPTED)

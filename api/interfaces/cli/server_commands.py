@@ -1,38 +1,48 @@
-"""`serve`, `work` and `sandbox`: processes that stay, and say where they listen.
-
-`serve` listens before the product's libraries are loaded.
-
-`doctor`: per upstream, whether it can be asked, what is left, and how to fix it.
-"""
+"""`serve`, `work`, `mcp` and `sandbox`: processes that stay; `doctor`: whether sources answer."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import shutil
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import uvicorn
+import typer
 
-from api import bootstrap
-from api.bootstrap.app_context import AppContext, open_app_context
 from api.core.http_limits import is_this_machine
 from api.errors import UsageError
-from api.interfaces.cli.output import INTERRUPTED, Format, as_json, closing, remembered, run, say
-from api.interfaces.cli.terminal_text import wrapped
-from api.interfaces.shared.upstream_status import probed
+from api.interfaces.cli.output import INTERRUPTED, As, as_json, closing, say
+
+if TYPE_CHECKING:
+    from api.interfaces.shared.upstream_status import Upstream
+
+Sandbox = Annotated[
+    bool,
+    typer.Option("--sandbox", help="Answer from the sample world: made-up data, offline, no keys."),
+]
+Port = Annotated[int, typer.Option(help="Port; 0: any free one.", min=0, max=65535)]
 
 
-def serve_command(host: str, port: int, *, sandbox: bool = False) -> int:
-    """Serve until interrupted.
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; without API keys a loopback address.")
+    ] = "127.0.0.1",
+    port: Port = 8420,
+    sandbox: Sandbox = False,
+) -> int:
+    """Serve the pages and the HTTP API until interrupted; see docs/http.md."""
+    gc.disable()  # what is imported stays: looking for garbage meanwhile is a sixth of the start
+    import asyncio
 
-    Raises:
-        UsageError: the address cannot be listened on, or not without API keys.
-        StoreUnavailable: the database cannot be used.
-    """
+    from api import bootstrap
+    from api.bootstrap.app_context import open_app_context
+
+    gc.freeze()
+    gc.enable()
     settings = bootstrap.load_settings(sandbox=sandbox)
 
     async def work() -> None:
@@ -44,8 +54,8 @@ def serve_command(host: str, port: int, *, sandbox: bool = False) -> int:
                     f"`{host}` is no loopback address: without API keys only this machine is "
                     "served; set `LISTENPOST_API_KEYS` or run `listenpost keys add NAME`"
                 )
-            from api.interfaces.http.app import create_app  # the sandbox does without
-            from api.interfaces.http.connections import bounded_config, quieten
+            from api.interfaces.http.app import create_app
+            from api.interfaces.http.connections import AnnouncedServer, bounded_config, quieten
 
             config = bounded_config(create_app(app_context))
             quieten(asyncio.get_running_loop())
@@ -61,7 +71,13 @@ def serve_command(host: str, port: int, *, sandbox: bool = False) -> int:
                 who = "with an API key" if keyed else "without API keys: only this machine may call"
                 sample = "; sample data from the offline sandbox" if app_context.sample else ""
                 words = f"Listenpost on {address} ({who}{sample})"
-                await _AnnouncedServer(config, words, app_context).serve([listener])
+
+                def announce() -> None:
+                    print(words, file=sys.stderr, flush=True)
+                    # what the libraries made stays: looking through it takes 0.2 s each time
+                    app_context.load().add_done_callback(lambda loading: gc.freeze())
+
+                await AnnouncedServer(config, announce).serve([listener])
         finally:
             await app_context.aclose()
 
@@ -72,33 +88,58 @@ def serve_command(host: str, port: int, *, sandbox: bool = False) -> int:
     return 0
 
 
-def work_command(*, sandbox: bool = False) -> int:
-    """Work at what is queued and at what other processes have left, until interrupted.
+async def work(sandbox: Sandbox = False) -> int:
+    """Run watches and queued analyses without a port, until interrupted; see docs/scaling.md."""
+    import asyncio
 
-    Raises:
-        StoreUnavailable: the database cannot be used.
-    """
+    from api import bootstrap
+    from api.bootstrap.app_context import open_app_context
+
     settings = bootstrap.load_settings(sandbox=sandbox)
-
-    async def work() -> int:
-        async with closing(await open_app_context(settings, durable=True)) as app_context:
-            await app_context.product()
-            assert app_context.engine is not None
-            await app_context.engine.opened()
-            print("Listenpost works at what is queued", file=sys.stderr, flush=True)
-            await asyncio.Event().wait()  # for ever
-        return 0
-
-    return run(work)
+    async with closing(await open_app_context(settings, durable=True)) as app_context:
+        await app_context.product()
+        assert app_context.engine is not None
+        await app_context.engine.opened()
+        print("Listenpost works at what is queued", file=sys.stderr, flush=True)
+        await asyncio.Event().wait()  # for ever
+    return 0
 
 
-def sandbox_command(
-    host: str, port: int, faults: list[str], latencies: list[str], recordings: Path | None
+def mcp(
+    text_only: Annotated[
+        bool,
+        typer.Option(
+            "--text-only", help="Send no structured content, for clients that show a model that."
+        ),
+    ] = False,
+    sandbox: Sandbox = False,
 ) -> int:
-    """Serve until interrupted; prints the variables that point a program at it.
+    """Serve the tools to an MCP client over stdin and stdout; see docs/mcp.md."""
+    from api.interfaces.mcp.mcp_transports import mcp_command
 
-    Raises:
-        UsageError: not a loopback address, an unknown fault, or no such folder.
+    return mcp_command(text_only=text_only, sandbox=sandbox)
+
+
+def sandbox(
+    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
+    port: Port = 8765,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A failure to simulate: UPSTREAM=NAME, such as youtube=quota; repeatable."
+        ),
+    ] = None,
+    latency: Annotated[
+        list[str] | None,
+        typer.Option(help="A delay: UPSTREAM[.ENDPOINT]=TIME, such as openai=800ms; repeatable."),
+    ] = None,
+    recordings: Annotated[
+        Path | None, typer.Option(help="Folder of recorded answers to serve first.")
+    ] = None,
+) -> int:
+    """Serve all sources, OpenAI and Langfuse on this machine, with sample data.
+
+    Prints the variables that point a program at it, and serves until interrupted.
     """
     from api.sandbox.server import environment, serve
 
@@ -111,7 +152,10 @@ def sandbox_command(
     if recordings is not None and not recordings.is_dir():
         raise UsageError(f"`{recordings}` is no folder of recordings")
     try:
-        serve(host, port, faults=faults, latency=latencies, recordings=recordings, ready=announce)
+        serve(
+            host, port, faults=fault or [], latency=latency or [], recordings=recordings,
+            ready=announce,
+        )  # fmt: skip
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -119,63 +163,53 @@ def sandbox_command(
     return INTERRUPTED
 
 
-class _AnnouncedServer(uvicorn.Server):
-    """A server that says when it listens."""
-
-    def __init__(self, config: uvicorn.Config, words: str, app_context: AppContext) -> None:
-        super().__init__(config)
-        self._words, self._house = words, app_context
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            print(self._words, file=sys.stderr, flush=True)
-            # what the libraries made stays: looking through it for garbage takes 0.2 s each time
-            self._house.load().add_done_callback(lambda loading: gc.freeze())
+# Width of the first column at least, and of a whole row; on a narrower terminal rows are wrapped.
+_NAME_COLUMNS, _ROW_COLUMNS = 10, 76
 
 
-_SAMPLE = "sample world: made up and offline; no key is used and nothing is spent"
-_WAY_OUT = "`LISTENPOST_MODE=sandbox` is set; without it the real places are asked."
-# Columns of the first column at least.
-_NAME = 10
-# Columns that a row takes; on a narrower terminal it is wrapped, what to do below it indented.
-_WIDE, _INDENT = 76, 2
+async def doctor(form: As = "text") -> int:
+    """Say of each upstream: configured, reachable, what is left of its quota, and how to fix it.
 
+    Everything is asked at once, at the lowest cost there is; ends with 4 when no source answers.
+    """
+    from api import bootstrap
+    from api.interfaces.cli.command_product import remembered
+    from api.interfaces.shared.upstream_status import check_upstreams
 
-def doctor_command(form: Format) -> int:
-    """Probe everything at once, at the lowest cost there is; exit code 4 when no source answers."""
     settings = bootstrap.load_settings()
-
-    async def work() -> int:
-        async with (
-            remembered(settings) as memory,
-            closing(bootstrap.build(settings, memory=memory)) as product,
-        ):
-            rows, sample = await probed(settings, product), product.sample
+    async with (
+        remembered(settings) as memory,
+        closing(bootstrap.build(settings, memory=memory)) as product,
+    ):
+        rows, sample = await check_upstreams(settings, product), product.sample
+    if form == "json":
         mode = "sandbox" if sample else "live"
-        if form is Format.json:
-            say(as_json({"mode": mode, "upstreams": list(map(asdict, rows))}))
-        else:
-            lines = [_SAMPLE if sample else f"mode: {mode}"]
-            width = max(_NAME, *(len(row.title) for row in rows))
-            for row in rows:
-                left = row.quota_left
-                details = [row.detail, "" if left is None else f"{left} searches left today"]
-                words = ", ".join(filter(None, details))
-                lines.append(f"{row.title:<{width}} {row.outcome:<16} {words}".rstrip())
-                label = "to be real" if row.outcome == "ok" else "fix"
-                lines += [f"{'':<{width}} {label}: {row.fix}"] if row.fix else []
-            if sample:
-                lines.append(_WAY_OUT)
-            columns = shutil.get_terminal_size((_WIDE, 24)).columns
-            if columns < _WIDE:
-                leads = (" " * _INDENT if line.startswith(" ") else "" for line in lines)
-                lines = [
-                    part
-                    for line, lead in zip(lines, leads, strict=True)
-                    for part in wrapped(line, columns, lead)
-                ]
-            say("\n".join(lines))
-        return 0 if any(row.outcome == "ok" for row in rows if row.is_place) else 4
+        say(as_json({"mode": mode, "upstreams": list(map(asdict, rows))}))
+    else:
+        say("\n".join(_status_lines(rows, sample)))
+    return 0 if any(row.outcome == "ok" for row in rows if row.is_source) else 4
 
-    return run(work)
+
+def _status_lines(rows: Sequence[Upstream], sample: bool) -> list[str]:
+    from api.interfaces.cli.terminal_text import wrapped
+
+    lines = ["mode: live"]
+    if sample:
+        lines = ["sample world: made up and offline; no key is used and nothing is spent"]
+    width = max(_NAME_COLUMNS, *(len(row.title) for row in rows))
+    for row in rows:
+        left = row.quota_left
+        details = [row.detail, "" if left is None else f"{left} searches left today"]
+        words = ", ".join(filter(None, details))
+        lines.append(f"{row.title:<{width}} {row.outcome:<16} {words}".rstrip())
+        label = "to be real" if row.outcome == "ok" else "fix"
+        lines += [f"{'':<{width}} {label}: {row.fix}"] if row.fix else []
+    if sample:
+        lines.append("`LISTENPOST_MODE=sandbox` is set; without it the real places are asked.")
+    columns = shutil.get_terminal_size((_ROW_COLUMNS, 24)).columns
+    if columns >= _ROW_COLUMNS:
+        return lines
+    # what to do stands below its row, indented
+    indents = ["  " if line.startswith(" ") else "" for line in lines]
+    pairs = zip(lines, indents, strict=True)
+    return [part for line, indent in pairs for part in wrapped(line, columns, indent)]

@@ -1,113 +1,84 @@
-"""`stats` and `feedback`: how the answers were that are kept, and what people think of them.
-
-Statistics as text for a terminal.
-
-`search`: what is stored about a question, without asking anybody.
-"""
+"""`stats`, `feedback` and `search`: over what is stored; no source is asked."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from api.errors import UsageError
-from api.interfaces.cli.output import as_json, say, tell
-from api.interfaces.cli.stored_commands import Id, kept_of, with_store
+from api.interfaces.cli.output import Data, DataFormat, as_json, closing, langfuse_words, say, tell
+from api.interfaces.cli.stored_commands import AnalysisId, kept_of, opened_store
 
 if TYPE_CHECKING:
-    from api.features.analyses.api_keys import Keys
     from api.features.analyses.store_ports import Feedback, Store
     from api.features.archive.entries import ArchiveAnswer
+    from api.interfaces.shared.listing_requests import (
+        FeedbackRequest,
+        SearchRequest,
+        StatsRequest,
+    )
+
+_NOTHING_FOUND = 3
 
 
-class OutputFormat(StrEnum):
-    """How figures and feedback are printed."""
+async def stats(request: StatsRequest, form: Data = "text") -> None:
+    """Print figures over stored analyses: yields, outcomes, decisions, cost; docs/stats.md."""
+    from datetime import UTC, datetime
 
-    text = "text"
-    json = "json"
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.analyses.statistics import since_of, stats_of
 
-
-Back = Annotated[
-    str, typer.Option(help="Days or weeks back (30d, 12w), a date or time (UTC), or all.")
-]
-StatsFormat = Annotated[OutputFormat, typer.Option("--format", help="How to print it.")]
-
-
-def stats(
-    since: Back = "30d",
-    sample: Annotated[bool, typer.Option("--sample", help="Also count sample data.")] = False,
-    form: StatsFormat = OutputFormat.text,
-) -> None:
-    """Figures over the analyses that are kept: yields, outcomes, decisions, cost; docs/stats.md."""
-
-    async def work(store: Store, keys: Keys) -> None:
-        from datetime import UTC, datetime
-
-        from api.features.analyses.api_keys import LOCAL
-        from api.features.analyses.statistics import since_of, stats_of
+    now = datetime.now(UTC)
+    since = since_of(request.since, now)
+    async with opened_store() as store:
+        figures = await stats_of(store, LOCAL.id, since, now, with_samples=request.sample)
+    if form == "json":
+        say(as_json(figures.model_dump(mode="json")))
+    else:
         from api.interfaces.cli.terminal_text import stats_text
 
-        now = datetime.now(UTC)
-        figures = await stats_of(store, LOCAL.id, since_of(since, now), now, with_samples=sample)
-        if form is OutputFormat.json:
-            say(as_json(figures.model_dump(mode="json")))
-        else:
-            say(stats_text(figures, shutil.get_terminal_size((100, 24)).columns))
-
-    with_store(work)
+        say(stats_text(figures, shutil.get_terminal_size((100, 24)).columns))
 
 
-def feedback(
-    report: Id,
+async def feedback(
+    request: FeedbackRequest,
+    report: AnalysisId,
     up: Annotated[bool, typer.Option("--up", help="A thumb up.")] = False,
     down: Annotated[bool, typer.Option("--down", help="A thumb down.")] = False,
-    finding: Annotated[
-        int | None, typer.Option(help="Of this finding, by its number from 1.", min=1)
-    ] = None,
-    item: Annotated[str | None, typer.Option(help="Of this item, by its key.")] = None,
-    comment: Annotated[str, typer.Option(help="In your words.")] = "",
     labels: Annotated[
-        bool, typer.Option("--labels", help="Print what was said of items as labels for `eval`.")
+        bool, typer.Option("--labels", help="Print ratings of items as labels for `eval`.")
     ] = False,
-    form: StatsFormat = OutputFormat.text,
+    form: Data = "text",
 ) -> None:
-    """Say what you think of a report, a finding or an item; without a thumb: list what was said."""
+    """Rate a report, or a finding or item of it; without a thumb: list the ratings."""
     if up and down:
         raise UsageError("`--up` or `--down`, not both")
     if labels and (up or down):
-        raise UsageError("`--labels` prints what was said; it goes with no thumb")
-    if not (up or down) and (comment or finding or item):
+        raise UsageError("`--labels` prints ratings; it goes with no thumb")
+    if not (up or down) and (request.comment or request.finding or request.item_key):
         raise UsageError("say `--up` or `--down` with it")
+    from api.bootstrap import load_settings
+    from api.bootstrap.storage import feedback_sender
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.analyses.feedback import author_of, give
 
-    async def work(store: Store, keys: Keys) -> None:
-        from api.bootstrap import load_settings
-        from api.bootstrap.storage import feedback_sender
-        from api.features.analyses.api_keys import LOCAL
-        from api.features.analyses.feedback import Vote, author_of, give
-
+    async with opened_store() as store:
         kept = await kept_of(store, report)
         if labels:
             await _say_labels(store, kept.id)
-            return
-        if not (up or down):
-            _list(await store.feedback(LOCAL.id, kept.id), form)
-            return
-        opinion = Vote("up" if up else "down", comment, finding, item)
-        send, author = feedback_sender(load_settings()), author_of(LOCAL.id)
-        given = await give(store, LOCAL.id, author, kept.id, opinion, send)
-        if form is OutputFormat.json:
-            state = {"status": given.watched, "reason": given.why or None}
-            say(as_json({**_plain(given.feedback), "langfuse": state}))
-        if given.watched == "failed":
-            tell(f"listenpost: warning: it is kept here, but not in Langfuse: {given.why}")
+        elif up or down:
+            request.rating = "up" if up else "down"
+            send, author = feedback_sender(load_settings()), author_of(LOCAL.id)
+            given = await give(store, LOCAL.id, author, kept.id, request.vote(), send)
+            if form == "json":
+                state = {"status": given.watched, "reason": given.why or None}
+                say(as_json({**_plain(given.feedback), "langfuse": state}))
+            tell(langfuse_words(given.watched, given.why))
         else:
-            tell("kept, and sent to Langfuse" if given.watched == "sent" else "kept")
-
-    with_store(work)
+            _list(await store.feedback(LOCAL.id, kept.id), form)
 
 
 async def _say_labels(store: Store, report_id: str) -> None:
@@ -125,11 +96,11 @@ async def _say_labels(store: Store, report_id: str) -> None:
         tell("nothing was said of its items that is a label")
 
 
-def _list(opinions: Sequence[Feedback], form: OutputFormat) -> None:
+def _list(opinions: Sequence[Feedback], form: DataFormat) -> None:
     from api.core.text import clean, one_line
     from api.interfaces.cli.terminal_text import shown
 
-    if form is OutputFormat.json:
+    if form == "json":
         say(as_json([_plain(opinion) for opinion in opinions]))
         return
     for opinion in opinions:
@@ -150,57 +121,28 @@ def _plain(opinion: Feedback) -> dict[str, Any]:
     return asdict(opinion) | {"created_at": given and given.isoformat()}
 
 
-_TOO_LITTLE = 3
+async def search(request: SearchRequest, form: Data = "text") -> int:
+    """Search what is stored; nothing is fetched and nothing is asked again; docs/archive.md.
 
-
-def search(
-    query: Annotated[str, typer.Argument(help="A word, or a question as you would say it.")],
-    since: Back = "all",
-    source: Annotated[str | None, typer.Option(help="Only what this source holds.")] = None,
-    about: Annotated[str, typer.Option(help="Only what was heard on this product.")] = "",
-    language: Annotated[
-        str | None, typer.Option(help="Only what may be in this language: its code, de.")
-    ] = None,
-    kept: Annotated[
-        bool | None,
-        typer.Option("--kept/--dropped", help="Only what a report kept, or only what was dropped."),
-    ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="Hits at most.", min=1, max=50)] = None,
-    sandbox: Annotated[
-        bool, typer.Option("--sandbox", help="Search what was heard in the sample world.")
-    ] = False,
-    form: StatsFormat = OutputFormat.text,
-) -> NoReturn:
-    """Search what is stored; nothing is fetched and nothing is asked again; docs/archive.md."""
-    from datetime import UTC, datetime
-
-    from api import bootstrap  # with the database's libraries
+    Ends with 3 when nothing is found.
+    """
+    from api import bootstrap
     from api.bootstrap.storage import archive_search, open_store_of
     from api.features.analyses.api_keys import LOCAL
-    from api.features.analyses.statistics import since_of
-    from api.features.archive.entries import filters_of
-    from api.interfaces.cli.output import closing, run
-    from api.sources import ITEM_SOURCES
 
-    settings = bootstrap.load_settings(sandbox=sandbox)
-    moment = since_of(since, datetime.now(UTC))
-    filters = filters_of(source, moment, about, ITEM_SOURCES, language, kept)
-
-    async def work() -> int:
-        async with (
-            closing(await open_store_of(settings)) as store,
-            closing(bootstrap.build(settings)) as product,
-        ):
-            answer = await archive_search(settings, product, store).search(
-                LOCAL.id, query, filters, k, terse=True
-            )
-        if form is OutputFormat.json:
-            say(as_json(answer.model_dump(mode="json")))
-        else:
-            _print(answer)
-        return 0 if answer.hits else _TOO_LITTLE
-
-    raise typer.Exit(run(work))
+    settings, filters = bootstrap.load_settings(sandbox=request.sandbox), request.filters()
+    async with (
+        closing(await open_store_of(settings)) as store,
+        closing(bootstrap.build(settings)) as product,
+    ):
+        answer = await archive_search(settings, product, store).search(
+            LOCAL.id, request.query, filters, request.k, terse=True
+        )
+    if form == "json":
+        say(as_json(answer.model_dump(mode="json")))
+    else:
+        _print(answer)
+    return 0 if answer.hits else _NOTHING_FOUND
 
 
 def _print(answer: ArchiveAnswer) -> None:

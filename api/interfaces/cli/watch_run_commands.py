@@ -1,114 +1,120 @@
-"""`watch run`, `watch show` and `watch history`: what the runs of a watch came to.
-
-A watch over time for a terminal: a row for each week, bars, and words where nothing is known.
-
-`watch notify-test`, `notify-again` and `feed`: who hears of a watch, and what did not arrive.
-"""
+"""What the runs of a watch came to, who is notified of them, and the watch's feed."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from api.choices import MAX_TREND_WEEKS, TREND_WEEKS
 from api.core.text import SHORT_ID, utc_minute
 from api.errors import UsageError
-from api.interfaces.cli.output import as_json, say, tell
-from api.interfaces.cli.stats_commands import OutputFormat, StatsFormat
-from api.interfaces.cli.stored_commands import with_store
+from api.interfaces.cli.output import Data, DataFormat, as_json, closing, say, tell
+from api.interfaces.cli.stored_commands import opened_store
 from api.sources import ALL_SOURCES
 
 if TYPE_CHECKING:
-    from api.features.analyses.api_keys import Keys
     from api.features.analyses.store_ports import Store
     from api.features.watches.watch import Watch
     from api.features.watches.watch_run import Delivery, WatchRun
 
+_UNHEARD = _UNREACHED = 4
+WatchName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name or id of a watch, or the id's beginning.")
+]
 
-_UNHEARD = 4
-Name = Annotated[str, typer.Argument(help="Its name, its id, or the id's beginning.")]
+
+@asynccontextmanager
+async def opened_watch(name: str) -> AsyncIterator[tuple[Store, Watch]]:
+    """The watch of this name or id, and the store that holds it.
+
+    Raises:
+        NotFound: there is none, or there are several.
+    """
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.watches.watch_service import find_watch
+
+    async with opened_store() as store:
+        yield store, await find_watch(store, LOCAL.id, name)
 
 
-def show(name: Name, form: StatsFormat = OutputFormat.text) -> NoReturn:
-    """What one watch asks and tells, its last run, and what did not arrive."""
+async def show(name: WatchName, form: Data = "text") -> None:
+    """Show one watch: what it asks, whom it notifies, its last run, what did not arrive."""
+    from api.features.watches.notification import run_text
+    from api.features.watches.watch_service import undelivered_runs
+    from api.interfaces.cli.terminal_text import shown
+    from api.interfaces.shared.watch_view import undelivered_views, watch_view
 
-    async def work(store: Store, watch: Watch) -> None:
-        from api.features.watches.notification import run_text
-        from api.features.watches.watch_service import undelivered_runs
-        from api.interfaces.cli.terminal_text import shown
-        from api.interfaces.shared.watch_view import undelivered_views, watch_view
-        from api.sources import ALL_SOURCES
-
+    async with opened_watch(name) as (store, watch):
         runs = await store.watch_runs(watch.tenant, watch.id, 1)
         missing = undelivered_views(await undelivered_runs(store, watch))
-        if form is OutputFormat.json:
-            more = {
-                "last_run": runs[0].model_dump(mode="json") if runs else None,
-                "undelivered": [delivery.model_dump(mode="json") for delivery in missing],
-            }
-            say(as_json({**watch_view(watch).model_dump(mode="json"), **more}))
-            return
-        heading = f"{shown(watch.name)} ({watch.id[:SHORT_ID]})"
-        say(f"{heading}: {watch.every}, {watch.zone}; {due_of(watch)}")
-        if watch.about or watch.query != watch.name:
-            say(f"asks: {shown(watch.query)}{f' - {shown(watch.about)}' if watch.about else ''}")
-        places = ", ".join(watch.sources) or "all that are set"
-        say(f"of: {places}; depth {watch.depth}{'; sample world' if watch.sandbox else ''}")
-        tells = ", ".join(target.shown for target in watch.notify) or "nobody"
-        only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
-        say(f"tells: {tells}{only}{feed}")
-        for run in runs:
-            say("")
-            _print(watch, run, run_text(watch, run, ALL_SOURCES))
-        for delivery in missing:
-            when = f"{utc_minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
-            say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
-        if missing:
-            tell(f"`listenpost watch notify-again {watch.id[:SHORT_ID]}` tells once more")
+    if form == "json":
+        more = {
+            "last_run": runs[0].model_dump(mode="json") if runs else None,
+            "undelivered": [delivery.model_dump(mode="json") for delivery in missing],
+        }
+        say(as_json({**watch_view(watch).model_dump(mode="json"), **more}))
+        return
+    heading = f"{shown(watch.name)} ({watch.id[:SHORT_ID]})"
+    say(f"{heading}: {watch.every}, {watch.zone}; {due_of(watch)}")
+    if watch.about or watch.query != watch.name:
+        say(f"asks: {shown(watch.query)}{f' - {shown(watch.about)}' if watch.about else ''}")
+    sources = ", ".join(watch.sources) or "all that are set"
+    limit = f", limit {watch.limit}" if watch.limit else ""
+    say(f"of: {sources}; depth {watch.depth}{limit}{'; sample world' if watch.sandbox else ''}")
+    receivers = ", ".join(target.shown for target in watch.notify) or "nobody"
+    only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
+    say(f"tells: {receivers}{only}{feed}")
+    for run in runs:
+        say("")
+        _print(run, run_text(watch, run, ALL_SOURCES))
+    for delivery in missing:
+        when = f"{utc_minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
+        say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
+    if missing:
+        tell(f"`listenpost watch notify-again {watch.id[:SHORT_ID]}` tells once more")
 
-    with_watch(name, work)
 
-
-def history(
-    name: Name,
-    limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 20,
+async def history(
+    name: WatchName,
+    limit: Annotated[int, typer.Option(help="Most runs, newest first.", min=1, max=1000)] = 20,
     plot: Annotated[
-        bool, typer.Option("--plot", help="Over time: volume, sentiment and aspects by week.")
+        bool, typer.Option("--plot", help="Show volume, sentiment and aspects by week instead.")
     ] = False,
-    weeks: Annotated[int, typer.Option(help="How many of --plot.", min=1, max=260)] = 26,
-    form: StatsFormat = OutputFormat.text,
-) -> NoReturn:
-    """Its runs, a line each, or what they held week by week."""
+    weeks: Annotated[
+        int, typer.Option(help="Weeks of --plot.", min=1, max=MAX_TREND_WEEKS)
+    ] = TREND_WEEKS,
+    form: Data = "text",
+) -> None:
+    """List the runs of a watch, a line each, or show what they counted week by week."""
+    from api.features.watches.notification import headline
+    from api.interfaces.cli.terminal_text import shown
 
-    async def work(store: Store, watch: Watch) -> None:
-        from api.features.watches.notification import headline
-        from api.interfaces.cli.terminal_text import shown
-
+    async with opened_watch(name) as (store, watch):
         if plot:
             await _plot(store, watch, weeks, form)
             return
         runs = await store.watch_runs(watch.tenant, watch.id, limit)
-        if form is OutputFormat.json:
-            say(as_json([run.model_dump(mode="json") for run in runs]))
-            return
-        for run in runs:
-            report = f"  report {run.report_id[:SHORT_ID]}" if run.report_id else ""
-            say(f"{utc_minute(run.created_at)}  {shown(headline(watch, run))}{report}")
-        if not runs:
-            _tell_idle(watch)
-
-    with_watch(name, work)
+    if form == "json":
+        say(as_json([run.model_dump(mode="json") for run in runs]))
+        return
+    for run in runs:
+        report = f"  report {run.report_id[:SHORT_ID]}" if run.report_id else ""
+        say(f"{utc_minute(run.created_at)}  {shown(headline(watch, run))}{report}")
+    if not runs:
+        _tell_idle(watch)
 
 
-async def _plot(store: Store, watch: Watch, weeks: int, form: OutputFormat) -> None:
+async def _plot(store: Store, watch: Watch, weeks: int, form: DataFormat) -> None:
     from api.features.watches.trend import read_trend
     from api.features.watches.watch_service import utc_now
     from api.interfaces.cli.trend_text import trend_text
 
     trend = await read_trend(store, watch, utc_now(), weeks)
-    if form is OutputFormat.json:
+    if form == "json":
         say(as_json(trend.model_dump(mode="json")))
     elif trend.lines:
         say(trend_text(watch.name, trend, shutil.get_terminal_size((100, 24)).columns))
@@ -120,51 +126,134 @@ def _tell_idle(watch: Watch) -> None:
     tell(f"it has not run yet: `listenpost watch run {watch.id[:SHORT_ID]}`")
 
 
-def run_(
-    name: Annotated[str | None, typer.Argument(help="Its name or id; or use --due.")] = None,
-    due: Annotated[bool, typer.Option("--due", help="Run all that is due, for cron.")] = False,
-    form: StatsFormat = OutputFormat.text,
-) -> NoReturn:
-    """Run one watch now, or all that is due; ends with 4 when a run heard nothing or failed."""
+async def run_watches(
+    name: Annotated[
+        str | None, typer.Argument(help="Name or id of one watch; or use --due.")
+    ] = None,
+    due: Annotated[bool, typer.Option("--due", help="Run every watch that is due.")] = False,
+    form: Data = "text",
+) -> int:
+    """Run one watch now, or all that are due, as cron does; docs/watches.md.
+
+    Ends with 4 when a run heard nothing or failed.
+    """
     if (name is None) != due:
         raise UsageError("name one watch, or use `--due`")
-    from api import bootstrap  # with the database's libraries
+    from api import bootstrap
     from api.bootstrap.app_context import open_app_context
     from api.bootstrap.background_work import watching_of
     from api.features.analyses.api_keys import LOCAL
     from api.features.watches.notification import run_text
-    from api.features.watches.watch_service import WatchRunner, find_watch
-    from api.interfaces.cli.output import closing, run
+    from api.features.watches.watch_service import find_watch
 
-    settings = bootstrap.load_settings()
+    code, number = 0, 0
+    async with closing(await open_app_context(bootstrap.load_settings())) as app_context:
+        watching = watching_of(app_context)
 
-    async def runs(watching: WatchRunner) -> AsyncIterator[tuple[Watch, WatchRun]]:
-        if name is None:
-            async for pair in watching.run_due():
-                yield pair
+        async def runs() -> AsyncIterator[tuple[Watch, WatchRun]]:
+            if name is None:
+                async for pair in watching.run_due():
+                    yield pair
+            else:
+                watch = await find_watch(app_context.store, LOCAL.id, name)
+                tell(f"running “{watch.name}” ...")
+                yield watch, await watching.run(watch)
+
+        async for watch, run in runs():
+            number += 1
+            code = _UNHEARD if run.state in {"failed", "not_asked"} else code
+            if form == "json":
+                say(as_json(run.model_dump(mode="json")))
+            else:
+                _print(run, run_text(watch, run, ALL_SOURCES))
+    if not number:
+        tell("nothing is due")
+    return code
+
+
+async def notify_test(name: WatchName) -> int:
+    """Send a test message to every receiver; ends with 4 when one does not arrive."""
+    from api import bootstrap
+    from api.bootstrap.background_work import notifier_of
+    from api.features.watches.watch_service import send_trial
+
+    async with opened_watch(name) as (_, watch):
+        deliveries = await send_trial(notifier_of(bootstrap.load_settings()).send, watch)
+    return 0 if _all_arrived(deliveries) else _UNREACHED
+
+
+async def notify_again(
+    name: WatchName,
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="Id of a run, or its beginning (default: all that `show` lists as undelivered)."
+        ),
+    ] = None,
+) -> int:
+    """Notify once more about runs of which not everybody was; ends with 4 when one still is not.
+
+    Receivers see the same id. Of several runs the oldest is sent first.
+    """
+    from api import bootstrap
+    from api.bootstrap.background_work import notifier_of
+    from api.features.watches.watch_service import resend, run_to_resend, undelivered_runs
+
+    send, arrived = notifier_of(bootstrap.load_settings()).send, True
+    async with opened_watch(name) as (store, watch):
+        if run is None:
+            runs = (await undelivered_runs(store, watch))[::-1]
         else:
-            watch = await find_watch(watching.store, LOCAL.id, name)
-            tell(f"running “{watch.name}” ...")
-            yield watch, await watching.run(watch)
-
-    async def work() -> int:
-        code, number = 0, 0
-        async with closing(await open_app_context(settings)) as app_context:
-            async for watch, ran in runs(watching_of(app_context)):
-                number += 1
-                code = _UNHEARD if ran.state in {"failed", "not_asked"} else code
-                if form is OutputFormat.json:
-                    say(as_json(ran.model_dump(mode="json")))
-                else:
-                    _print(watch, ran, run_text(watch, ran, ALL_SOURCES))
-        if not number:
-            tell("nothing is due")
-        return code
-
-    raise typer.Exit(run(work))
+            runs = [await run_to_resend(store, watch, run)]
+        if not runs:
+            tell("everybody was told; nothing is sent")
+        for missed in runs:
+            say(f"{utc_minute(missed.created_at)}, run {missed.id[:SHORT_ID]}")
+            now = await resend(store, send, ALL_SOURCES, watch, missed)
+            arrived = _all_arrived(now.deliveries) and arrived
+    return 0 if arrived else _UNREACHED
 
 
-def _print(watch: Watch, run: WatchRun, text: str) -> None:
+async def feed(
+    name: WatchName,
+    renew: Annotated[
+        bool, typer.Option("--renew", help="Replace the address; the old one stops working.")
+    ] = False,
+    close: Annotated[
+        bool, typer.Option("--close", help="Close the feed; its address stops working.")
+    ] = False,
+) -> None:
+    """Give a watch an Atom feed, and print the path of its address, this once."""
+    if renew and close:
+        raise UsageError("use one of `--renew` and `--close`")
+    from api.features.analyses.share_links import open_feed
+
+    async with opened_watch(name) as (store, watch):
+        if close:
+            await store.set_feed(watch, None)
+            tell(f"“{watch.name}” has no feed")
+            return
+        if watch.feed and not renew:
+            raise UsageError(
+                f"“{watch.name}” has a feed, whose address was shown once; `--renew` makes another"
+            )
+        say(await open_feed(store, watch))
+    tell(
+        "below the address of your server (`listenpost serve`: http://localhost:8420); whoever "
+        "has it reads this feed without a key, and it is not shown again"
+    )
+
+
+def due_of(watch: Watch) -> str:
+    """When the watch is due, in its time zone: `due 2026-11-30 08:00 CET`, or `paused`."""
+    from api.features.watches.watch import zone_of
+
+    if watch.paused:
+        return "paused"
+    return f"due {watch.due_at.astimezone(zone_of(watch.zone)):%Y-%m-%d %H:%M %Z}"
+
+
+def _print(run: WatchRun, text: str) -> None:
     from api.core.text import web_url
     from api.interfaces.cli.terminal_text import shown
 
@@ -176,112 +265,8 @@ def _print(watch: Watch, run: WatchRun, text: str) -> None:
         tell(f"{delivery.target}: {outcome}")
 
 
-def due_of(watch: Watch) -> str:
-    """When it is due, by its own clock."""
-    from api.features.watches.watch import zone_of
-
-    if watch.paused:
-        return "paused"
-    return f"due {watch.due_at.astimezone(zone_of(watch.zone)):%Y-%m-%d %H:%M %Z}"
-
-
-def with_watch(name: str, work: Callable[[Store, Watch], Awaitable[None]]) -> NoReturn:
-    """Hand the watch of this name to `work`."""
-
-    async def opened(store: Store, keys: Keys) -> None:
-        from api.features.analyses.api_keys import LOCAL
-        from api.features.watches.watch_service import find_watch
-
-        await work(store, await find_watch(store, LOCAL.id, name))
-
-    with_store(opened)
-
-
-_UNREACHED = 4
-
-
-def notify_test(name: Name) -> NoReturn:
-    """Send a trial to everybody who is to be told; ends with 4 when one does not arrive."""
-
-    async def work(store: Store, watch: Watch) -> None:
-        from api import bootstrap
-        from api.bootstrap.background_work import notifier_of
-        from api.features.watches.watch_service import send_trial
-
-        if not _arrived(await send_trial(notifier_of(bootstrap.load_settings()).send, watch)):
-            raise typer.Exit(_UNREACHED)
-
-    with_watch(name, work)
-
-
-def notify_again(
-    name: Name,
-    run: Annotated[
-        str | None,
-        typer.Argument(help="Its id or the beginning; else all that `show` lists as undelivered."),
-    ] = None,
-) -> NoReturn:
-    """Tell those once more who were not reached, by the same id; ends with 4 when one still is not.
-
-    Of several runs the oldest is told first.
-    """
-
-    async def work(store: Store, watch: Watch) -> None:
-        from api import bootstrap
-        from api.bootstrap.background_work import notifier_of
-        from api.features.watches.watch_service import resend, run_to_resend, undelivered_runs
-
-        send = notifier_of(bootstrap.load_settings()).send
-        missing = (await undelivered_runs(store, watch))[::-1]
-        runs = missing if run is None else [await run_to_resend(store, watch, run)]
-        if not runs:
-            tell("everybody was told; nothing is sent")
-        arrived = True
-        for missed in runs:
-            say(f"{utc_minute(missed.created_at)}, run {missed.id[:SHORT_ID]}")
-            now = await resend(store, send, ALL_SOURCES, watch, missed)
-            arrived = _arrived(now.deliveries) and arrived
-        if not arrived:
-            raise typer.Exit(_UNREACHED)
-
-    with_watch(name, work)
-
-
-def feed(
-    name: Name,
-    renew: Annotated[
-        bool, typer.Option("--renew", help="A new address; the one before reads nothing any more.")
-    ] = False,
-    close: Annotated[
-        bool, typer.Option("--close", help="No feed; its address reads nothing any more.")
-    ] = False,
-) -> NoReturn:
-    """Give it an Atom feed, and print the feed's address below that of the server, this once."""
-    if renew and close:
-        raise UsageError("use one of `--renew` and `--close`")
-
-    async def work(store: Store, watch: Watch) -> None:
-        from api.features.analyses.share_links import open_feed
-
-        if close:
-            await store.set_feed(watch, None)
-            tell(f"“{watch.name}” has no feed")
-            return
-        if watch.feed and not renew:
-            raise UsageError(
-                f"“{watch.name}” has a feed, whose address was shown once; `--renew` makes another"
-            )
-        say(await open_feed(store, watch))
-        tell(
-            "below the address of your server (`listenpost serve`: http://localhost:8420); whoever "
-            "has it reads this feed without a key, and it is not shown again"
-        )
-
-    with_watch(name, work)
-
-
-def _arrived(deliveries: Sequence[Delivery]) -> bool:
-    """Print what came back of each; whether all arrived."""
+def _all_arrived(deliveries: Sequence[Delivery]) -> bool:
+    """Print what became of each; whether all arrived."""
     for delivery in deliveries:
         words = "arrived" if delivery.delivered else f"did not arrive: {delivery.reason}"
         say(f"{delivery.target}: {words}")

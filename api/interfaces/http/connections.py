@@ -10,7 +10,9 @@ import asyncio
 import errno
 import json
 import logging
+import socket
 import sys
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -85,7 +87,7 @@ class BoundedConnection(H11Protocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop its clocks."""
+        """Stop the timeouts of the connection."""
         super().connection_lost(exc)
         self._stop()
         self._read()
@@ -154,6 +156,20 @@ def bounded_config(app: ASGIApp) -> uvicorn.Config:
         backlog=min(_BACKLOG, descriptors // 4),
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+
+
+class AnnouncedServer(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does it; then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
 
 
 def _descriptors() -> int:

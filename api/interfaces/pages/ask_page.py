@@ -18,17 +18,17 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap import mode_of
 from api.bootstrap.app_context import AppContext
-from api.choices import DepthName, Window
+from api.choices import DepthName
 from api.core.text import one_line, quantity
 from api.errors import LimitReached, UsageError
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.watches.watch import Schedule, runs_a_week
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
+from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
-from api.interfaces.pages.templates_rendering import faults, validated
-from api.interfaces.shared.requests import QuestionRequest
-from api.interfaces.shared.upstream_status import Upstream, probed
+from api.interfaces.shared.requests import AnalysisRequest
+from api.interfaces.shared.upstream_status import Upstream, check_upstreams
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_screen import screen_query
@@ -91,19 +91,14 @@ def _worded(settings: Settings, likely: Mapping[str, Any], most: Mapping[str, An
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 SAMPLES = ("plaud.ai", "What annoys people about the Rabbit r1?", "Ember mug")
 """Questions that have an answer in the sample world."""
-WINDOWS: dict[Window, str] = {
-    "all": "any time", "year": "the last year", "month": "the last month",
-    "week": "the last week", "day": "the last day",
-}  # fmt: skip
-"""How far back a place is asked."""
-FIELDS = ("query", "about", "depth", "since", "sources")
-"""Beside which a message can stand."""
+_DRAWN = ("query", "about", "depth", "since", "sources")
+# Stands in for a question that is not written yet: a price hardly depends on its words.
 _NO_QUESTION = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceSwitch:
-    """A place that a question can be put to, and what stands in the way."""
+class SourceSwitch:
+    """A source that a question can be put to, and whether it can be asked."""
 
     name: str
     title: str
@@ -111,55 +106,42 @@ class PlaceSwitch:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class AskForm:
-    """What stands in the fields, whether or not it can be asked."""
+def _form_of(fields: Mapping[str, Sequence[str]], usual: tuple[str, ...]) -> QuestionForm:
+    """The form as it was sent; one without boxes for the sources means the `usual` ones.
 
-    query: str = ""
-    about: str = ""
-    depth: str = "standard"
-    since: str = "all"
-    sources: tuple[str, ...] = ()
-    """Places that are ticked."""
+    One that has boxes sends an empty source, too, so that this is not taken for none ticked.
+    """
+    sources = tuple(filter(None, fields["source"])) if "source" in fields else usual
+    return QuestionForm(AnalysisRequest, texts_of(AnalysisRequest, fields), sources)
 
-    @classmethod
-    def of(cls, fields: Mapping[str, Sequence[str]], usual: tuple[str, ...]) -> AskForm:
-        """As it was sent; a form without boxes for the places means the `usual` ones.
 
-        One that has boxes sends an empty place, too, so that this is not taken for none ticked.
-        """
-        texts = {name: fields[name][0] for name in FIELDS[:-1] if any(fields.get(name, ()))}
-        sources = tuple(filter(None, fields["source"])) if "source" in fields else usual
-        return cls(sources=sources, **texts)
+def _question(form: QuestionForm, usual: tuple[str, ...]) -> Ask:
+    """The question of a form.
 
-    def ask(self, usual: tuple[str, ...]) -> Ask:
-        """The question; the usual places are not named, so that the answer is shared with others.
+    Raises:
+        UsageError: a field, which it names, holds what cannot be asked.
+    """
+    question_of(form.texts["query"], form.texts["about"])
+    return _choice(form, usual)
 
-        Raises:
-            UsageError: a field, which it names, holds what cannot be asked.
-        """
-        question_of(self.query, self.about)
-        return self.choice(usual)
 
-    def choice(self, usual: tuple[str, ...]) -> Ask:
-        """The same with a question that nobody has looked at: enough for a price.
+def _choice(form: QuestionForm, usual: tuple[str, ...]) -> Ask:
+    """The same with a question that nobody has looked at: enough for a price.
 
-        Raises:
-            UsageError: no place is ticked, or a field, which it names, holds none of ours.
-        """
-        if not self.sources:
-            none_to_tick = "no place is set up here: each says what it lacks"
-            words = "choose at least one place" if usual else none_to_tick
-            raise UsageError(words, field="sources")
-        check_askable(self.sources, tuple(SOURCES))
-        fields = {
-            "query": self.query or _NO_QUESTION,
-            "about": self.about,
-            "depth": self.depth,
-            "since": self.since,
-            "sources": () if set(self.sources) == set(usual) else self.sources,
-        }
-        return validated(QuestionRequest, fields).ask()
+    The usual sources are not named, so that the answer is shared with others.
+
+    Raises:
+        UsageError: no source is ticked, or a field, which it names, holds none of ours.
+    """
+    if not form.sources:
+        none_to_tick = "no place is set up here: each says what it lacks"
+        words = "choose at least one place" if usual else none_to_tick
+        raise UsageError(words, field="sources")
+    check_askable(form.sources, tuple(SOURCES))
+    sources = () if set(form.sources) == set(usual) else form.sources
+    request = form.request(query=form.texts["query"] or _NO_QUESTION, sources=sources)
+    ask: Ask = request.ask()
+    return ask
 
 
 @router.get("/")
@@ -168,7 +150,7 @@ async def ask_page(
 ) -> Response:
     """An empty form, or one with a question to repeat."""
     return await _form(
-        request, visitor, app_context, AskForm(query[:500], sources=_usual(app_context))
+        request, visitor, app_context, _form_of({"query": [query[:500]]}, _usual(app_context))
     )
 
 
@@ -184,7 +166,7 @@ async def ask_prices(
 ) -> Mapping[DepthName, str]:
     """What stands beside each depth while a form is filled in; of what cannot be asked nothing."""
     fields = request.query_params
-    form = AskForm.of({name: fields.getlist(name) for name in fields}, _usual(app_context))
+    form = _form_of({name: fields.getlist(name) for name in fields}, _usual(app_context))
     return await _prices(app_context, form)
 
 
@@ -192,18 +174,18 @@ async def ask_prices(
 async def ask(request: Request, form: Filled, app_context: OpenContext) -> Response:
     """Begin an analysis and go to where it can be watched; or say what it would cost."""
     usual = _usual(app_context)
-    filled = AskForm.of(form.fields, usual)
+    filled = _form_of(form.fields, usual)
     try:
         if form.text("step") == "estimate":
-            filled.choice(usual)
+            _choice(filled, usual)
             return await _form(request, form.visitor, app_context, filled, priced=True)
-        question = filled.ask(usual)
+        question = _question(filled, usual)
         hint = namesake_hint(question.query, question.about)
-        if hint and form.text("sure") != filled.query:
+        if hint and form.text("sure") != filled.texts["query"]:
             return await _form(request, form.visitor, app_context, filled, hint=hint)
         task = await app_context.runner.join(form.visitor.tenant, question, detached=True)
     except (UsageError, LimitReached) as error:
-        wrong = faults(error, FIELDS)
+        wrong = faults(error, AnalysisRequest.model_fields)
         return await _form(request, form.visitor, app_context, filled, error.status, wrong=wrong)
     if not isinstance(task, StoredAnalysis):
         app_context.runner.leave(task)
@@ -225,7 +207,7 @@ async def _form(
     request: Request,
     visitor: Visitor,
     app_context: AppContext,
-    form: AskForm,
+    form: QuestionForm,
     status: int = 200,
     *,
     wrong: Mapping[str, str] | None = None,
@@ -240,7 +222,8 @@ async def _form(
         title="What do people say about it?",
         form=form,
         costs={depth: costs.get(depth, "") for depth in get_args(DepthName)},
-        windows=list(WINDOWS.items()),
+        fields=form_fields(AnalysisRequest),
+        drawn=_DRAWN,
         places=await places_of(app_context),
         samples=SAMPLES,
         wrong=wrong or {},
@@ -249,10 +232,10 @@ async def _form(
     )  # fmt: skip
 
 
-async def _prices(app_context: AppContext, form: AskForm) -> Mapping[DepthName, str]:
+async def _prices(app_context: AppContext, form: QuestionForm) -> Mapping[DepthName, str]:
     """By how deep it is asked; none of what cannot be asked."""
     try:
-        choice = form.choice(_usual(app_context))
+        choice = _choice(form, _usual(app_context))
     except UsageError:
         return {}
     return await asyncio.to_thread(prices, app_context.settings, choice)
@@ -268,20 +251,20 @@ def _configured(app_context: AppContext, name: str) -> bool:
     return SOURCES[name].configured(app_context.settings.sources)
 
 
-async def places_of(app_context: AppContext) -> list[PlaceSwitch]:
+async def places_of(app_context: AppContext) -> list[SourceSwitch]:
     """Every place: what it lacks by the settings, what is left by the ledger; nobody is asked."""
     return list(await asyncio.gather(*(_switch(app_context, spec) for spec in SOURCES.values())))
 
 
-async def _switch(app_context: AppContext, spec: SourceSpec) -> PlaceSwitch:
+async def _switch(app_context: AppContext, spec: SourceSpec) -> SourceSwitch:
     if app_context.sample:
-        return PlaceSwitch(spec.name, spec.title, ready=True, state="a stand-in answers")
+        return SourceSwitch(spec.name, spec.title, ready=True, state="a stand-in answers")
     if missing := spec.missing(app_context.settings.sources):
         state = f"not configured: set {' and '.join(missing)}, see {spec.page}"
-        return PlaceSwitch(spec.name, spec.title, ready=False, state=state)
+        return SourceSwitch(spec.name, spec.title, ready=False, state=state)
     left = await spec.left(app_context.settings.sources, app_context.store)
     state = "ready" if left is None else f"ready, {quantity(left, 'search', 'searches')} left today"
-    return PlaceSwitch(spec.name, spec.title, ready=True, state=state)
+    return SourceSwitch(spec.name, spec.title, ready=True, state=state)
 
 
 sources_router = APIRouter(prefix="/sources", include_in_schema=False, route_class=PageRoute)
@@ -298,7 +281,7 @@ async def probe(request: Request, form: Filled, app_context: OpenContext) -> Res
     """What each place, the model and Langfuse answer to the cheapest question there is."""
 
     async def work() -> Sequence[Upstream]:
-        return await probed(app_context.settings, await app_context.product())
+        return await check_upstreams(app_context.settings, await app_context.product())
 
     answers = await unless_gone(request.receive, work())
     if answers is None:

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Annotated, get_args
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
-from api.choices import MAX_PRODUCTS, MIN_PRODUCTS, DepthName
+from api.choices import MAX_PRODUCTS, MIN_PRODUCTS
 from api.core.text import SHORT_ID
 from api.errors import Conflict, LimitReached, NotFound, UsageError
 from api.features.analyses.runner import side_by_side
@@ -27,10 +27,11 @@ from api.interfaces.http.comparison_routes import (
 )
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, possible_id
-from api.interfaces.pages.ask_page import WINDOWS, namesake_hint, price
+from api.interfaces.pages.ask_page import namesake_hint, price
+from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.report_files import as_file, comparison_values, kind_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Submission, Visitor, page
-from api.interfaces.pages.templates_rendering import faults, plainly, validated
+from api.interfaces.pages.templates_rendering import plainly
 from api.interfaces.shared import comparison_table, presentation
 from api.interfaces.shared.requests import ComparisonRequest
 from api.services.product import Ask
@@ -41,7 +42,7 @@ router = APIRouter(prefix="/compare", include_in_schema=False, route_class=PageR
 
 @router.get("")
 async def compare_page(request: Request, visitor: Guest, app_context: OpenContext) -> Response:
-    """An empty form."""
+    """The empty form of a comparison."""
     return await _form(request, app_context, Submission(visitor, {}))
 
 
@@ -57,7 +58,7 @@ async def compare(request: Request, form: Filled, app_context: OpenContext) -> R
             return await _form(request, app_context, form, hint=hint)
         answer = await unless_gone(request.receive, _begun(form, app_context, asks))
     except (UsageError, LimitReached) as error:
-        wrong = faults(error, ("depth", "since", "sources"))
+        wrong = faults(error, form_fields(ComparisonRequest))
         return await _form(request, app_context, form, wrong, error.status)
     return answer or Response(status_code=GONE)
 
@@ -142,22 +143,22 @@ def _query(ids: Sequence[str]) -> str:
     return urlencode([("analysis", analysis_id) for analysis_id in ids])
 
 
+def _options(form: Submission) -> QuestionForm:
+    texts = texts_of(ComparisonRequest, form.fields)
+    return QuestionForm(ComparisonRequest, texts, form.fields.get("source", ()))
+
+
 def _request(form: Submission) -> ComparisonRequest:
-    """As the API takes it; a product is named in a line with what it is, empty lines are none.
+    """The request; a product stands in a line with what it is, empty lines are none.
 
     Raises:
         UsageError: a field holds what cannot be asked.
     """
     lines = [(name, about) for name, about in _lines(form) if name.strip()]
     check_count(len(lines))
-    fields: dict[str, object] = {
-        "products": [name for name, _ in lines],
-        "about": [about for _, about in lines],
-        "depth": form.text("depth", "standard"),
-        "since": form.text("since", "all"),
-        "sources": form.fields.get("source", ()),
-    }
-    request = validated(ComparisonRequest, fields)
+    request: ComparisonRequest = _options(form).request(
+        products=[name for name, _ in lines], about=[about for _, about in lines]
+    )
     check_askable(request.sources)
     return request
 
@@ -182,11 +183,8 @@ async def _form(
         title="Compare products",
         lines=lines + [("", "")] * (MAX_PRODUCTS - len(lines)),
         fewest=MIN_PRODUCTS,
-        depth=form.text("depth", "standard"),
-        since=form.text("since", "all"),
-        sources=form.fields.get("source", []),
-        depths=[(name, name) for name in get_args(DepthName)],
-        windows=list(WINDOWS.items()),
+        form=_options(form),
+        fields=form_fields(ComparisonRequest),
         places=[(name, presentation.source_title(name)) for name in SOURCES],
         price=await _price(app_context, form),
         wrong=wrong or {},

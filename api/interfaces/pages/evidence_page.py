@@ -6,19 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Generic, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from api.core.display_names import source_of_key
 from api.core.domain import judge_reason
 from api.core.text import fold
 from api.core.words import languages_of
+from api.errors import UsageError
+from api.features.analyses.corrections import corrections_of
+from api.features.analyses.feedback import correct, question_of_report, withdraw
+from api.features.analyses.rejudging import ask_again, choose_sense
+from api.features.analyses.store_ports import StoredAnalysis
 from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.report_files import evidence_values
-from api.interfaces.pages.screen import Guest, PageRoute, page
+from api.interfaces.pages.screen import Filled, Guest, PageRoute, page
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
 from api.reports.report import DroppedItem, KeptItem, Report
@@ -49,6 +54,8 @@ class DroppedCard:
     """Empty where the judge gave none."""
     original: int | None = None
     """Of a copy, the number of the item that was kept."""
+    number: int = 0
+    """Its place among the dropped items of the report, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ def _shown(item: KeptItem) -> Iterator[str]:
     yield from (comment.body for comment in item.comments)
 
 
-def dropped_card(item: DroppedItem, numbers: Mapping[str, int]) -> DroppedCard:
+def dropped_card(item: DroppedItem, numbers: Mapping[str, int], number: int = 0) -> DroppedCard:
     """Who dropped it, why and how likely it was, each once; `numbers` are of the kept items."""
     reason, original = item.reason, None
     if item.dropped_by == "gate":
@@ -130,7 +137,7 @@ def dropped_card(item: DroppedItem, numbers: Mapping[str, int]) -> DroppedCard:
         "another judge was sure of the opposite" if item.disputed else "",
     )
     stage = _STAGES.get(item.dropped_by or "", "dropped")
-    return DroppedCard(item, stage, tuple(fact for fact in facts if fact), reason, original)
+    return DroppedCard(item, stage, tuple(fact for fact in facts if fact), reason, original, number)
 
 
 def who_dropped(item: DroppedItem) -> str:
@@ -168,14 +175,12 @@ async def evidence_page(
     values = evidence_values(await report_of(app_context, visitor, analysis_id))
     report: Report = values["report"]
     chosen = EvidenceFilter(place, stage, language, text[:200])
-    cards = [dropped_card(item, values["numbers"]) for item in report.dropped]
-    everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
-    places = dict.fromkeys(
-        [
-            *(item.source for item in report.items),
-            *(source_of_key(item.key) for item in report.dropped),
-        ]
+    corrections = await corrections_of(
+        app_context.store, visitor.tenant.id, question_of_report(report)
     )
+    cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
+    everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
+    sources = [source_of_key(item.key) for item in everything]
     stages = {item.dropped_by for item in report.dropped}
     languages = {language_of(item.title) for item in everything}
     starts = {"kept_from": kept_from, "dropped_from": dropped_from}
@@ -199,11 +204,13 @@ async def evidence_page(
         request, visitor, "evidence.html",
         title=f"Evidence: {presentation.heading(report)}",
         chosen=chosen,
+        corrected={entry.key: entry.relevant for entry in corrections},
+        here_query=request.url.query,
         kept=part_of(chosen.kept(report.items), "kept_from"),
         lost=part_of(lost, "dropped_from"),
         shares=Counter((card.stage, who_dropped(card.item)) for card in lost).most_common(),
         unexplained=unexplained(lost),
-        places=[(name, presentation.source_title(name)) for name in places],
+        places=[(name, presentation.source_title(name)) for name in dict.fromkeys(sources)],
         stages=[(name, words) for name, words in _STAGES.items() if name in stages],
         languages=[
             (code, name) for code, name in sorted(LANGUAGES.items(), key=lambda pair: pair[1])
@@ -211,3 +218,50 @@ async def evidence_page(
         ],
         **values,
     )  # fmt: skip
+
+
+@router.post("/{analysis_id}/again")
+async def judge_again(analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
+    """Begin a report on the same posts, with the corrections or as the sense of a button's number.
+
+    Raises:
+        NotFound: there is no such analysis, or its report has no such sense.
+        UsageError: the number is none.
+    """
+    tenant, number = form.visitor.tenant, form.text("sense")
+    report = await report_of(app_context, form.visitor, analysis_id)
+    if number and not number.isdecimal():
+        raise UsageError("a sense is chosen by its number", field="sense")
+    sense = int(number[:2]) if number else None
+    ask = ask_again(report, sense=sense)
+    if sense is not None:
+        await choose_sense(app_context.store, tenant.id, report, sense)
+    task = await app_context.runner.join(tenant, ask, detached=True)
+    if not isinstance(task, StoredAnalysis):
+        app_context.runner.leave(task)
+    return RedirectResponse(f"/analyses/{task.id}", 303)
+
+
+@router.post("/{analysis_id}/correction")
+async def correct_item(analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
+    """Take a button's value, `yes KEY`, `no KEY` or `undo KEY`; then the list, at that item.
+
+    Raises:
+        NotFound: there is no such analysis or item, or nothing to undo.
+        UsageError: the value is none of these, or the question has too many corrections.
+    """
+    tenant = form.visitor.tenant
+    answer, _, key = form.text("correct").partition(" ")
+    if answer == "undo":
+        await withdraw(app_context.store, tenant.id, analysis_id, key)
+    elif answer in {"yes", "no"}:
+        await correct(app_context.store, tenant.id, analysis_id, key, answer == "yes")
+    else:
+        raise UsageError("a correction says `yes` or `no` of an item", field="correct")
+    report = await report_of(app_context, form.visitor, analysis_id)
+    anchors = {item.key: f"source-{at}" for at, item in enumerate(report.items, 1)}
+    anchors |= {item.key: f"dropped-{at}" for at, item in enumerate(report.dropped, 1)}
+    query = urlencode(parse_qsl(form.text("list")))
+    return RedirectResponse(
+        f"/analyses/{analysis_id}/evidence?{query}#{anchors.get(key, 'kept')}", 303
+    )

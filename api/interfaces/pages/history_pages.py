@@ -25,8 +25,8 @@ from api.interfaces.http.access import OpenContext
 from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, AnalysisId
+from api.interfaces.pages.forms import SPANS, blaming, faults, validated
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
-from api.interfaces.pages.templates_rendering import SPANS, faults, read_from, validated
 from api.interfaces.pages.timelines import gate_figure
 from api.interfaces.shared import presentation, statistics_text
 from api.interfaces.shared.listing_requests import ListingRequest, SearchRequest, StatsRequest
@@ -162,7 +162,7 @@ async def search_page(
     if q.strip():
         try:
             wanted = validated(SearchRequest, fields)
-            with read_from("since"):
+            with blaming("since"):
                 filters = wanted.filters()
             answer = await app_context.search(
                 visitor.tenant, wanted.query, filters, MOST, sandbox=False

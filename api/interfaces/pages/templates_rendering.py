@@ -2,11 +2,6 @@
 
 The Markdown of a chat's answers as markup: lists and emphasis; links and HTML stay text.
 
-What a form or an address holds, read with the API's own models, and what is wrong with it.
-
-Whoever shows a form keeps what was sent, catches `UsageError`, and shows the same form again with
-`faults`; its template puts each beside its field by the macro `fault`.
-
 The style and the script of the pages.
 """
 
@@ -15,24 +10,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ValidationError
 
 from api.core.text import clean, quantity, utc_minute, web_url
-from api.errors import ListenpostError, NotFound, UsageError
+from api.errors import NotFound
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.event_stream import unless_kept
 from api.interfaces.shared import comparison_table, presentation
 from api.interfaces.shared.highlights import Stretch, asked_for, excerpted, highlighted
-from api.interfaces.shared.validation_messages import Form
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
 
@@ -78,50 +70,8 @@ def _markdown() -> MarkdownIt:
     return MarkdownIt("zero", {"breaks": True, "html": False}).enable(list(_SPOKEN))
 
 
-M = TypeVar("M", bound=BaseModel)
-SPANS = (
-    ("1d", "the last day"), ("7d", "the last week"), ("30d", "the last 30 days"),
-    ("365d", "the last year"), ("all", "any time"),
-)  # fmt: skip
-"""How far back something stored is looked at."""
 # what the API's messages quote: `mon 08:00`
 _QUOTED = re.compile(r"`([^`]*)`")
-
-
-def validated(model: type[M], fields: Mapping[str, object]) -> M:
-    """The fields as the model has them; what is left empty stands as its default.
-
-    Raises:
-        UsageError: a field, which it names, holds what none of ours offers.
-    """
-    try:
-        return model.model_validate({name: value for name, value in fields.items() if value})
-    except ValidationError as error:
-        wrong, schema = error.errors(), model.model_json_schema()
-        words = Form(schema, "the form", "field", schema).refusal(wrong[:1])
-        raise UsageError(words, field=str(wrong[0]["loc"][0])) from None
-
-
-@contextmanager
-def read_from(field: str) -> Iterator[None]:
-    """What is wrong herein is wrong with this field, where nobody names another.
-
-    Raises:
-        UsageError: as it came, with a field.
-    """
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(error.public, field=error.field or field) from None
-
-
-def faults(error: ListenpostError, fields: Collection[str]) -> dict[str, str]:
-    """What is wrong, in plain words, by its field; by "" where none of these is the one."""
-    name, words = error.field if isinstance(error, UsageError) else None, error.public
-    if name is None or name not in fields:
-        return {"": plainly(words)}
-    # it stands beside the field, which has another name on the page
-    return {name: plainly(words.replace(f"`{name}`", "this", 1))}
 
 
 def plainly(message: str) -> str:
@@ -200,8 +150,9 @@ def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:
 
     def cites(keys: Sequence[str]) -> str:
         return "".join(
-            f' <a class="cite" href="#source-{number}">[{number}]</a>'
-            for number in presentation.cited(keys, numbers)
+            f' <a class="cite" href="#source-{numbers[key]}">[{numbers[key]}]</a>'
+            for key in keys
+            if key in numbers
         )
 
     return cites

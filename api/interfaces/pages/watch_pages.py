@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -19,7 +19,6 @@ from fastapi.responses import RedirectResponse, Response
 from api.bootstrap import in_sandbox
 from api.bootstrap.app_context import AppContext
 from api.bootstrap.background_work import keep_watch, notifier_of, run_watch
-from api.choices import DepthName
 from api.errors import UsageError
 from api.features.analyses.api_keys import digest
 from api.features.analyses.share_links import open_feed
@@ -41,6 +40,7 @@ from api.features.watches.watch_service import (
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.ask_page import namesake_hint, price_of_runs
+from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.screen import (
     Ending,
     Filled,
@@ -51,11 +51,10 @@ from api.interfaces.pages.screen import (
     page,
     server_of,
 )
-from api.interfaces.pages.templates_rendering import faults, validated
 from api.interfaces.pages.timelines import watch_figure
 from api.interfaces.shared import presentation
 from api.interfaces.shared.chart_data import first_week
-from api.interfaces.shared.requests import WatchRequest
+from api.interfaces.shared.watch_requests import WatchRequest
 from api.interfaces.shared.watch_view import (
     clock_words,
     gap_words,
@@ -68,65 +67,46 @@ from api.interfaces.shared.watch_view import (
 from api.services.product import Ask, question_of
 from api.sources import ALL_SOURCES, SOURCES
 
-# Fields of one line by the names that the API has for them, with what stands in them at first.
-_EMPTY = {
-    "query": "", "about": "", "name": "", "every": "mon 08:00", "tz": "UTC",
-    "depth": "standard", "notify": "", "only": "", "tell_first": "",
-}  # fmt: skip
-FIELDS = (*_EMPTY, "sources")
-"""Beside which a message can stand."""
-
 
 @dataclass(frozen=True, slots=True)
-class WatchForm:
-    """What stands in the fields."""
+class WatchForm(QuestionForm):
+    """What stands in the fields of a watch."""
 
-    texts: Mapping[str, str]
-    sources: Sequence[str] = ()
     kept: Sequence[str] = ()
-    """Marks of those who are told already, and shall be."""
+    """Marks of those who are notified already, and shall be."""
     offered: Sequence[str] = ()
     """Marks of those whom the form showed: somebody may have added others since."""
 
     @classmethod
     def empty(cls, query: str) -> WatchForm:
-        """Of a watch that is to be added."""
-        return cls(_EMPTY | {"query": query})
+        """The form of a watch that is to be added."""
+        return cls.sent({"query": [query]})
 
     @classmethod
     def of_watch(cls, watch: Watch) -> WatchForm:
-        """As it is kept; addresses may hold secrets, so those who are told are marks."""
-        texts = {name: str(getattr(watch, name, None) or "") for name in _EMPTY}
-        texts |= {"tz": watch.zone, "notify": ""}
-        return cls(texts, watch.sources, [mark for mark, _ in _marked(watch)])
+        """The watch as it is stored; addresses may hold secrets, so receivers are marks."""
+        view = watch_view(watch)
+        texts = {name: str(getattr(view, name) or "") for name in texts_of(WatchRequest, {})}
+        marks = [mark for mark, _ in _marked(watch)]
+        return cls(WatchRequest, {**texts, "notify": ""}, watch.sources, marks)
 
     @classmethod
-    def sent(cls, form: Submission) -> WatchForm:
-        """As a person has sent it."""
-        texts = {name: form.text(name) for name in _EMPTY}
-        marks = form.fields.get("kept", ()), form.fields.get("offered", ())
-        return cls(texts, form.fields.get("source", ()), *marks)
+    def sent(cls, fields: Mapping[str, Sequence[str]]) -> WatchForm:
+        """The form as a person has sent it."""
+        notify = {"notify": "".join(fields.get("notify", ())[:1])}
+        texts = texts_of(WatchRequest, fields)
+        lists = [fields.get(name, ()) for name in ("source", "kept", "offered")]
+        return cls(WatchRequest, texts | notify, *lists)
 
-    def request(self, **more: object) -> WatchRequest:
-        """As the API takes it, with what the form has no field for.
+    def watch_request(self, **more: object) -> WatchRequest:
+        """The request, with what the form has no field for.
 
         Raises:
             UsageError: a field holds what none of ours offers.
         """
         question_of(self.texts["query"], self.texts["about"])
-        notify = self.texts["notify"].split()
-        return validated(
-            WatchRequest, {**self.texts, "sources": self.sources, "notify": notify, **more}
-        )
-
-    def draft(self, tenant: str) -> Watch:
-        """What it would be, to say what that costs: its question may be missing yet.
-
-        Raises:
-            UsageError: a field holds what none of ours offers, or somebody is no address.
-        """
-        texts = {**self.texts, "query": self.texts["query"] or "a product"}
-        return requested_watch(replace(self, texts=texts).request(), tenant)
+        request: WatchRequest = self.request(notify=self.texts["notify"].split(), **more)
+        return request
 
     def changes(self, watch: Watch) -> dict[str, Any]:
         """The fields of a watch as they shall be.
@@ -137,7 +117,7 @@ class WatchForm:
         more: dict[str, object] = {"limit": watch.limit, "sandbox": watch.sandbox}
         if watch.began_at is not None:  # its first run is over, so the form does not ask
             more["tell_first"] = watch.tell_first
-        fields = watch_fields(self.request(**more))
+        fields = watch_fields(self.watch_request(**more))
         kept = [
             target
             for mark, target in _marked(watch)
@@ -172,9 +152,9 @@ async def watches_page(
 @router.post("")
 async def add(request: Request, form: Filled, app_context: OpenContext) -> Response:
     """Watch a product; the secret by which webhooks are signed is shown this once."""
-    filled = WatchForm.sent(form)
+    filled = WatchForm.sent(form.fields)
     try:
-        watch = requested_watch(filled.request(), form.visitor.tenant.id)
+        watch = requested_watch(filled.watch_request(), form.visitor.tenant.id)
         hint = namesake_hint(watch.query, watch.about)
         if hint and form.text("sure") != watch.query:
             return await _list(request, form.visitor, app_context, filled, hint=hint)
@@ -205,7 +185,7 @@ async def edit_page(
 @router.post("/{watch_id}/edit")
 async def edit(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
     """Ask otherwise from the next run on; whoever adds the first webhook is shown its secret."""
-    watch, filled = await submitted_watch(form, app_context, watch_id), WatchForm.sent(form)
+    watch, filled = await submitted_watch(form, app_context, watch_id), WatchForm.sent(form.fields)
     try:
         new = changed_watch(watch, filled.changes(watch))
         await keep_watch(app_context.store, new, new=False)
@@ -351,9 +331,11 @@ async def _edit(
 
 
 async def _price_of_form(app_context: AppContext, visitor: Visitor, form: WatchForm) -> str:
-    """Of what stands in it; "" where that cannot be asked."""
+    """What the watch would cost, whose question may be missing yet; "" where it cannot be asked."""
+    texts = {**form.texts, "query": form.texts["query"] or "a product"}
     try:
-        return await _price(app_context, form.draft(visitor.tenant.id))
+        request = replace(form, texts=texts).watch_request()
+        return await _price(app_context, requested_watch(request, visitor.tenant.id))
     except UsageError:
         return ""
 
@@ -379,9 +361,9 @@ def _fields(form: WatchForm, error: UsageError | None) -> dict[str, Any]:
     """What the template of the form needs; a message stands beside its field, or above all."""
     return {
         "form": form,
+        "fields": form_fields(WatchRequest),
         "places": [(name, presentation.source_title(name)) for name in SOURCES],
-        "depths": [(name, name) for name in get_args(DepthName)],
-        "wrong": faults(error, FIELDS) if error else {},
+        "wrong": faults(error, WatchRequest.model_fields) if error else {},
     }
 
 

@@ -1,4 +1,4 @@
-"""What every door says of the places and models that can be asked, once each has been probed."""
+"""The status of every source, of the model and of Langfuse, each probed once."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Upstream:
         return SOURCE_TITLES.get(self.upstream, self.upstream.capitalize())
 
     @property
-    def is_place(self) -> bool:
+    def is_source(self) -> bool:
         """Whether posts come from it."""
         return self.upstream not in _OTHERS
 
 
-async def probed(settings: Settings, product: Product) -> list[Upstream]:
+async def check_upstreams(settings: Settings, product: Product) -> list[Upstream]:
     """Everything at once, at the lowest cost there is; places first."""
     names = product.usual
     probes = (_probe(product.sources[name]) for name in names)

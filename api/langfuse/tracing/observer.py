@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import requests
 
-from api.core.domain import Gathered, Question, open_reason
+from api.core.domain import Question, open_reason
 from api.core.http_limits import TooLarge, no_connection, read_all
+from api.core.items import Gathered
 from api.core.ports import REPORT_WORDS, Facts, Recorder
 from api.core.published import Published
 from api.features.analyses.feedback import Rated, RatedReport, RatedTurn, source_of
@@ -130,7 +131,7 @@ class _Recorder(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class LangfuseObserver:
-    """Implements `Observer`."""
+    """An `Observer` that records each analysis as a trace in Langfuse."""
 
     client: Client
     old_scores: bool = False
@@ -238,7 +239,6 @@ class LangfuseObserver:
 
     @contextmanager
     def retrieving(self, query: str) -> Iterator[Recorder[Published]]:
-        """The span `search_archive`."""
 
         def record(answer: Published) -> None:
             # the figures at the top level, where `wordless` keeps them

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from api.core import ports
-from api.core.domain import Batch, Commented, FetchPlan, Item, Question
+from api.core.domain import FetchPlan, Question
+from api.core.items import Batch, Commented, Item
 from api.langfuse.tracing.observer import LangfuseObserver
 from api.reports.shortfall import Explainer, Explanation, Shortfall
 
@@ -41,19 +42,15 @@ class Tracing:
         return TracedModelStep(inner, self.client, scored)
 
     def grader(self, inner: ports.Grader) -> ports.Grader:
-        """Generations `grade`."""
         return TracedModelStep(inner, self.client)
 
     def rewriter(self, inner: ports.Rewriter) -> ports.Rewriter:
-        """Generations `rewrite`."""
         return TracedModelStep(inner, self.client)
 
     def checker(self, inner: ports.SupportChecker) -> ports.SupportChecker:
-        """Generations `support_check`."""
         return TracedModelStep(inner, self.client)
 
     def explainer(self, inner: Explainer) -> Explainer:
-        """Generations `explain`."""
         return TracedModelStep(inner, self.client)
 
     def model(self, inner: Model) -> Model:

@@ -1,7 +1,7 @@
 """The judge without a key: names, words and word vectors, on this machine alone.
 
 `judge_features` turns a page of texts into numbers, fitted weights turn those into scores, and
-`corrections` moves these by what a person said of other items. docs/local-judge.md has the figures.
+`corrected_scores` moves these by what a person said of other items. docs/local-judge.md has the figures.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from math import exp, log
 from typing import NamedTuple
 
 from api.choices import MAX_QUESTION_LENGTH
-from api.core.domain import Correction, Item, Question, Verdict
+from api.core.domain import Correction, Question, Verdict
+from api.core.items import Item
 from api.core.ports import Judgement
 from api.core.text import clean, cut, one_line
-from api.models.local.corrections import LATEST, shifts, similarity
+from api.models.local.corrected_scores import LATEST, shifts, similarity
 from api.models.local.judge_features import AGAINST, AGAINST_ALL, FOR_ALL, Row, adverts, page
 from api.models.local.reading import Reading, Topic, topic_of
 from api.models.local.word_vectors import Vectors, installed, vectors
@@ -41,7 +42,7 @@ LISTING = 6
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One logistic model."""
+    """Weights of one logistic model."""
 
     bias: float
     weights: Mapping[str, float]

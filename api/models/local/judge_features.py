@@ -200,7 +200,7 @@ def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) 
         "sense": ambiguous * near.sense,
         "nearby": ambiguous * near.nearby,
         "setting": ambiguous * near.setting,
-        "told": ambiguous * reading.told,
+        "told": ambiguous * reading.described,
         "vague": ambiguous * (topic.everyday == 1 and bool(topic.about)) * other_meaning,
         "late": about * float(bool(title) and reading.strength(1) >= NEARLY > reading.strength(0)),
         "small": plain * (small and len(_CAPITAL.findall(text)) >= _CASED),

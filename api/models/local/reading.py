@@ -81,14 +81,14 @@ def comparable(words: Iterable[str]) -> frozenset[str]:
     Of Latin ones the stem. Others have endings and articles in many forms, or no blanks between
     them: of these every run of two to four letters, by script.
     """
-    found = set[str]()
+    parts = set[str]()
     for word in words:
         if _LATIN.search(word):
-            found.add(stem(word))
+            parts.add(stem(word))
         elif len(word) > 1 and word not in _function_words():
             size = next((size for size, script in _RUNS if script.search(word)), 4)
-            found |= {word[at : at + size] for at in range(max(1, len(word) - size + 1))}
-    return frozenset(run for run in found - MINOR_WORDS if not _GRAMMAR.fullmatch(run))
+            parts |= {word[at : at + size] for at in range(max(1, len(word) - size + 1))}
+    return frozenset(run for run in parts - MINOR_WORDS if not _GRAMMAR.fullmatch(run))
 
 
 @cache
@@ -147,7 +147,7 @@ class Reading:
 
     @cached_property
     def text(self) -> str:
-        """Both lines."""
+        """The title and the passage, each on a line."""
         return "\n".join(self.lines)
 
     @cached_property
@@ -245,7 +245,7 @@ class Reading:
         return min(1.0, len(set(self.around) - MINOR_WORDS) / _TELLING)
 
     @cached_property
-    def told(self) -> float:
+    def described(self) -> float:
         """Share of the description's words among those around the name."""
         context = self.topic.context
         return len(context & comparable(self.around)) / (len(context) or 1)

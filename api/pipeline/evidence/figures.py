@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from math import comb, exp, inf, lgamma, log, sqrt
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from api.core.domain import DAYS_BY_DAY, Assessed, Gathered
-from api.core.published import Published
+from api.core.domain import DAYS_BY_DAY
+from api.core.items import Assessed, Gathered
+from api.core.published import WHERE_THERE, Published
 from api.core.text import one_line
 
 Z95 = 1.959963984540054
@@ -118,16 +119,6 @@ WEEKS, MONTHS = 60, 60
 Unit = Literal["day", "week", "month", "year"]
 
 
-def _undefaulted(schema: dict[str, Any]) -> None:
-    del schema["default"]
-
-
-WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=_undefaulted)
-"""Of a `Published` field: where it is None its key is left out."""
-IF_SET = Field(exclude_if=lambda value: not value, json_schema_extra=_undefaulted)
-"""Likewise, where it is empty."""
-
-
 class SourceFigures(Published):
     """One source over all its queries: distinct items seen, past the gate, and kept in the end."""
 
@@ -169,7 +160,7 @@ class Sentiment(Published):
     """How the graded items sound."""
 
     n: int
-    """Graded items."""
+    """How many items were graded."""
     positive: int
     neutral: int
     negative: int
@@ -246,7 +237,7 @@ class Figures(Published):
     aspects: Annotated[tuple[AspectCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
     """Most often named first."""
     places: Annotated[tuple[PlaceCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
-    """Most items first."""
+    """The place with most items first."""
     engagement: Annotated[
         Mapping[str, Mapping[str, Spread]] | SkipJsonSchema[None], WHERE_THERE
     ] = None

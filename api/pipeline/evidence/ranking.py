@@ -10,9 +10,11 @@ from types import MappingProxyType
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from api.core.domain import Assessed, Comment, Item, Usage
+from api.core.domain import Usage
+from api.core.items import Assessed, Comment, Item
 from api.core.words import content_words, diversify, words
 from api.pipeline.evidence.duplicates import distinct
+from api.pipeline.gate.verdicts import CORRECTED
 from api.settings import Depth, RankingSettings, RetrievalSettings
 
 LEVELS = {"low": 1.0, "medium": 1.05, "high": 1.1}
@@ -70,7 +72,8 @@ def rank(
 ) -> Ranked:
     """Order what the gate kept and drop copies and what falls below the floors.
 
-    A defaulted grade passes cutoff and floor: an outage never drops everything. Without
+    A defaulted grade passes cutoff and floor: an outage never drops everything; so does what a
+    person said is relevant. Without
     `retrieval.guardrails_enable` there is no relevance floor, rerank or diversity; the depth's
     cutoff stays. What is `known` already, kept or dropped, does not come back; a copy of a known
     kept item is dropped, however good it is.
@@ -155,7 +158,7 @@ def _relevance(entry: Assessed) -> float | None:
 def _floored(entry: Assessed, depth: Depth, threshold: float | None) -> Assessed:
     """Marked as dropped when its grade misses the cutoff or its relevance the threshold."""
     grade, relevance = entry.grade, entry.relevance
-    if grade is not None and grade.defaulted:
+    if entry.verdict.judge == CORRECTED or (grade is not None and grade.defaulted):
         return entry
     if grade is not None and grade.score < depth.relevance_cutoff:
         reason = f"score {grade.score} of 5, below the cutoff {depth.relevance_cutoff}"

@@ -25,7 +25,7 @@ TAIL = 0.025
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class UncertainFigure:
     """A figure that is not known for certain; the truth is within it on 95 of 100 pages."""
 
     value: float
@@ -45,7 +45,7 @@ def audit_sample(probabilities: Mapping[str, float], count: int, seed: int = 0) 
     return drawn[:count]
 
 
-def missed(dropped: Mapping[str, float], read: Mapping[str, bool]) -> Estimate:
+def missed(dropped: Mapping[str, float], read: Mapping[str, bool]) -> UncertainFigure:
     """How many relevant items the gate dropped.
 
     Args:
@@ -55,7 +55,7 @@ def missed(dropped: Mapping[str, float], read: Mapping[str, bool]) -> Estimate:
     return _summary(_relevant(dropped, read))
 
 
-def precision(kept: Mapping[str, float], read: Mapping[str, bool]) -> Estimate | None:
+def precision(kept: Mapping[str, float], read: Mapping[str, bool]) -> UncertainFigure | None:
     """Share of the kept items that is relevant; None when none was kept."""
     if not kept:
         return None
@@ -64,12 +64,15 @@ def precision(kept: Mapping[str, float], read: Mapping[str, bool]) -> Estimate |
 
 def recall(
     kept: Mapping[str, float], dropped: Mapping[str, float], read: Mapping[str, bool]
-) -> Estimate | None:
+) -> UncertainFigure | None:
     """Share of the relevant items that was kept; None when there may be none at all."""
     shares = [
-        (found / (found + lost) if found + lost else None, chance * other)
-        for found, chance in _relevant(kept, read)
-        for lost, other in _relevant(dropped, read)
+        (
+            kept_count / (kept_count + lost_count) if kept_count + lost_count else None,
+            chance * other,
+        )
+        for kept_count, chance in _relevant(kept, read)
+        for lost_count, other in _relevant(dropped, read)
     ]
     known = [(share, chance) for share, chance in shares if share is not None]
     total = sum(chance for _, chance in known)
@@ -86,7 +89,7 @@ def _relevant(
     probabilities: Mapping[str, float], read: Mapping[str, bool]
 ) -> list[tuple[int, float]]:
     """The possible numbers of relevant items with their chances."""
-    found, chances = 0, [1.0]
+    read_relevant, chances = 0, [1.0]
     for stratum in _strata(probabilities):
         answers = [read[key] for key in stratum if key in read]
         likely = PRIOR * fmean(probabilities[key] for key in stratum)
@@ -96,9 +99,9 @@ def _relevant(
             LEAST + likely + relevant,
             LEAST + PRIOR - likely + len(answers) - relevant,
         )
-        found += relevant
+        read_relevant += relevant
         chances = _sum_of(chances, unread)
-    return [(found + more, chance) for more, chance in enumerate(chances)]
+    return [(read_relevant + more, chance) for more, chance in enumerate(chances)]
 
 
 def _beta_binomial(size: int, yes: float, no: float) -> list[float]:
@@ -115,13 +118,13 @@ def _beta_binomial(size: int, yes: float, no: float) -> list[float]:
 def _sum_of(first: Sequence[float], second: Sequence[float]) -> list[float]:
     """Chances of the sum of two independent counts."""
     chances = [0.0] * (len(first) + len(second) - 1)
-    for at, one in enumerate(first):
+    for at, chance in enumerate(first):
         for more, other in enumerate(second):
-            chances[at + more] += one * other
+            chances[at + more] += chance * other
     return chances
 
 
-def _summary(distribution: Iterable[tuple[float, float]]) -> Estimate:
+def _summary(distribution: Iterable[tuple[float, float]]) -> UncertainFigure:
     """Mean and interval of values with their chances, of which the sum is 1."""
     values, chances = zip(*sorted(distribution), strict=True)
     below = list(accumulate(chances))
@@ -129,4 +132,4 @@ def _summary(distribution: Iterable[tuple[float, float]]) -> Estimate:
     low = min(bisect_left(below, TAIL), len(values) - 1)
     high = min(bisect_left(below, 1 - TAIL), len(values) - 1)
     mean = sum(value * chance for value, chance in zip(values, chances, strict=True))
-    return Estimate(mean, values[low], values[high])
+    return UncertainFigure(mean, values[low], values[high])

@@ -34,8 +34,8 @@ def signed_spellings(query: str) -> tuple[str, tuple[str, ...]] | None:
     if match := _AFTER.fullmatch(query):
         letters, sign = match.groups()
         spoken = _SPOKEN[sign]
-        said = "".join(rf"|[ -]?{ending}{_END}" for ending in spoken)
-        written = rf"{_FREE}(?i:{letters}(?:{regex.escape(sign)}(?![\p{{L}}+#]){said}))"
+        endings = "".join(rf"|[ -]?{ending}{_END}" for ending in spoken)
+        written = rf"{_FREE}(?i:{letters}(?:{regex.escape(sign)}(?![\p{{L}}+#]){endings}))"
         return written, tuple(letters.casefold() + each for each in spoken if " " not in each)
     if match := _BETWEEN.fullmatch(query):
         first, second = match.groups()

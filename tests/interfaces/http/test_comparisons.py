@@ -34,6 +34,20 @@ async def test_products_stand_side_by_side(served: Served) -> None:
             assert set(aspect["cites"]) <= {item["key"] for item in kept["items"]}
 
 
+async def test_limit_is_asked_of_each_source(served: Served) -> None:
+    """
+    So many items at first, for every product.
+    """
+    comparison = (await served.client.post(URL, json={**TWO, "limit": 3})).json()
+    kept = [
+        (await served.client.get(f"/v1/analyses/{product['analysis_id']}")).json()
+        for product in comparison["products"]
+    ]
+
+    assert comparison["limit"] == 3
+    assert {report["sources"]["reddit"]["attempts"][0]["limit"] for report in kept} == {3}
+
+
 @pytest.mark.parametrize(
     ("accept", "start"),
     [
@@ -57,7 +71,8 @@ async def test_accept_chooses_the_format(served: Served, accept: str, start: str
         ({"products": ["Oura", "hello"]}, "“hello”: Hello!"),
         ({"about": ["a ring"]}, "`about` has 1 text for 2 products"),
         ({"sources": ["myspace"]}, "there is no source `myspace`"),
-        ({"limit": 0}, "`limit`"),
+        ({"limit": 0}, "`limit` must be a whole number from 1 to 500"),
+        ({"limitt": 3}, "`limitt`, did you mean `limit`?"),
     ],
 )
 async def test_what_is_wrong_is_named(served: Served, change: dict[str, Any], words: str) -> None:

@@ -111,6 +111,21 @@ async def test_the_sandbox_answers_on_a_live_server(served: Served) -> None:
     assert upstreams(served) == {"reddit", "youtube", "amazon", "openai"}
 
 
+async def test_limit_and_sandbox_reach_one_source(served: Served) -> None:
+    """
+    One source is asked for so many items, in the sample world without anybody outside.
+    """
+    limited = await served.client.post("/v1/analyses", json={**ASKED, "limit": 3})
+    before = upstreams(served)
+    body = {**ASKED, "limit": 3, "sandbox": True}
+    made_up = await served.client.post("/v1/fetch/reddit", json=body)
+
+    assert limited.json()["sources"]["reddit"]["attempts"][0]["limit"] == 3
+    assert made_up.json()["sample"]
+    assert made_up.json()["attempts"][0]["limit"] == 3
+    assert upstreams(served) == before
+
+
 async def test_made_up_data_costs_a_tenant_nothing(opening: Opening) -> None:
     """Nobody outside is paid, so the day's USD stay; the day's analyses count."""
     async with opening("a", "a", LIMIT_USD_PER_DAY="0.0001", LIMIT_ANALYSES_PER_DAY="1") as served:

@@ -60,6 +60,28 @@ async def test_watch_is_paused_changed_and_removed(served: Served) -> None:
     assert code(await served.client.get(f"{URL}/{mark}")) == "not_found"
 
 
+async def test_every_option_can_be_set_and_taken_away(served: Served) -> None:
+    """An empty list and null empty what can be empty."""
+    wanted = OURA | {"notify": ["mailto:a@b.example"]}
+    mark = (await served.client.post(URL, json=wanted)).json()["id"]
+    set_options = {"limit": 9, "tell_first": True, "only": "complaints"}
+    changed = (await served.client.patch(f"{URL}/{mark}", json=set_options)).json()
+    emptying: dict[str, object] = {
+        "limit": None,
+        "only": None,
+        "sources": [],
+        "notify": [],
+        "tell_first": False,
+    }
+    emptied = (await served.client.patch(f"{URL}/{mark}", json=emptying)).json()
+
+    assert {name: changed[name] for name in set_options} == set_options
+    assert {name: emptied[name] for name in emptying} == emptying
+    assert (emptied["query"], emptied["depth"]) == ("Oura", "quick")
+    refused = await served.client.patch(f"{URL}/{mark}", json={"limit": 0})
+    assert (refused.status_code, code(refused)) == (422, "invalid_request")
+
+
 async def test_first_run_is_told_where_that_is_wanted(opening: Opening) -> None:
     """The address is shown to nobody again."""
     with Loopback(lambda asked: Reply()) as hook:

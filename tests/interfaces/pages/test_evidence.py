@@ -8,10 +8,12 @@ from typing import Any
 
 import stopwordsiso
 
+from api.core.domain import Sense
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
 from tests.interfaces.http.conftest import Served
 from tests.interfaces.http.hostile_report import Tags
+from tests.interfaces.pages.visiting import finished, submit
 from tests.store.made import dropped, item, report, source, typed
 
 SILENT = {"judge": "gpt-4o-mini", "probability": None}
@@ -37,7 +39,7 @@ async def keep(served: Served, *out: dict[str, Any], **more: Any) -> None:
 async def cards(served: Served, **wanted: str) -> list[str]:
     """The words of each card of the dropped ones."""
     _, _, listed = (await page_of(served, **wanted)).partition('<section id="dropped">')
-    parts = re.findall(r'<li><span class="badge stage">.*?</li>', listed, re.S)
+    parts = re.findall(r'<li id="dropped-\d+"><span class="badge stage">.*?</li>', listed, re.S)
     return [" ".join("".join(Tags(part).words).split()) for part in parts]
 
 
@@ -62,9 +64,9 @@ async def test_a_card_says_everything_that_is_known_and_each_once(served: Served
     shown = await cards(served)
 
     said = "not about it Title reddit:{} Reddit · r/mugs · 2026-03-01 · dropped by {}"
-    assert shown[0] == said.format("t3_2", "gpt-4o-mini") + " What t3_2 begins with"
+    assert shown[0] == said.format("t3_2", "gpt-4o-mini") + " What t3_2 begins with About it"
     likely = " · 7 % likely to be about it names no mug What t3_3 begins with"
-    assert shown[1] == said.format("t3_3", "local-en") + likely
+    assert shown[1] == said.format("t3_3", "local-en") + likely + " About it"
     assert "dropped by the grader score 2 of 5, below the cutoff 3: dull" in shown[2]
     assert "The same as [1] Title t3_1" in shown[3]
     assert "copy of" not in shown[3]
@@ -154,3 +156,88 @@ async def test_whoever_is_quoted_is_named(served: Served) -> None:
         page = unescape(await page_of(served))
         assert "by " in (await cards(served))[0]
         assert ("https://superuser.com/users/7/ada" in page) == linked
+
+
+async def test_a_post_is_corrected_with_one_button(served: Served) -> None:
+    """The page comes back at that post, says what was corrected, and takes it back."""
+    await keep(served, gone("t3_2"), gone("t3_5", dropped_by="duplicate", reason="copy"))
+    client, url = served.client, "/analyses/a1/correction"
+    buttons = re.findall(r'name="correct" value="([^"]+)"', await page_of(served))
+    assert buttons == ["no reddit:t3_1", "yes reddit:t3_2"]
+
+    dropped_answer = await submit(client, url, correct=buttons[1], list="stage=gate&text=a%26b")
+    kept_answer = await submit(client, url, correct=buttons[0])
+
+    assert dropped_answer.status_code == kept_answer.status_code == 303
+    back = "/analyses/a1/evidence?stage=gate&text=a%26b#dropped-1"
+    assert dropped_answer.headers["location"] == back
+    assert kept_answer.headers["location"] == "/analyses/a1/evidence?#source-1"
+    corrected = await page_of(served)
+    assert "You corrected this: not about it." in corrected
+    assert "You corrected this: about it." in corrected
+    buttons = re.findall(r'name="correct" value="([^"]+)"', corrected)
+    assert buttons == ["undo reddit:t3_1", "undo reddit:t3_2"]
+    for button in buttons:
+        assert (await submit(client, url, correct=button)).status_code == 303
+    assert "You corrected" not in await page_of(served)
+
+
+async def test_what_is_no_correction_is_refused(served: Served) -> None:
+    """Another word, an item that is not there, nothing to undo, and a form of somebody else."""
+    await keep(served, gone("t3_2"))
+    client, url = served.client, "/analyses/a1/correction"
+
+    assert (await submit(client, url, correct="maybe reddit:t3_1")).status_code == 422
+    assert (await submit(client, url)).status_code == 422
+    assert (await submit(client, url, correct="yes reddit:t3_99")).status_code == 404
+    assert (await submit(client, url, correct="undo reddit:t3_1")).status_code == 404
+    foreign = await client.post(url, data={"csrf": "x", "correct": "yes reddit:t3_1"})
+    assert foreign.status_code == 403
+    elsewhere = await submit(client, url, correct="no reddit:t3_1", list="//evil.example#x")
+    assert elsewhere.headers["location"] == "/analyses/a1/evidence?#source-1"
+
+
+async def test_posts_are_judged_again_with_the_corrections(served: Served) -> None:
+    """A button stands there once something is corrected; it leads to the new report."""
+    report = await finished(served)
+    url = f"/analyses/{report.id}"
+    assert "Judge these posts again" not in (await served.client.get(f"{url}/evidence")).text
+    wrong = report.items[0].key
+    await submit(served.client, f"{url}/correction", correct=f"no {wrong}")
+    page = (await served.client.get(f"{url}/evidence")).text
+    assert "Judge these posts again with 1 correction" in page
+
+    answer = await submit(served.client, f"{url}/again", again="")
+    begun = await served.app_context.store.get(LOCAL.id, answer.headers["location"].split("/")[2])
+    assert begun is not None
+    again = await served.app_context.runner.outcome(begun)
+
+    assert answer.status_code == 303
+    assert again.again_of == report.id
+    assert wrong not in {item.key for item in again.items}
+
+
+async def test_one_of_the_meanings_is_taken_with_one_button(served: Served) -> None:
+    """They stand ahead of the first finding; the one that is taken is remembered."""
+    report = await finished(served)
+    senses = (
+        Sense(1, ("recorder", "notes"), ("<b>A</b>", "B"), 5, 4), Sense(2, ("fish",), ("C",), 3),
+    )  # fmt: skip
+    await served.app_context.store.finish(LOCAL.id, report.model_copy(update={"senses": senses}))
+    page = (await served.client.get(f"/analyses/{report.id}")).text
+    heading = "means 2 different things in what was found; most posts below mean 1."
+    assert 0 < page.index(heading) < page.index('class="decision"')
+    assert "recorder, notes: 5 posts, 4 of them kept, such as “&lt;b&gt;A&lt;/b&gt;”" in page
+    saved = (await served.client.get(f"/analyses/{report.id}/export/html")).text
+    assert heading in saved
+    assert "Only this one" not in saved
+
+    wrong = await submit(served.client, f"/analyses/{report.id}/again", sense="x")
+    none = await submit(served.client, f"/analyses/{report.id}/again", sense="9")
+    answer = await submit(served.client, f"/analyses/{report.id}/again", sense="1")
+    begun = await served.app_context.store.get(LOCAL.id, answer.headers["location"].split("/")[2])
+    assert begun is not None
+    again = await served.app_context.runner.outcome(begun)
+
+    assert (wrong.status_code, none.status_code, answer.status_code) == (422, 404, 303)
+    assert (again.about, again.not_about) == ("recorder, notes", ("fish",))

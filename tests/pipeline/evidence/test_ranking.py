@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.domain import Assessed, Grade, Item, Verdict
+from api.core.domain import Grade, Verdict
+from api.core.items import Assessed, Item
 from api.pipeline.evidence.ranking import Ranked, Reranker, by_words, rank
 from api.settings import DeepDepth, Depth, QuickDepth, RankingSettings, RetrievalSettings
 
@@ -189,6 +190,15 @@ def test_exactly_at_a_floor_is_kept() -> None:
 
     assert len(ranked(*at, depth=QUICK, relevance_threshold=0.5).kept) == 4
     assert ranked(*below, depth=QUICK).kept == ()
+
+
+def test_what_a_person_kept_passes_cutoff_and_floor() -> None:
+    """A correction stands above every grade; the grade still orders it."""
+    corrected = replace(one("a:x", 1), verdict=Verdict(True, "correction"))
+    found = ranked(corrected, one("a:y", 1), one("a:z", 5), depth=QUICK, relevance_threshold=0.9)
+
+    assert names(found.kept) == ["z", "x"]
+    assert names(found.dropped) == ["y"]
 
 
 @pytest.mark.parametrize("cutoff", [1, 2, 3, 4, 5])

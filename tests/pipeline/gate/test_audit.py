@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from api.pipeline.gate.audit import Estimate, audit_sample, missed, precision, recall
+from api.pipeline.gate.audit import UncertainFigure, audit_sample, missed, precision, recall
 
 PAGES = 1000
 KEPT_FROM = 0.5
@@ -18,9 +18,9 @@ def test_what_was_read_in_full_is_certain() -> None:
     """Three of four kept and one of three dropped items are relevant."""
     kept, dropped = dict.fromkeys("abcd", 0.8), dict.fromkeys("xyz", 0.2)
     read = dict.fromkeys("abcx", True) | dict.fromkeys("dyz", False)
-    assert missed(dropped, read) == Estimate(1, 1, 1)
-    assert precision(kept, read) == Estimate(0.75, 0.75, 0.75)
-    assert recall(kept, dropped, read) == Estimate(0.75, 0.75, 0.75)
+    assert missed(dropped, read) == UncertainFigure(1, 1, 1)
+    assert precision(kept, read) == UncertainFigure(0.75, 0.75, 0.75)
+    assert recall(kept, dropped, read) == UncertainFigure(0.75, 0.75, 0.75)
 
 
 def test_what_nobody_read_is_wide_open() -> None:
@@ -34,7 +34,7 @@ def test_an_empty_page_has_no_shares() -> None:
     assert precision({}, {}) is None
     assert recall({}, {}, {}) is None
     assert recall({"a": 0.9}, {}, {"a": False}) is None
-    assert missed({}, {}) == Estimate(0, 0, 0)
+    assert missed({}, {}) == UncertainFigure(0, 0, 0)
 
 
 def test_a_sample_takes_as_many_of_each_stratum() -> None:
@@ -57,7 +57,7 @@ def page(random: Random, shift: float) -> tuple[dict[str, float], dict[str, bool
     return probabilities, truth
 
 
-def within(found: Estimate | None, true: float) -> bool:
+def within(found: UncertainFigure | None, true: float) -> bool:
     """Whether the interval holds the truth, with room for rounding."""
     return found is None or found.low - 1e-9 <= true <= found.high + 1e-9
 

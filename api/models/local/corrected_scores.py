@@ -8,6 +8,7 @@ after the other, and stays 0 until they bear it out.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -53,9 +54,9 @@ def shifts(scores: Sequence[float], relevant: Sequence[bool], alike: Any) -> lis
     best, evidence = likelihood(own) + CAUTION / count, numpy.zeros(len(toward))
     for strength in STRENGTHS:
         fitted = _posterior(own, labels, strength * among)
-        found = likelihood(own + fitted.left_out)
-        if found > best:
-            best, evidence = found, strength * toward @ fitted.residuals
+        of_left_out = likelihood(own + fitted.left_out)
+        if of_left_out > best:
+            best, evidence = of_left_out, strength * toward @ fitted.residuals
     shifted: list[float] = evidence.tolist()
     return shifted
 
@@ -72,8 +73,8 @@ def similarity(readings: Sequence[Reading], vectors: Vectors | None) -> Any:
     centred = numpy.divide(centred, lengths, out=centred, where=lengths > 0)
     places = ["" if r.shown.comment else r.shown.place.casefold() for r in readings]
     together = [[bool(place) and place == other for other in places] for place in places]
-    apart = len(set(places)) > 1
-    return centred @ centred.T + SAME_PLACE * apart * numpy.array(together) + ANY
+    several = len(set(places)) > 1
+    return centred @ centred.T + SAME_PLACE * several * numpy.array(together) + ANY
 
 
 def _word_rows(readings: Sequence[Reading]) -> Any:
@@ -88,29 +89,27 @@ def _word_rows(readings: Sequence[Reading]) -> Any:
 def _posterior(scores: Any, labels: Any, among: Any) -> _Posterior:
     """Laplace's approximation: Rasmussen and Williams, Gaussian Processes, algorithm 3.1."""
     numpy = _numpy()
-    found = numpy.zeros(len(labels))
+    mode = numpy.zeros(len(labels))
     for _ in range(_STEPS):
-        chances = 1 / (1 + numpy.exp(-(scores + found)))
+        chances = 1 / (1 + numpy.exp(-(scores + mode)))
         curve = chances * (1 - chances) + 1e-6
         root = numpy.sqrt(curve)
-        target = curve * found + labels - chances
+        target = curve * mode + labels - chances
         bend = numpy.eye(len(labels)) + root[:, None] * among * root[None]
         step = among @ (target - root * numpy.linalg.solve(bend, root * (among @ target)))
-        done = bool(numpy.abs(step - found).max() < 1e-6)
-        found = step
+        done = bool(numpy.abs(step - mode).max() < 1e-6)
+        mode = step
         if done:
             break
-    chances = 1 / (1 + numpy.exp(-(scores + found)))
+    chances = 1 / (1 + numpy.exp(-(scores + mode)))
     curve = chances * (1 - chances) + 1e-6
     precision = numpy.linalg.inv(among + numpy.diag(1 / curve))
     # leaving one out, in closed form: section 5.4.2 of the same book, on the fitted curve
-    targets = found + (labels - chances) / curve
+    targets = mode + (labels - chances) / curve
     left_out = targets - precision @ targets / numpy.diag(precision)
     return _Posterior(labels - chances, left_out)
 
 
 def _numpy() -> Any:
     """Loaded with the first corrections: it costs a visible part of a second."""
-    import numpy
-
-    return numpy
+    return importlib.import_module("numpy")
