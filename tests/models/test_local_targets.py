@@ -22,7 +22,7 @@ from api.evaluation.metrics import compare, summed
 from api.models.local.judge import LocalJudge, probabilities
 from api.models.local.word_vectors import vectors
 from api.pipeline.gate.excerpt import COMMENT_PLACE, contains_name
-from api.pipeline.gate.name_matches import everyday_parts, name_of
+from api.pipeline.gate.name_matches import name_of
 from tests.replay import DATA
 
 pytestmark = pytest.mark.skipif(vectors() is None, reason="word vectors have no wheel here")
@@ -94,17 +94,31 @@ def test_no_large_family_is_below_the_keyword(local: EvalResult, keyword: EvalRe
 def test_everyday_names_are_told_from_their_namesakes(
     judge: training.FoldedJudge, mention: list[LabelledQuery]
 ) -> None:
-    """MCC at least .50 (.30 was aimed at), and exclusions only help."""
+    """MCC at least .75 (.30 was aimed at), no brand hidden, and exclusions do no harm."""
     described = training.descriptions_with_exclusions(folder("relevance-mention"))
+    by_brand = {query.query: measuring.judged(judge, query, query.question()) for query in mention}
     short, chosen, whole = (
-        summed([measuring.judged(judge, *pair) for pair in pairs])["mcc"] or 0
-        for pairs in (
-            [(query, query.question()) for query in mention],
-            [(query, measuring.excluding(query, described[query.query])) for query in mention],
-            [(query, replace(query.question(), about=described[query.query])) for query in mention],
+        summed(tallies)["mcc"] or 0
+        for tallies in (
+            [*by_brand.values()],
+            [
+                measuring.judged(judge, query, measuring.excluding(query, described[query.query]))
+                for query in mention
+            ],
+            [
+                measuring.judged(
+                    judge, query, replace(query.question(), about=described[query.query])
+                )
+                for query in mention
+            ],
         )
     )
-    assert 0.50 <= short <= min(chosen, whole)
+    assert short >= 0.75
+    assert min(chosen, whole) >= short - 0.01
+    # the least that the judge before kept of a brand without any description
+    least = {"Arc": 0.92, "Bolt": 0.27, "Corona": 0.60, "Monday": 0.88, "Notion": 0.87}
+    for brand, counts in by_brand.items():
+        assert (summed([counts])["recall"] or 0) >= least[brand], brand
 
 
 @pytest.mark.parametrize(("count", "least"), [(5, 0.45), (10, 0.55)])
@@ -185,14 +199,12 @@ def recall(pairs: Sequence[tuple[bool, bool]]) -> float:
     return float(np.mean(found)) if found else 1.0
 
 
-def test_a_description_lowers_no_recall_of_a_telling_name() -> None:
-    """By more than .03, for products of the sample corpus whose name is no everyday word."""
+def test_a_description_lowers_no_products_recall() -> None:
+    """By more than .03, for any product of the sample corpus."""
     told, alone = verdicts(), verdicts(about=False)
-    queries = {query.family: query.query for query in labelled_corpus()}
-    telling = [name for name, query in queries.items() if not everyday_parts(name_of(query))]
-    assert len(telling) >= 6
-    for product in telling:
-        assert recall(told[product]) >= recall(alone[product]) - 0.03, product
+    assert len(told) == 14
+    for product, pairs in told.items():
+        assert recall(pairs) >= recall(alone[product]) - 0.03, product
 
 
 def test_lower_case_changes_next_to_no_verdict() -> None:
@@ -205,12 +217,11 @@ def test_lower_case_changes_next_to_no_verdict() -> None:
     assert np.mean(changed) <= 0.02
 
 
-def test_the_sample_corpus_is_judged_nearly_as_well_as_by_keyword() -> None:
-    """A smoke test within .15: it is made up, and fitted nothing."""
+def test_the_sample_corpus_is_no_worse_than_by_keyword() -> None:
+    """A smoke test: it is made up, and fitted nothing."""
     corpus = labelled_corpus()
     mine = training.measured(LocalJudge(), corpus)
-    keyword = training.measured(BASELINES["keyword"], corpus)
-    assert mine.overall["mcc"] >= keyword.overall["mcc"] - 0.15
+    assert mine.overall["mcc"] >= training.measured(BASELINES["keyword"], corpus).overall["mcc"]
 
 
 def test_a_page_takes_milliseconds(real: list[LabelledQuery]) -> None:
