@@ -32,7 +32,7 @@ async def correct(
         bool, typer.Option("--remove", help="Remove the correction of this item.")
     ] = False,
 ) -> None:
-    """Correct the gate's verdict on one item; later analyses of this question learn from it."""
+    """Correct whether one item is relevant; later analyses of this question learn from it."""
     if (relevant is None) != remove:
         raise UsageError("say one of `--relevant`, `--irrelevant` and `--remove`")
     from api.features.analyses import feedback

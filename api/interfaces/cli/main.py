@@ -159,7 +159,7 @@ def request_options(
             option = typer.Option(_spelling(name, kind), **info)
             yield _keyword(name, Annotated[kind, option], default)
         if _can_be_taken_away(model, name):
-            option = typer.Option(_negative(name), help=f"Take away what `{_spelling(name)}` set.")
+            option = typer.Option(_negative(name), help=f"Remove what `{_spelling(name)}` set.")
             yield _keyword(f"no_{name}", Annotated[bool, option], False)
 
 
@@ -297,7 +297,7 @@ add_command(_reports, stored_commands.delete_report, "delete")
 
 _watches = add_group(
     "watch",
-    "Ask a question again and again, and hear what is new; docs/watches.md.",
+    "Ask a question on a schedule, and be notified of what is new; see docs/watches.md.",
     no_args_is_help=True,
 )
 add_command(_watches, watch_commands.add)

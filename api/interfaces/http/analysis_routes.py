@@ -197,7 +197,7 @@ async def create_analysis(
     prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = "",
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Ask every source, keep what is about the question, and report.
+    """Ask every source, keep the posts that are about the product, and write a report.
 
     With `Accept: text/event-stream` real progress comes first: `begun`, `source.started`,
     `source.fetched`, `source.judged`, `source.refetching`, `source.looked_again`, `source.kept`,

@@ -35,7 +35,7 @@ class SearchRequest(RequestBody):
         ItemSource | None, Label("Place"), Field(description="Only posts of this source.")
     ] = None
     about: Annotated[
-        str, Field(description="Only what was found for this product.", max_length=500)
+        str, Field(description="Only posts that were found for this product.", max_length=500)
     ] = ""
     language: Annotated[
         str | None,
@@ -53,11 +53,13 @@ class SearchRequest(RequestBody):
     ] = None
     k: Annotated[
         int | None,
-        Field(description="Most hits (default: `LISTENPOST_RETRIEVAL_K`).", ge=1, le=50),
+        Field(
+            description="Number of hits at most (default: `LISTENPOST_RETRIEVAL_K`).", ge=1, le=50
+        ),
     ] = None
     # what stands in an address is text: `sandbox=true`
     sandbox: Annotated[
-        Sandbox, Field(description="Search what was found in the sample world.", strict=False)
+        Sandbox, Field(description="Search posts of the offline sandbox.", strict=False)
     ] = False
 
     def filters(self) -> ArchiveFilters:
@@ -76,7 +78,9 @@ class SearchRequest(RequestBody):
 class RunsRequest(RequestBody):
     """Which runs of a watch."""
 
-    limit: Annotated[int, Field(description="Most runs, newest first.", ge=1, le=100)] = 20
+    limit: Annotated[
+        int, Field(description="Number of runs at most, newest first.", ge=1, le=100)
+    ] = 20
 
 
 class TrendRequest(RequestBody):
@@ -132,7 +136,7 @@ Moment = Annotated[str | None, Field(max_length=40, json_schema_extra={"format":
 class PageRequest(RequestBody):
     """Which part of a list."""
 
-    limit: Annotated[int, Field(description="Most entries of this page.", ge=1, le=100)] = 20
+    limit: Annotated[int, Field(description="Number of entries at most.", ge=1, le=100)] = 20
     cursor: Annotated[
         str | None, Field(description="`cursor` of the page before.", max_length=500)
     ] = None

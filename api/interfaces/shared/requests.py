@@ -133,7 +133,7 @@ Limit = Annotated[
 Sandbox = Annotated[
     bool,
     Field(
-        description="Answer from the sample world: made-up data, offline, without keys.",
+        description="Answer from the offline sandbox: made-up data, without keys.",
         strict=True,
     ),
 ]
@@ -303,7 +303,7 @@ class ProductOptions(RequestBody):
     about: Annotated[
         tuple[About, ...],
         Field(
-            description="What each product is, in their order; either for all or for none.",
+            description="What each product is, in the order of the products; for all or none.",
             max_length=MAX_PRODUCTS,
         ),
     ] = ()
