@@ -300,9 +300,8 @@ class AppContext:
 
     async def _with_corrections(self, tenant: Tenant, ask: Ask) -> Ask:
         """The question with the tenant's corrections; without, if they cannot be read."""
-        question = Question(ask.query, ask.about)
         with suppress(StoreUnavailable):
-            entries = await self.store.corrections(tenant.id, question_digest(question))
+            entries = await self.store.corrections(tenant.id, question_digest(ask.question))
             return replace(ask, corrections=tuple(entry.correction for entry in entries))
         return ask
 

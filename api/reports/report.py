@@ -23,6 +23,7 @@ from api.core.domain import (
     Decision,
     Measure,
     Outcome,
+    Question,
     Stage,
     Status,
     Usage,
@@ -329,6 +330,11 @@ class Report(Published):
     observations: Annotated[Mapping[str, tuple[str, ...]], IF_SET] = {}
     """Of its trace, span -> keys of the items that were judged there, or `findings`."""
     created_at: Timestamp
+
+    @property
+    def question(self) -> Question:
+        """What was asked, as judges took it, without corrections."""
+        return Question(self.query, self.about)
 
     @property
     def cited(self) -> int:

@@ -66,6 +66,17 @@ class QuestionOptions:
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
 
+    @classmethod
+    def of(cls, options: object, **more: Any) -> Self:
+        """The question with every field that `options` has under the same name, and `more`."""
+        names = [field.name for field in fields(cls) if hasattr(options, field.name)]
+        return cls(**{**{name: getattr(options, name) for name in names}, **more})
+
+    @property
+    def question(self) -> Question:
+        """The question as judges take it, even if it names nothing to look for."""
+        return Question(screen_query(self.query).query, clean(self.about))
+
 
 @dataclass(frozen=True, slots=True)
 class Ask(QuestionOptions):
@@ -76,12 +87,6 @@ class Ask(QuestionOptions):
     """The person's own items as they came; then they are the only source."""
     corrections: tuple[Correction, ...] = ()
     """What the tenant said of items of this question before; no part of what was asked."""
-
-    @classmethod
-    def of(cls, options: object, **more: Any) -> Self:
-        """The question with every field that `options` has under the same name, and `more`."""
-        names = [field.name for field in fields(cls) if hasattr(options, field.name)]
-        return cls(**{**{name: getattr(options, name) for name in names}, **more})
 
     @property
     def digest(self) -> str:
@@ -206,8 +211,7 @@ class Product:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]
         names = tuple(dict.fromkeys(ask.sources)) or self.usual
-        query = screen_query(ask.query).query
-        question = Question(query, clean(ask.about), corrections=ask.corrections)
+        question = replace(ask.question, corrections=ask.corrections)
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
 
 
@@ -272,7 +276,7 @@ async def analyze(
 
             report = await run_step("report", Report, reporting)
         else:
-            report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
+            report = clarified(ask.query, scope.question, ask.depth, screened.guidance, origin)
         cost, rate, count = report.cost, report.support.rate, len(report.items)
         span.record(
             Facts(
@@ -302,7 +306,7 @@ async def fetch(
         UsageError: an unknown source, a limit out of range, or a query that names nothing.
     """
     scope = product.scope(replace(ask, sources=(source,)))
-    question_of(ask.query, ask.about)
+    question_of(ask)
     run = run or product.start(ask.since, listener)
     with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
         gathered = await run.search(
@@ -349,19 +353,12 @@ def check(name: str, value: object, kind: type, wanted: str) -> None:
         raise UsageError(f"`{name}` must be {wanted}, not {type(value).__name__}")
 
 
-def question_of(query: str, about: str | None) -> Question:
-    """The question as judges take it.
-
-    Raises:
-        UsageError: the query names nothing to look for, or one of the two is no text.
-    """
-    check("query", query, str, "text")
-    if about is not None:
-        check("about", about, str, "text")
-    screened = screen_query(query)
+def question_of(options: QuestionOptions) -> Question:
+    """The question as judges take it; raises `UsageError` if it names nothing to look for."""
+    screened = screen_query(options.query)
     if not screened.ok:
         raise UsageError(screened.guidance, field="query")
-    return Question(screened.query, clean(about))
+    return options.question
 
 
 def origin_of(source: str, argument: str = "source") -> str:

@@ -94,7 +94,7 @@ async def relevance_filter(
             holds in one that is known what it cannot, or an argument is of another type; no judge
             was asked.
     """
-    question = question_of(query, about)
+    question = question_of(Ask(query, about="" if about is None else about))
     name = origin_of(source)
     if judge is not None:
         check("judge", judge, Judge, "an object with `name` and `judge`")

@@ -190,10 +190,10 @@ async def filter_items(request: RelevanceRequest, form: As = "text") -> int:
     from api import bootstrap
     from api.core.display_names import reason_in_words
     from api.interfaces.http.schemas import Relevance
-    from api.services.product import origin_of, question_of
+    from api.services.product import QuestionOptions, origin_of, question_of
     from api.sources.own_items import item_of, read_lines
 
-    question = question_of(request.query, request.about)
+    question = question_of(QuestionOptions.of(request))
     name = origin_of(request.source, "--source")
     settings = bootstrap.load_settings()
     lines = read_lines(sys.stdin.buffer.read())
@@ -290,10 +290,8 @@ def _progress(product: Product, verbose: bool) -> Iterator[LiveProgress]:
 async def _with_corrections(settings: Settings, ask: Ask) -> Ask:
     """The question with what this machine's user corrected of it."""
     from api.bootstrap.storage import stored_corrections
-    from api.core.domain import Question
 
-    corrections = await stored_corrections(settings, Question(ask.query, ask.about))
-    return replace(ask, corrections=corrections)
+    return replace(ask, corrections=await stored_corrections(settings, ask.question))
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from api.core.domain import Decision, Gathered, Outcome
+from api.core.domain import Decision, Gathered, Outcome, Question
 from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
 from api.errors import Conflict, NotFound, UsageError
 from api.features.analyses.analysis_job import AnalysisTask
@@ -48,7 +48,7 @@ _EXAMPLE_BEGUN = datetime(2026, 11, 2, tzinfo=UTC)
 _FIRST = int(_EXAMPLE_BEGUN.timestamp()) * 1_000_000
 _ORIGIN = Origin(_ID, False, None)
 _NOTHING = Gathered("reddit", _QUERY, Outcome.EMPTY)
-_REPORT = clarified(_QUERY, "", "quick", "", _ORIGIN).model_copy(
+_REPORT = clarified(_QUERY, Question(_QUERY), "quick", "", _ORIGIN).model_copy(
     update={
         "since": "all",
         "decision": Decision.INSUFFICIENT,

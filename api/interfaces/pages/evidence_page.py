@@ -17,7 +17,7 @@ from api.core.text import fold
 from api.core.words import languages_of
 from api.errors import UsageError
 from api.features.analyses.corrections import corrections_of
-from api.features.analyses.feedback import correct, question_of_report, withdraw
+from api.features.analyses.feedback import correct, withdraw
 from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.report_files import evidence_values
@@ -173,9 +173,7 @@ async def evidence_page(
     values = evidence_values(await report_of(app_context, visitor, analysis_id))
     report: Report = values["report"]
     chosen = EvidenceFilter(place, stage, language, text[:200])
-    corrections = await corrections_of(
-        app_context.store, visitor.tenant.id, question_of_report(report)
-    )
+    corrections = await corrections_of(app_context.store, visitor.tenant.id, report.question)
     cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
     sources = [item.source for item in report.items]

@@ -18,7 +18,15 @@ from api.choices import (
     Rating,
 )
 from api.core.domain import Decision
-from api.interfaces.shared.requests import ItemSource, Label, Query, RequestBody, Sandbox, TimeSpan
+from api.interfaces.shared.requests import (
+    CliOption,
+    ItemSource,
+    Label,
+    Query,
+    RequestBody,
+    Sandbox,
+    TimeSpan,
+)
 from api.sources import ITEM_SOURCES
 
 if TYPE_CHECKING:
@@ -46,6 +54,7 @@ class SearchRequest(RequestBody):
     ] = None
     kept: Annotated[
         bool | None,
+        CliOption("--kept/--dropped"),
         Field(
             description="Only posts that a report kept or an import brought, or only posts that "
             "every report dropped (default: both)."
@@ -120,6 +129,7 @@ class FeedbackRequest(RequestBody):
     ] = None
     item_key: Annotated[
         str | None,
+        CliOption("--item"),
         Field(description="Key of the rated item, kept or dropped.", max_length=5_000),
     ] = None
 

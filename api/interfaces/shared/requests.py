@@ -67,6 +67,15 @@ class Label:
     suggestions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CliOption:
+    """How the command line writes an option, where not as its field is named."""
+
+    spelling: str
+    value: str = ""
+    """Of a flag: the value that it sets."""
+
+
 # Options of several verbs
 
 
@@ -100,6 +109,7 @@ SourceName = Annotated[
 SourceNames = Annotated[
     tuple[SourceName, ...],
     Label("Where"),
+    CliOption("--source"),
     Field(
         description="Ask only these sources (default: all that are configured).",
         max_length=20,
@@ -335,7 +345,7 @@ class ComparisonRequest(AskOptions, ProductOptions):
         return asks_of(list(zip(self.products, abouts, strict=True)), like)
 
 
-class RelevanceRequest(RequestBody):
+class RelevanceRequest(SubjectOptions):
     """Your own items, judged against a question."""
 
     model_config = ConfigDict(
@@ -349,14 +359,12 @@ class RelevanceRequest(RequestBody):
             ]
         }
     )
-    query: Query
     source: Annotated[
         str, Field(description="Where the items are from: any name.", max_length=5_000)
     ]
     items: Annotated[
         OwnItems, Field(description=f"Each with at least one text: {TEXT_FIELD_NAMES}.")
     ]
-    about: About = ""
 
     @property
     def own(self) -> list[dict[str, Any]]:
@@ -379,10 +387,13 @@ class ChatRequest(EvidenceOptions):
     )
     message: Annotated[str, Field(description="The question.", max_length=MAX_QUESTION_LENGTH)]
     session_id: Annotated[
-        SessionId | None, Field(description="Session to continue (default: a new one).")
+        SessionId | None,
+        CliOption("--session"),
+        Field(description="Session to continue (default: a new one)."),
     ] = None
     report_id: Annotated[
         str | None,
+        CliOption("--report"),
         Field(
             description="Report whose items a new session starts with.",
             min_length=1,

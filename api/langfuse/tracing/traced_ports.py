@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from api.core import ports
 from api.core.domain import Batch, Commented, FetchPlan, Item, Question
-from api.langfuse.tracing.observer import LangfuseObserver
+from api.langfuse.tracing.observer import LangfuseObserver, question_input
 from api.reports.shortfall import Explainer, Explanation, Shortfall
 
 if TYPE_CHECKING:
@@ -182,7 +182,5 @@ class TracedModelStep:
 
 
 def _given(question: Question, items: Sequence[Item]) -> dict[str, Any]:
-    return {
-        "question": question.text, "about": question.about or None, "count": len(items),
-        "titles": [item.title for item in items],
-    }  # fmt: skip
+    titles = [item.title for item in items]
+    return {**question_input(question), "count": len(items), "titles": titles}
