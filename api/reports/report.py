@@ -298,6 +298,8 @@ class Report(Published):
     version: int
     query: str
     about: str
+    not_about: Annotated[tuple[str, ...], IF_SET] = ()
+    """What the product is not."""
     rewritten_queries: tuple[str, ...]
     depth: DepthName
     since: Since = None
@@ -334,7 +336,7 @@ class Report(Published):
     @property
     def question(self) -> Question:
         """What was asked, as judges took it, without corrections."""
-        return Question(self.query, self.about)
+        return Question(self.query, self.about, self.not_about)
 
     @property
     def cited(self) -> int:

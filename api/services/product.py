@@ -7,7 +7,7 @@ import json
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
@@ -29,6 +29,7 @@ from api.pipeline.evidence.collection import Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
+from api.pipeline.question.exclusions import exclusions_of, split_exclusions
 from api.pipeline.question.product_name import judged_words, search_words
 from api.pipeline.question.query_screen import screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
@@ -65,6 +66,8 @@ class QuestionOptions:
     about: str = ""
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
+    not_about: tuple[str, ...] = ()
+    """What the product is not; `about` may say so, too: `the payments company; not crochet`."""
 
     @classmethod
     def of(cls, options: object, **more: Any) -> Self:
@@ -75,7 +78,10 @@ class QuestionOptions:
     @property
     def question(self) -> Question:
         """The question as judges take it, even if it names nothing to look for."""
-        return Question(screen_query(self.query).query, clean(self.about))
+        about = clean(self.about)
+        described, denied = split_exclusions(about)
+        excluded = exclusions_of((*self.not_about, *denied))
+        return Question(screen_query(self.query).query, described if denied else about, excluded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +277,10 @@ async def analyze(
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
-                terms = {"since": ask.since, "limit": ask.limit}
-                return report_of(conclusion, seen, timings).model_copy(update=terms)
+                report = report_of(conclusion, seen, timings)
+                notes = (*_denied(ask.about), *report.quality_notes)
+                terms = {"since": ask.since, "limit": ask.limit, "quality_notes": notes}
+                return report.model_copy(update=terms)
 
             report = await run_step("report", Report, reporting)
         else:
@@ -286,6 +294,14 @@ async def analyze(
         )  # fmt: skip
     listener(Reported(decision=report.decision, id=report_id))
     return report
+
+
+def _denied(about: str) -> Iterator[str]:
+    """What of a description was read as what the product is not."""
+    _, denied = split_exclusions(clean(about))
+    if denied:
+        named = " and ".join(f"“{text}”" for text in denied)
+        yield f"{named} was read as what it is not (`--not`)"
 
 
 async def fetch(

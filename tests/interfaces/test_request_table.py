@@ -74,12 +74,13 @@ ANSWER_ONLY = {
 """Options that say how one interface shows its answer; they change nothing in what is asked."""
 NAMES = {
     "source": "sources", "session": "session_id", "report": "report_id", "question": "message",
-    "item": "item_key", "q": "query", "product": "products", "id": "session_id",
+    "item": "item_key", "not": "not_about", "q": "query", "product": "products", "id": "session_id",
 }  # fmt: skip
 """Options of the command line and of forms whose name is another one in the request."""
 FILES = "the command line reads a person's own items from a file, a pipe or stdin"
 PAGE_SERVER = "a page answers from what its server is configured for"
 PAGE_DEPTH = "a form has the depth, which sets the limit"
+PYTHON_ABOUT = "a program writes it into `about`: `the payments company; not crochet`"
 PYTHON_SETTINGS = "a program chooses the sandbox with `LISTENPOST_MODE`"
 RECEIVERS = "whom to notify is decided by a person, not by a model"
 PLOT = "`watch history` shows both the runs and, with `--plot`, the trend"
@@ -90,12 +91,14 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("analyze", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER, "items": FILES},
     ("analyze", "python"): {
         "items": "a program calls `relevance_filter`", "sandbox": PYTHON_SETTINGS,
+        "not_about": PYTHON_ABOUT,
     },
     ("compare", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER},
-    ("fetch", "python"): {"sandbox": PYTHON_SETTINGS},
+    ("fetch", "python"): {"sandbox": PYTHON_SETTINGS, "not_about": PYTHON_ABOUT},
     ("relevance", "cli"): {"items": FILES, "judge": "a judge is a Python object"},
     ("relevance", "http"): {"judge": "a judge is a Python object"},
     ("relevance", "mcp"): {"judge": "a judge is a Python object"},
+    ("relevance", "python"): {"not_about": PYTHON_ABOUT},
     ("chat", "cli"): {"items": FILES},
     ("chat", "http"): {"depth": "a turn's price is reserved for quick look-ups"},
     ("chat", "page"): {
@@ -126,7 +129,7 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
 OWN: Mapping[tuple[str, str], Collection[str]] = {
     ("fetch", "cli"): ("sources",),
     ("fetch", "python"): ("sources",),
-    ("watch change", "cli"): ("watch", "no_source", "no_notify", "no_limit"),
+    ("watch change", "cli"): ("watch", "no_source", "no_notify", "no_limit", "no_not"),
     ("watch change", "page"): ("kept", "offered"),
     ("watch runs", "cli"): ("name",),
     ("watch trend", "cli"): ("name",),

@@ -71,6 +71,23 @@ def test_history_over_time(here: Here) -> None:
     assert line["weeks"][0]["sources"]["hackernews"]["posts"] == posts
 
 
+def test_what_a_watch_excludes_can_be_added_and_removed(here: Here) -> None:
+    """`--not` is repeatable and names all; `--no-not` removes them."""
+    added = here(*ADD, "--not", "the ouroboros", "--not", "a river")
+
+    def excluded() -> list[str]:
+        shown: list[str] = here("watch", "show", "Oura", "--format", "json").json["not_about"]
+        return shown
+
+    assert added.code == 0
+    assert excluded() == ["the ouroboros", "a river"]
+    assert here("watch", "change", "Oura", "--not", "a river").code == 0
+    assert excluded() == ["a river"]
+    assert here("watch", "change", "Oura", "--not", "a lake", "--no-not").code == 2
+    assert here("watch", "change", "Oura", "--no-not").code == 0
+    assert excluded() == []
+
+
 def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     """By its name, its id, or the beginning of that; no secret is shown again."""
     assert here("watch", "list").err.startswith("nothing is watched")

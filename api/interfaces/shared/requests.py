@@ -32,6 +32,8 @@ from typing_extensions import TypedDict
 
 from api.choices import (
     MAX_ABOUT_LENGTH,
+    MAX_EXCLUSION_LENGTH,
+    MAX_EXCLUSIONS,
     MAX_LIMIT,
     MAX_OWN_ITEMS,
     MAX_PRODUCTS,
@@ -94,6 +96,16 @@ About = Annotated[
         description="What the product is, to tell it from other things of the same name: "
         "`the notes app`.",
         max_length=MAX_ABOUT_LENGTH,
+    ),
+]
+NotAbout = Annotated[
+    tuple[Annotated[str, Field(max_length=MAX_EXCLUSION_LENGTH)], ...],
+    Label("What it is not", "other things of the same name, one on each line; may be empty"),
+    CliOption("--not"),
+    Field(
+        description="What the product is not, such as another thing of the same name: "
+        "`the crochet square`.",
+        max_length=MAX_EXCLUSIONS,
     ),
 ]
 Depth = Annotated[
@@ -175,6 +187,7 @@ class SubjectOptions(RequestBody):
 
     query: Query
     about: About = ""
+    not_about: NotAbout = ()
 
 
 class AskOptions(RequestBody):
@@ -317,6 +330,7 @@ class ProductOptions(RequestBody):
             max_length=MAX_PRODUCTS,
         ),
     ] = ()
+    not_about: Annotated[NotAbout, Field(description="What none of the products is.")] = ()
 
 
 class ComparisonRequest(AskOptions, ProductOptions):
