@@ -19,7 +19,8 @@ from typing import Any
 from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over, turn_usd
 from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, queue_due, resume_run
 from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive
-from api.core.domain import Gated, Item, Question
+from api.core.domain import Question
+from api.core.items import Gated, Item
 from api.core.progress import Listener, ignore_event
 from api.core.work import Resume, SharedTasks, StepRunner
 from api.errors import StoreUnavailable

@@ -13,7 +13,8 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from api.bootstrap import mode_of
-from api.core.domain import Correction, Item, Question
+from api.core.domain import Correction, Question
+from api.core.items import Item
 from api.core.ports import Grader
 from api.errors import ConfigurationError, ModelError, StoreUnavailable
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant

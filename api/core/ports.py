@@ -8,17 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeVar, runtime_checkable
 
-from api.core.domain import (
-    Batch,
-    Commented,
-    FetchPlan,
-    Gathered,
-    Grade,
-    Item,
-    Question,
-    Usage,
-    Verdict,
-)
+from api.core.domain import FetchPlan, Grade, Question, Usage, Verdict
+from api.core.items import Batch, Commented, Gathered, Item
 from api.core.published import Published
 
 PER_CALL = 50

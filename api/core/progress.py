@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from api.core.domain import Decision, Gathered, Outcome, Status
+from api.core.domain import Decision, Outcome, Status
+
+if TYPE_CHECKING:
+    from api.core.items import Gathered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

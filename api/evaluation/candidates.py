@@ -20,7 +20,8 @@ from pydantic import SecretStr
 
 from api.bootstrap import langfuse_prompts
 from api.choices import JudgeName
-from api.core.domain import Item, Question, Verdict
+from api.core.domain import Question, Verdict
+from api.core.items import Item
 from api.core.ports import Grader, Judge, Judgement, SupportChecker
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import Fence, clean, cut, fold

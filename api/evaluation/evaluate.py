@@ -17,7 +17,8 @@ from typing import Any
 
 import regex
 
-from api.core.domain import Item, Question, Usage
+from api.core.domain import Question, Usage
+from api.core.items import Item
 from api.core.model_cost import UnusableAnswer, usage_of_error
 from api.core.ports import Grader, Judge
 from api.errors import ConfigurationError, ModelError

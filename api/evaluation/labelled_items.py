@@ -10,7 +10,8 @@ import regex
 from pydantic import BaseModel, Field, StrictBool, ValidationError, model_validator
 
 from api.choices import Rating
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.core.ports import Claim
 from api.core.text import clean, fold, one_line
 from api.errors import UsageError

@@ -20,7 +20,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from api.core.domain import Assessed, Comment, Decision, Item, Verdict
+from api.core.domain import Decision, Verdict
+from api.core.items import Assessed, Comment, Item
 from api.core.words import index_tokens
 from api.evaluation.labelled_items import NonEmpty, read_rows
 from api.evaluation.metrics import Measures, discounted, grouped, summary
@@ -31,7 +32,7 @@ from api.features.archive.search_ranking import Scored, score_matches
 from api.models.local.word_vectors import embed
 from api.pipeline.evidence.figures import Figures
 from api.reports.composition import kept_item
-from api.reports.report import VERSION, Cost, ItemFacts, Report, Timings
+from api.reports.report import VERSION, Cost, Report, Timings
 from api.sandbox import corpus
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store
@@ -291,7 +292,7 @@ def _by_both(entries: Sequence[Scored]) -> dict[Scored, float]:
     }
 
 
-def _comment_ids(item: ItemFacts) -> dict[str, str]:
+def _comment_ids(item: Item) -> dict[str, str]:
     """Comment ids by their names in the index, which has all, since each has a text here."""
     names = dict.fromkeys(piece.comment for piece in chunked(item) if piece.comment)
     return dict(zip(names, (comment.id for comment in item.comments), strict=True))

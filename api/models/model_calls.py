@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 from typing import Any, Generic, TypeVar
 
-from api.core.domain import Correction, Grade, Item, Question, Usage, Verdict
+from api.core.domain import Correction, Grade, Question, Usage, Verdict
+from api.core.items import Item
 from api.core.model_cost import cost_on_failure, usage_of_error
 from api.core.ports import UNGRADED, Claim, Grades, Judgement, Rewrites, Support
 from api.core.prompts import PackagedPrompts, PromptName, Prompts

@@ -13,17 +13,8 @@ from typing import Any, Protocol
 import regex
 
 from api.choices import DepthName
-from api.core.domain import (
-    Assessed,
-    Comment,
-    Decision,
-    Gathered,
-    Grade,
-    Item,
-    Question,
-    Usage,
-    Verdict,
-)
+from api.core.domain import Decision, Grade, Question, Usage, Verdict
+from api.core.items import Assessed, Gathered
 from api.core.text import clean, cut, one_line
 from api.pipeline.evidence.collection import Evidence
 from api.pipeline.evidence.figures import Figures
@@ -43,8 +34,6 @@ from api.reports.report import (
     Fetched,
     FirstSearch,
     GateState,
-    ItemFacts,
-    KeptComment,
     KeptItem,
     Report,
     SourceReport,
@@ -266,37 +255,18 @@ def _first(gathered: Gathered) -> FirstSearch:
     return FirstSearch(fetched=kept + sum(not entry.wider for entry in gathered.dropped), kept=kept)
 
 
-def facts_of(item: Item) -> dict[str, Any]:
-    """What is an item's own, by the names of `ItemFacts`."""
-    comments = tuple(
-        KeptComment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
-        for comment in item.comments
-    )
-    return {name: getattr(item, name) for name in ItemFacts.model_fields} | {"comments": comments}
-
-
 def kept_item(entry: Assessed) -> KeptItem:
     """A kept item with everything decided about it."""
-    return KeptItem(**facts_of(entry.item), **_assessment(entry))
-
-
-def item_of(facts: ItemFacts) -> Item:
-    """The way back; what a report does not publish is not known."""
-    shared = {name: getattr(facts, name) for name in ItemFacts.model_fields}
-    comments = tuple(
-        Comment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
-        for comment in facts.comments
-    )
-    return Item(**shared | {"comments": comments})
+    return KeptItem(**dict(entry.item.published), **_assessment(entry))
 
 
 def assessed_of(kept: KeptItem) -> Assessed:
-    """The item as it was judged; see `item_of`."""
+    """The item as it was judged."""
     verdict = Verdict(bool(kept.verdict), kept.judge or "", kept.probability, kept.disputed)
     grade = None
     if kept.score is not None:
         grade = Grade(kept.score, kept.explanation, kept.defaulted, kept.sentiment, kept.aspects)
-    return Assessed(item_of(kept), verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
+    return Assessed(kept, verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
 
 
 def dropped_item(entry: Assessed) -> DroppedItem:

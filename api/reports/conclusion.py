@@ -12,7 +12,8 @@ from functools import partial
 from typing import NoReturn, Protocol
 
 from api.core.display_names import SourceLabels, reason_in_words
-from api.core.domain import Decision, Gathered, Question, Usage
+from api.core.domain import Decision, Question, Usage
+from api.core.items import Gathered
 from api.core.model_cost import UnusableAnswer, usage_of_error
 from api.core.ports import Rewrites, SupportChecker
 from api.core.progress import Writing

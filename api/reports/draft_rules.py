@@ -14,7 +14,8 @@ from itertools import chain, pairwise
 import regex
 from pydantic import BaseModel, Field
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.core.text import clean, cut, one_line
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.markdown_text import formatted, quotation

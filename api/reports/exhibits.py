@@ -10,7 +10,8 @@ from itertools import accumulate
 import regex
 
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, reason_in_words, title_in
-from api.core.domain import Assessed, Gathered, Item, Outcome
+from api.core.domain import Outcome
+from api.core.items import Assessed, Gathered, Item
 from api.core.text import Fence, cut, one_line, web_url
 from api.pipeline.evidence.ranking import best_comments
 from api.reports.report import GateState

@@ -15,7 +15,7 @@ from unicodedata import decimal, normalize
 
 import regex
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.core.text import clean, one_line
 from api.reports.exhibits import Exhibit, measure
 from api.reports.report import Quote
@@ -100,8 +100,7 @@ def verbatim(words: object, item: Item) -> Quote | None:
     places.append((item.body, item.url, None))
     places += [(comment.body, comment.url or item.url, comment.id) for comment in item.comments]
     for text, url, comment_id in places:
-        # a caller's own items may hold anything
-        if isinstance(text, str) and (passage := _comparable(beginning(text)).passage(needles)):
+        if passage := _comparable(beginning(text)).passage(needles):
             return Quote(passage, item.key, url, comment_id)
     return None
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from api.choices import DepthName, Window
@@ -21,7 +20,6 @@ from api.core.domain import (
     PUBLISHED_VALUE,
     Attempt,
     Decision,
-    Measure,
     Outcome,
     Question,
     Stage,
@@ -29,8 +27,9 @@ from api.core.domain import (
     Usage,
     passed_unjudged,
 )
-from api.core.published import Published
-from api.pipeline.evidence.figures import IF_SET, WHERE_THERE, Figures
+from api.core.items import Credit, Item, Thread
+from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp
+from api.pipeline.evidence.figures import Figures
 
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Backing = Literal["checked", "counted", "unverified"]
@@ -91,19 +90,8 @@ VERSION = 3
 """Of a `Report`; raised when a field changes meaning, with a step in
 `api/store/report_json.py`."""
 
-Timestamp = Annotated[
-    datetime, AfterValidator(lambda moment: moment.astimezone(UTC).replace(microsecond=0))
-]
 Share = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[int | SkipJsonSchema[None], WHERE_THERE]
-
-
-Credit = Annotated[str | SkipJsonSchema[None], WHERE_THERE]
-"""An author as `Ada (https://...)`; there where a licence asks for name and profile."""
-
-
-Thread = Annotated[str, IF_SET]
-"""Key of the thread whose title it bears; there where it is a comment that was found by itself."""
 
 
 Since = Annotated[Window | SkipJsonSchema[None], WHERE_THERE]
@@ -112,42 +100,6 @@ Since = Annotated[Window | SkipJsonSchema[None], WHERE_THERE]
 
 Capped = Annotated[bool | SkipJsonSchema[None], WHERE_THERE]
 """A limit cut it: the source may hold more; there unless an older program asked."""
-
-
-class KeptComment(Published):
-    """A comment, reply or buyer's review; whose it is, is published as `Credit` alone."""
-
-    id: str
-    body: str
-    url: str
-    created_at: Timestamp | None
-    engagement: Mapping[str, Measure]
-    credit: Credit = None
-
-
-class ItemFacts(Published):
-    """What is an item's own, whoever asked."""
-
-    key: str
-    id: str
-    source: str
-    title: str
-    body: str
-    url: str
-    created_at: Timestamp | None
-    engagement: Mapping[str, Measure]
-    """The source's own measures by name, the main one first."""
-    place: str | None
-    places: tuple[str, ...]
-    """All of them, when copies were merged."""
-    comments: tuple[KeptComment, ...]
-    notes: tuple[str, ...]
-    credit: Credit = None
-    thread: Thread = ""
-    crosspost_parent: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
-    """Key of the item that it is a crosspost of."""
-    link: Annotated[str, IF_SET] = ""
-    """Where a link post points."""
 
 
 class DroppedFacts(Published):
@@ -185,7 +137,7 @@ class Assessment(Published):
     dropped_by: Stage | None
 
 
-class KeptItem(Assessment, ItemFacts):
+class KeptItem(Assessment, Item):
     """A kept item: a post, a video, or a product with its reviews as comments."""
 
 

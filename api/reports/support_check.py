@@ -12,7 +12,8 @@ from functools import partial
 import regex
 
 from api.core.display_names import reason_in_words
-from api.core.domain import Item, Question, Usage
+from api.core.domain import Question, Usage
+from api.core.items import Item
 from api.core.model_cost import ask_in_batches, usage_of_error
 from api.core.ports import Claim, SupportChecker
 from api.core.text import one_line

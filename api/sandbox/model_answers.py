@@ -14,7 +14,8 @@ from typing import Any
 
 import regex
 
-from api.core.domain import Assessed, Comment, Item, Question, Verdict
+from api.core.domain import Question, Verdict
+from api.core.items import Assessed, Comment, Item
 from api.core.ports import Claim
 from api.core.text import cut
 from api.models.local.support import carries

@@ -17,7 +17,8 @@ from typing import Any, Self, TypeVar, get_args
 from api.choices import MAX_LIMIT, DepthName, Window
 from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels
-from api.core.domain import Correction, Gathered, Question, Usage
+from api.core.domain import Correction, Question, Usage
+from api.core.items import Gathered
 from api.core.ports import Facts, Grader, Observer, Source, SupportChecker, UpstreamCheck
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts

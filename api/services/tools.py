@@ -21,7 +21,8 @@ from pydantic_ai.usage import RunUsage
 
 from api.choices import DepthName
 from api.core.display_names import SourceLabels, title_in
-from api.core.domain import Gated, Gathered, Item, Outcome, Status, Usage, Verdict
+from api.core.domain import Outcome, Status, Usage, Verdict
+from api.core.items import Gated, Gathered, Item
 from api.core.ports import Judge
 from api.core.text import clean
 from api.core.work import Failure, contained

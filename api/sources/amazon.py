@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from api.core.domain import Batch, Comment, Commented, FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Batch, Comment, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, one_line, unescape
 from api.errors import (

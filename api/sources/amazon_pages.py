@@ -7,14 +7,14 @@ hooks of 2023 are still used on Kindle pages and for foreign reviews, so both ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import regex as re
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from api.core.domain import Comment, Item
+from api.core.items import Comment, Item
 from api.core.text import clean, one_line
 from api.errors import Broken
 from api.sources.item_fields import plausible_time, pseudonym, visible_text
@@ -270,14 +270,13 @@ def with_product(item: Item, product: ProductPage, most: int, site: str) -> Item
     """The item of a tile with its product page: bullets as body, reviews as comments."""
     shown, page = item.title.rstrip(" .…"), {"stars": product.stars, "ratings": product.ratings}
     known = {name: value for name, value in item.engagement.items() if value is not None}
-    return replace(
-        item,
+    return item.edited(
         title=product.title if shown and product.title.startswith(shown) else item.title,
         body="\n".join(product.bullets) or product.description or item.body,
         engagement=page | known,
         place=item.place or product.brand,
         comments=tuple(
-            replace(review, url=f"{site}/gp/customer-reviews/{review.id}")
+            review.edited(url=f"{site}/gp/customer-reviews/{review.id}")
             for review in product.reviews[:most]
         ),
     )

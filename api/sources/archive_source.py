@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from api.core.domain import Batch, FetchPlan
+from api.core.domain import FetchPlan
+from api.core.items import Batch
 from api.core.ports import Probe
 from api.core.text import clean_query
 from api.core.words import index_tokens
 from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.search_ranking import combine_scores, score_matches
-from api.reports.composition import item_of
 from api.sources import ARCHIVE, Price
 from api.sources.own_items import LocalSource
 from api.sources.searched_source import window_start
@@ -50,7 +50,7 @@ class ArchiveSource(LocalSource):
             facts = await self._archive.facts(self._tenant, keys[: plan.limit])
         except StoreUnavailable as error:
             raise Unreachable(self.name, error.public) from None
-        items = tuple(item_of(facts[key]) for key in keys[: plan.limit] if key in facts)
+        items = tuple(facts[key] for key in keys[: plan.limit] if key in facts)
         notes = () if matches.vectors else ("found by words alone: there are no word vectors here",)
         return Batch(plan, items, full=len(keys) > plan.limit, notes=notes)
 

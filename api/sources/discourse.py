@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.core.domain import BY_BOT, REMOVED, Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, REMOVED, FetchPlan
 from api.core.http_limits import points_here, retry_at
+from api.core.items import Comment, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, web_url
 from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
@@ -206,11 +206,11 @@ def with_topic(item: Item, topic: Mapping[str, Any], posts: Sequence[Any], most:
             created_at=item.created_at, engagement={"likes": item.engagement.get("likes")},
         )  # fmt: skip
     others = sorted(written.values(), key=lambda post: -(as_int(post.engagement["likes"]) or 0))
-    item = replace(item, comments=(*((match,) if match else ()), *others)[:most])
+    item = item.edited(comments=(*((match,) if match else ()), *others)[:most])
     if first is None:
         return item
-    return replace(
-        item, body=first.body, url=first.url, author=first.author, created_at=first.created_at,
+    return item.edited(
+        body=first.body, url=first.url, author=first.author, created_at=first.created_at,
         engagement={**item.engagement, **first.engagement, "views": as_int(topic.get("views"))},
     )  # fmt: skip
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.core.domain import BY_BOT, PULL_REQUEST, Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, PULL_REQUEST, FetchPlan
+from api.core.items import Comment, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, cut, web_url
 from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from api.core.domain import Comment, FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Comment, Item
 from api.core.ports import Probe
 from api.core.text import clean_query, unescape, web_url
 from api.errors import Broken, RateLimited, SourceError

@@ -13,7 +13,8 @@ from typing import Any
 
 import regex
 
-from api.core.domain import INVISIBLE, REMOVED, Item
+from api.core.domain import INVISIBLE, REMOVED
+from api.core.items import Item
 from api.core.text import clean, is_visible, one_line
 
 # a larger number is no measure of an item

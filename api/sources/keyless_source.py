@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
-from api.core.domain import Comment, FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Comment, Item
 from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
@@ -133,7 +134,7 @@ class KeylessSource(SearchedSource):
         self, item: Item, remarks: Iterable[Any], read: Callable[[Any], Comment | None]
     ) -> Item:
         comments = [comment for comment in map(read, remarks) if comment is not None]
-        return replace(item, comments=tuple(comments[: self._max_comments]))
+        return item.edited(comments=tuple(comments[: self._max_comments]))
 
 
 async def ask_each(

@@ -16,7 +16,8 @@ from functools import cache
 from typing import Any, Literal
 
 from api.choices import Window
-from api.core.domain import BY_BOT, REMOVED, Comment, FetchPlan, Item
+from api.core.domain import BY_BOT, REMOVED, FetchPlan
+from api.core.items import Comment, Item
 from api.core.ports import Probe
 from api.core.progress import Listener
 from api.core.text import clean, clean_query, one_line, web_url

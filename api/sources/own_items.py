@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.core.domain import BY_BOT, Batch, Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, FetchPlan
+from api.core.items import Batch, Comment, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError

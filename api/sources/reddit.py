@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from praw.config import Config
 from praw.exceptions import PRAWException
 
 from api.core.context import count_requests
-from api.core.domain import Batch, FetchPlan, Item
+from api.core.domain import FetchPlan
 from api.core.http_limits import (
     TOO_LARGE,
     UNPACKABLE,
@@ -36,6 +36,7 @@ from api.core.http_limits import (
     points_here,
     read_all,
 )
+from api.core.items import Batch, Item
 from api.core.ports import Probe
 from api.core.text import clean_query
 from api.errors import Broken, ConfigurationError, Refused, SourceError, TimedOut, Unreachable
@@ -177,7 +178,7 @@ class RedditSource(SearchedSource):
         # the post, then its comments
         tree = answer[1] if isinstance(answer, list) and len(answer) > 1 else None
         listing = reddit_answers.listing(tree)
-        return replace(item, comments=reddit_answers.comments(listing, item, self._max_comments))
+        return item.edited(comments=reddit_answers.comments(listing, item, self._max_comments))
 
     async def _get(self, path: str, params: dict[str, str | int]) -> Any:
         """One GET; after a rejected token once more with a new one."""

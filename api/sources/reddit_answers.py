@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from api.core.domain import BY_BOT, Comment, Item
+from api.core.domain import BY_BOT
 from api.core.http_limits import retry_at
+from api.core.items import Comment, Item
 from api.core.text import clean, unescape, web_url
 from api.errors import Blocked, Broken, RateLimited, Refused
 from api.sources.item_fields import (

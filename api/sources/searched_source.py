@@ -8,15 +8,18 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from api.choices import WINDOW_DAYS, Window
 from api.core.display_names import OUTCOME_REASONS
-from api.core.domain import Batch, Comment, Commented, FetchPlan, Item, Outcome
+from api.core.domain import FetchPlan, Outcome
+from api.core.items import Batch, Commented, Item
 from api.core.ports import Probe
 from api.core.progress import Listener
 from api.core.work import SharedTasks, translated
@@ -202,33 +205,20 @@ def in_window(window: Window, created: datetime | None, now: datetime | None = N
     return start is None or created is None or created >= start
 
 
+_PAGE = TypeAdapter(Page)
+
+
 def page_to_json(page: Page, read_at: datetime) -> str:
     """A page as JSON, with the time of its reading."""
-    return json.dumps(asdict(replace(page, read_at=read_at)), default=datetime.isoformat)
+    return _PAGE.dump_json(replace(page, read_at=read_at)).decode()
 
 
 def page_from_json(text: str) -> Page | None:
     """The page again; None when another version of this program wrote it."""
     try:
-        fields = json.loads(text)
-        slots = tuple(slot and _item(slot) for slot in fields["slots"])
-        return Page(slots, fields["cursor"], tuple(fields["notes"]), _time(fields["read_at"]))
-    except (ValueError, TypeError, LookupError, AttributeError):
+        return _PAGE.validate_json(text)
+    except ValidationError:
         return None
-
-
-def _item(fields: Mapping[str, Any]) -> Item:
-    comments = tuple(
-        Comment(**{**comment, "created_at": _time(comment["created_at"])})
-        for comment in fields["comments"]
-    )
-    lists = {name: tuple(fields[name]) for name in ("places", "notes")}
-    created_at = _time(fields["created_at"])
-    return Item(**{**fields, **lists, "created_at": created_at, "comments": comments})
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
 
 
 LIMITS = (RateLimited, QuotaExhausted, Blocked)
@@ -347,7 +337,7 @@ async def read_each(
 
 def with_note(item: Item, note: str) -> Item:
     """The item with one more note."""
-    return replace(item, notes=(*item.notes, note))
+    return item.edited(notes=(*item.notes, note))
 
 
 def status_failure(

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.core.domain import BY_BOT, Comment, Commented, FetchPlan, Item
+from api.core.domain import BY_BOT, FetchPlan
+from api.core.items import Comment, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, one_line, unescape, web_url
 from api.errors import (
@@ -87,7 +87,7 @@ class StackExchangeSource(KeylessSource):
         }
 
         async def read(item: Item) -> Item:
-            return replace(item, comments=(await requests[item.place])[item.key])
+            return item.edited(comments=(await requests[item.place])[item.key])
 
         try:  # all at once, since they wait for the same few answers
             parallel = max(len(items), 2)
@@ -115,7 +115,7 @@ class StackExchangeSource(KeylessSource):
         return await page_of_parts(cursor, self._sites, of_site)
 
     async def _commented(self, item: Item) -> Item:
-        return replace(item, comments=(await self._answers([item]))[item.key])
+        return item.edited(comments=(await self._answers([item]))[item.key])
 
     async def _probed(self) -> Probe:
         async def of_site(site: str) -> Mapping[str, Any]:

@@ -22,8 +22,9 @@ import googleapiclient.errors
 import httplib2
 
 from api.core.context import count_requests
-from api.core.domain import Batch, Commented, FetchPlan, Item
+from api.core.domain import FetchPlan
 from api.core.http_limits import MAX_BYTES, TOO_LARGE, UNPACKABLE, no_connection, points_here
+from api.core.items import Batch, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean_query
 from api.errors import Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
@@ -168,7 +169,7 @@ class YouTubeSource(SearchedSource):
             )  # fmt: skip
         except NoComments as error:
             return with_note(item, error.detail)
-        return replace(item, comments=comments_of(answer, item.id, self._max_comments))
+        return item.edited(comments=comments_of(answer, item.id, self._max_comments))
 
     async def _ask(self, kind: str, call: Call) -> Mapping[str, Any]:
         """One call, and one more after a burst, if it need not wait longer than a call may take."""

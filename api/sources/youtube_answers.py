@@ -11,13 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from api.core.domain import Comment, Item, Measure
 from api.core.http_limits import retry_at
+from api.core.items import Comment, Item, Measure
 from api.core.text import clean, unescape
 from api.errors import (
     Blocked,
@@ -230,8 +229,8 @@ def with_details(item: Item, video: Mapping[str, Any]) -> Item:
     title, body, channel = (
         visible_text(clean(snippet.get(name))) for name in ("title", "description", "channelTitle")
     )
-    return replace(
-        item, title=title or item.title, body=body or item.body, place=channel or item.place,
+    return item.edited(
+        title=title or item.title, body=body or item.body, place=channel or item.place,
         created_at=time_since(snippet.get("publishedAt"), BEGAN) or item.created_at,
         engagement=_engagement(as_dict(video.get("statistics"))),
     )  # fmt: skip

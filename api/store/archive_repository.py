@@ -30,10 +30,10 @@ from sqlalchemy import func as sql
 from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from api.core.items import Item
 from api.core.words import canonical
 from api.features.archive.entries import MOST_COUNTED, ArchiveFilters, Match, Matches
 from api.features.archive.index_words import bm25, rarity
-from api.reports.report import ItemFacts
 from api.store.analysis_repository import NEWEST_FIRST, AnalysisRepository
 from api.store.database import unbroken
 from api.store.item_rows import facts_of, own_key, tenant_token
@@ -119,9 +119,9 @@ class ArchiveRepository(AnalysisRepository):
         return Matches(tuple(matches), frequencies, entries, near is not None, unread)
 
     @unbroken
-    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
         named = {identity(key): key for key in keys}
-        facts: dict[str, ItemFacts] = {}
+        facts: dict[str, Item] = {}
         async with self._database.reading() as connection:
             for some in batches(named):
                 wanted = select(items.c.key, items.c.facts)

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Row, Update, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from api.core.items import Item
 from api.errors import Conflict
 from api.features.archive.import_file import Merged, comment_ids, merged, without_comments
 from api.features.archive.imports import (
@@ -22,7 +23,6 @@ from api.features.archive.imports import (
     ImportProgress,
     Refusal,
 )
-from api.reports.report import ItemFacts
 from api.store.analysis_repository import AnalysisRepository
 from api.store.database import unbroken
 from api.store.item_rows import drop_unheld, stored_facts
@@ -207,7 +207,7 @@ class ImportRepository(AnalysisRepository):
         ]
 
     async def _keep(
-        self, connection: AsyncConnection, tenant: str, import_id: str, batch: Sequence[ItemFacts]
+        self, connection: AsyncConnection, tenant: str, import_id: str, batch: Sequence[Item]
     ) -> ImportProgress:
         """Each item once, merged with what is stored of it, a few at a time."""
         joined: dict[str, dict[str, Any]] = {}

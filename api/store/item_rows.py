@@ -39,10 +39,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import UserDefinedType
 
 from api.core.display_names import source_of_key
+from api.core.items import Item
 from api.core.words import index_tokens
 from api.features.archive.entries import DIMENSIONS, Embed
 from api.features.archive.index_words import Chunk, chunked
-from api.reports.report import ItemFacts
 from api.store.database import Database
 from api.store.report_json import FACTS, ReportItem, ReportParts
 from api.store.tables import (
@@ -64,10 +64,7 @@ _MOST_TOKENS = 2000
 # Positions of one word that are indexed: PostgreSQL keeps 256.
 _MOST_POSITIONS = 200
 # Facts that a dropped item does not keep.
-_BLANK: Facts = {
-    "id": "", "source": "", "title": "", "body": "", "url": "", "created_at": None,
-    "engagement": {}, "place": None, "places": (), "comments": (), "notes": (),
-}  # fmt: skip
+_BLANK: Facts = {"id": "", "title": ""}
 _NO_FACTS: Mapping[str, Facts] = {}
 
 
@@ -117,13 +114,13 @@ def own_key(key: str, stored: object) -> str | None:
     return own if isinstance(own, str) and identity(own) == key else None
 
 
-def facts_of(key: str, stored: object) -> ItemFacts | None:
+def facts_of(key: str, stored: object) -> Item | None:
     """A stored item, with what it lacks empty; None when it is damaged."""
     if not isinstance(stored, Mapping):
         return None
     try:
         facts = {**_BLANK, "source": source_of_key(key), **stored, "key": key}
-        return ItemFacts.model_validate(facts)
+        return Item.model_validate(facts)
     except ValidationError:
         _log.warning("the item `%s` is damaged and is not searched", key)
         return None
@@ -278,7 +275,7 @@ def _shared(facts: Facts, stored: Facts) -> list[str]:
     return [name for name, fact in facts.items() if dumps(fact) == dumps(same[name])]
 
 
-def _chunk_row(tenant: str, item: ItemFacts, chunk: Chunk, *, sample: bool) -> dict[str, Any]:
+def _chunk_row(tenant: str, item: Item, chunk: Chunk, *, sample: bool) -> dict[str, Any]:
     words = [tenant_token(tenant, sample=sample), *index_tokens(chunk.index_text)[:_MOST_TOKENS]]
     return {
         "tenant": tenant, "key": item.key, "comment": chunk.comment, "part": chunk.part,

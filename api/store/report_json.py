@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from api.core.items import Item
 from api.core.published import Published
-from api.reports.report import VERSION, ItemFacts, Report, Summary
+from api.reports.report import VERSION, Report, Summary
 
 Step = Callable[[dict[str, Any]], dict[str, Any]]
 P = TypeVar("P", bound=Published)
 REMOVED = "[removed]"
-FACTS = tuple(ItemFacts.model_fields)
+FACTS = tuple(Item.model_fields)
 """Fields that belong to the item itself; every other field belongs to the analysis."""
 
 

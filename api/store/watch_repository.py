@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, or_, sele
 from sqlalchemy import func as sql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.core.published import Published
 from api.errors import UsageError
 from api.features.watches.watch import Watch

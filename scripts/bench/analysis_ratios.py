@@ -23,7 +23,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from api import bootstrap
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.reports.report import Report
 from api.sandbox.model_server import tokens
 from api.services.product import Product

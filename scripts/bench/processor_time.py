@@ -24,7 +24,8 @@ from typing import Any
 from urllib.request import urlopen
 
 from api import bootstrap
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.models.local.judge import LocalJudge
 from api.reports.report import Report
 from api.sandbox import corpus

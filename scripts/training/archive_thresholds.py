@@ -19,6 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from api.core.items import Item
 from api.evaluation.metrics import Measures
 from api.evaluation.retrieval import (
     LabelledQuestion,
@@ -30,7 +31,6 @@ from api.evaluation.retrieval import (
     sample_archive,
 )
 from api.features.archive.entries import Archive, ArchiveFilters, Matches
-from api.reports.report import ItemFacts
 from api.settings import RankingSettings, RetrievalSettings
 
 SET = Path(__file__).parents[2] / "evaluation" / "retrieval" / "questions.jsonl"
@@ -50,7 +50,7 @@ class Remembered:
 
     inner: Archive
     _matches: dict[tuple[str, ...], Matches] = field(default_factory=dict)
-    _facts: dict[str, ItemFacts] = field(default_factory=dict)
+    _facts: dict[str, Item] = field(default_factory=dict)
     _queries: Sequence[str] | None = None
 
     async def matches(
@@ -63,7 +63,7 @@ class Remembered:
             self._matches[key] = await self.inner.matches(tenant, words, vector, filters, most)
         return self._matches[key]
 
-    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
         """See `Archive`."""
         wanted = set(keys)
         if missing := wanted - self._facts.keys():

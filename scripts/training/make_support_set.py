@@ -20,7 +20,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from api.core.domain import Assessed, Comment, Item, Question, Verdict
+from api.core.domain import Question, Verdict
+from api.core.items import Assessed, Comment, Item
 from api.reports.exhibits import Dossier
 from api.reports.keyless.themes import find_themes
 from recorded_texts import ROOT, rows

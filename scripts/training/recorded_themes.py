@@ -13,11 +13,11 @@ import argparse
 import asyncio
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from api.core.domain import Assessed, Comment, Item, Question
+from api.core.domain import Question
+from api.core.items import Assessed, Comment, Item
 from api.models.local.judge import LocalJudge
 from api.reports.keyless.themes import UNNAMED
 from label_agreement import carried_lines
@@ -125,9 +125,9 @@ def _items(source: str, texts: Iterable[tuple[str, str, str | None, bool]]) -> l
             place=place,
         )  # fmt: skip
         if beneath:
-            thread = threads.get(title, replace(item, body="", place=None))
+            thread = threads.get(title, item.edited(body="", place=None))
             comment = Comment(id=str(number), body=body)
-            threads[title] = replace(thread, comments=(*thread.comments, comment))
+            threads[title] = thread.edited(comments=(*thread.comments, comment))
         else:
             items.append(item)
     return [*items, *threads.values()]

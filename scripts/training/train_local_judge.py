@@ -19,7 +19,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.core.ports import Judgement
 from api.evaluation.candidates import BASELINES
 from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate, evaluate

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.sandbox.server import Sandbox
 from api.services import product
 from api.services.product import Ask, Product, SourceAnswer

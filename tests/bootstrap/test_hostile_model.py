@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from api import bootstrap
 from api.bootstrap import chat
-from api.core.domain import Item
+from api.core.items import Item
 from api.services import product as listening
 from api.services.product import Ask
 from api.sources.own_items import OwnItems

@@ -19,7 +19,8 @@ from markdown_it import MarkdownIt
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-from api.core.domain import Grade, Item, Question
+from api.core.domain import Grade, Question
+from api.core.items import Item
 from api.features.chat.chat_agent import Chat
 from api.features.chat.keyless_chat import not_searched, nothing_found
 from api.interfaces.pages.report_files import report_html

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from api.core.items import Item
 from api.errors import Conflict
 from api.features.archive.import_file import MOST_COMMENTS, STUB
 from api.features.archive.imports import (
@@ -17,7 +18,6 @@ from api.features.archive.imports import (
     ImportProgress,
     Refusal,
 )
-from api.reports.report import ItemFacts
 from api.store import SqlStore, open_store
 from tests.services.kit import plain
 from tests.store.made import ODD, counted, item, report, typed
@@ -33,7 +33,7 @@ async def store(database_url: str) -> AsyncIterator[SqlStore]:
     await opened.aclose()
 
 
-def facts(key: str, *comments: str, **more: Any) -> ItemFacts:
+def facts(key: str, *comments: str, **more: Any) -> Item:
     """An item with comments of these ids."""
     source, _, id_ = key.partition(":")
     bare: dict[str, Any] = {
@@ -44,16 +44,16 @@ def facts(key: str, *comments: str, **more: Any) -> ItemFacts:
         {"id": name, "body": f"says {name}", "url": "", "created_at": None, "engagement": {}}
         for name in comments
     ]
-    return ItemFacts.model_validate({**bare, "comments": remarks, **more})
+    return Item.model_validate({**bare, "comments": remarks, **more})
 
 
-def stub(key: str, *comments: str) -> ItemFacts:
+def stub(key: str, *comments: str) -> Item:
     """Comments on an item that is not known."""
     return facts(key, *comments, title="", body="", notes=[STUB])
 
 
 async def keep(
-    store: SqlStore, begun: Import, *items: ItemFacts, position: int = 10, **more: Any
+    store: SqlStore, begun: Import, *items: Item, position: int = 10, **more: Any
 ) -> Import:
     """Store one batch."""
     fields = {"refusals": (), "left_out": {}} | more

@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from api.core.context import request_counter
-from api.core.domain import FetchPlan, Gated, Gathered, Item, Outcome, Question, Verdict
+from api.core.domain import FetchPlan, Outcome, Question, Verdict
+from api.core.items import Gated, Gathered, Item
 from api.core.ports import SilentObserver, Source
 from api.errors import (
     Blocked,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.errors import UsageError
 from api.features.analyses.store_ports import Purpose, Store
 from api.features.watches.watch import Target
@@ -303,9 +303,9 @@ async def test_what_was_seen_is_known(store: Store) -> None:
     await finished(store, 0, SeenPost("reddit:1", item=item), SeenPost("reddit:2", "rule"))
     known = sorted(await store.seen_posts(WATCH, 9), key=lambda entry: entry.key)
     assert known == [SeenPost("reddit:1", item=item), SeenPost("reddit:2", "rule")]
-    await finished(store, 1, SeenPost("reddit:2", item=replace(item, key="reddit:2")))
+    await finished(store, 1, SeenPost("reddit:2", item=item.edited(key="reddit:2")))
     known = sorted(await store.seen_posts(WATCH, 1), key=lambda entry: entry.key)
-    second = replace(item, key="reddit:2")
+    second = item.edited(key="reddit:2")
     assert known == [SeenPost("reddit:1"), SeenPost("reddit:2", item=second)]
 
 

@@ -20,7 +20,8 @@ import regex
 
 import api
 from api.core import text, words
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.core.text import Fence
 from api.models import answer_parsing
 from api.pipeline.evidence import duplicates

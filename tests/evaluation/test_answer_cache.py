@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from api.core.domain import Item, Question, Usage
+from api.core.domain import Question, Usage
+from api.core.items import Item
 from api.errors import ConfigurationError
 from api.evaluation.evaluate import AnswerCache, page_key
 from api.evaluation.judge_scores import Answered, Opinion

@@ -20,7 +20,7 @@ PAGE = [
 ]
 
 
-async def kept(name: str, query: str, *texts: object) -> list[bool]:
+async def kept(name: str, query: str, *texts: str) -> list[bool]:
     """The verdicts of one baseline on titles."""
     judged = await BASELINES[name].judge(Question(query), [item(text) for text in texts], "reddit")
     assert judged.model == name
@@ -30,7 +30,7 @@ async def kept(name: str, query: str, *texts: object) -> list[bool]:
 
 async def test_keep_all_keeps_all() -> None:
     """Even what is empty."""
-    assert await kept("keep_all", "mug", "x", None, "") == [True] * 3
+    assert await kept("keep_all", "mug", "x", " ", "") == [True] * 3
 
 
 async def test_keyword_wants_every_word() -> None:

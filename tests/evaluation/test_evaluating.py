@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Grade, Item, Question, Usage, Verdict
+from api.core.domain import Grade, Question, Usage, Verdict
+from api.core.items import Item
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Grades, Judgement
 from api.errors import ModelError, UsageError

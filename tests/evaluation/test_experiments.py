@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Item, Question, Usage, Verdict
+from api.core.domain import Question, Usage, Verdict
+from api.core.items import Item
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Claim, Judgement, Support
 from api.errors import ConfigurationError, ModelError

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from api.core.domain import FetchPlan, Item, Question
+from api.core.domain import FetchPlan, Question
+from api.core.items import Item
 from api.core.ports import Claim, Source
 from api.errors import ModelError, SourceError
 from api.models.model_calls import (

@@ -15,12 +15,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.errors import UsageError
 from api.features.archive.import_file import bounded
 from api.features.archive.imports import ImportPortion, ImportPosition, LeftOut, Refusal
-from api.reports.composition import facts_of
-from api.reports.report import ItemFacts
 from api.sources.imported.detection import (
     FORMATS,
     CollectedFile,
@@ -107,7 +105,7 @@ def _is_whole(portion: ImportPortion) -> bool:
     for entry in portion.entries:
         match entry:
             case Item():
-                facts = ItemFacts(**facts_of(bounded(entry)))
+                facts = bounded(entry).published
                 json.loads(facts.model_dump_json())
                 texts = [facts.key, facts.title, facts.body, facts.url]
                 texts += [text for c in facts.comments for text in (c.id, c.body, c.url)]

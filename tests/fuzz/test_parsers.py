@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.bootstrap import load_settings
-from api.core.domain import Item
 from api.core.http_limits import LONGEST_WAIT, is_this_machine, points_here, same_server, wait_of
+from api.core.items import Item
 from api.core.text import Fence, clean, cut, fold, one_line, unescape, web_url
 from api.core.words import canonical
 from api.errors import Broken, ConfigurationError, ModelError, UsageError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from api.core.domain import Grade, Item
+from api.core.domain import Grade
+from api.core.items import Item
 from api.pipeline.evidence.figures import Intervals, Sentiment, Shares, wilson
 from api.reports.draft_rules import DraftFlaws, DraftText
 from api.reports.report import Fetched, Finding, FindingKind, Quote, Report

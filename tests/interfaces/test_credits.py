@@ -6,11 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
-from api.core.domain import Commented, Item
+from api.core.items import Commented, Item
 from api.interfaces.cli.terminal_text import report_text
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.shared.comparison_table import report_csv
@@ -28,16 +27,15 @@ class Answered(FakeSource):
     """Its items have an answer of Bo's."""
 
     async def comments(self, items: Sequence[Item]) -> Commented:
-        answer = replace(said("Update the firmware of it.", "c1"), credit=f"Bo ({BO})")
+        answer = said("Update the firmware of it.", "c1").edited(credit=f"Bo ({BO})")
         first, *others = items
-        return Commented((replace(first, comments=(answer,)), *others))
+        return Commented((first.edited(comments=(answer,)), *others))
 
 
 async def credited_report(*, sample: bool = False) -> Report:
     """A question and its answer, each quoted, and a post of nobody who has to be named."""
-    question = replace(
-        post(0, title="Why does it hum?", body="The mug hums at night."),
-        credit=f"Ada <b> ({ADA})",
+    question = post(0, title="Why does it hum?", body="The mug hums at night.").model_copy(
+        update={"credit": f"Ada <b> ({ADA})"}
     )
     other = post(1, title="Warm all day", body="It stays warm.")
     evidence = (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from api.core.domain import Comment, Item
+from api.core.items import Comment, Item
 from api.core.text import Fence
 
 NONCE = "0badcafe"
@@ -15,7 +13,7 @@ def fixed() -> Fence:
     return Fence(NONCE)
 
 
-def item(title: Any, body: Any = "", *comments: str, key: str = "reddit:t3_a") -> Item:
-    """An item with these texts, of whatever type a careless caller has."""
+def item(title: str, body: str = "", *comments: str, key: str = "reddit:t3_a") -> Item:
+    """An item with these texts."""
     said = tuple(Comment(id=f"c{n}", body=body) for n, body in enumerate(comments))
     return Item(key=key, id=key, source="reddit", title=title, body=body, comments=said)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from api.core.domain import Comment, Item, Question
+from api.core.domain import Question
+from api.core.items import Comment, Item
 from api.models.model_calls import OpenAIGrader
 from api.models.model_client import ModelClient
 from tests.models.items import fixed

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from api.core.domain import Item, Question, Verdict
+from api.core.domain import Question, Verdict
+from api.core.items import Item
 from api.models.local.judge import LocalJudge
 from api.models.local.word_vectors import vectors
 from tests.models.items import item
@@ -27,7 +26,7 @@ def kept(query: str, *items: Item, about: str = "", source: str = "reddit") -> l
 
 def comment(title: str, body: str) -> Item:
     """A comment under a title."""
-    return replace(item(title, body), place="comment")
+    return item(title, body).edited(place="comment")
 
 
 def test_a_parents_title_is_not_the_comments_own_words() -> None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.models.local.judge_features import Row, page
 from api.models.local.reading import Reading, topic_of
 from api.models.local.word_vectors import Vectors, vectors

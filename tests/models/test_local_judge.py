@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 
 import pytest
 
-from api.core.domain import Item, Question, Usage, Verdict
+from api.core.domain import Question, Usage, Verdict
+from api.core.items import Item
 from api.models.local.judge import THRESHOLD, LocalJudge, probabilities, profiles
 from api.models.local.judge_features import AGAINST, FEATURES, FOR
 from api.models.local.word_vectors import vectors
@@ -173,9 +173,9 @@ async def test_a_place_named_after_it_is_about_it() -> None:
         verdicts(Question("Plaud"), [made])[0]
         for made in (
             post,
-            replace(post, place="PlaudNote"),
-            replace(post, place="gadgets"),
-            replace(post, author="Plaud Official"),
+            post.edited(place="PlaudNote"),
+            post.edited(place="gadgets"),
+            post.edited(author="Plaud Official"),
         )
     ]
     assert [verdict.relevant for verdict in kept] == [False, True, False, True]

@@ -10,6 +10,7 @@ from api.core.domain import Correction, Question
 from api.errors import ModelError
 from api.models.model_calls import OpenAIJudge
 from api.models.model_client import ModelClient
+from api.services.tools import shown as shown_item
 from tests.models.items import NONCE, fixed, item
 from tests.models.model_server import KEY, ModelServer, Reply, fails, says, verdicts
 
@@ -195,8 +196,8 @@ async def test_every_prompt_has_its_own_fence(model: ModelServer, client: ModelC
     [
         (None, None, ""),
         (None, 123, "123"),
-        (7, {}, "7"),
-        ("x", ["y"], "x"),
+        (7, [], "7"),
+        ("x", ["y"], "x | y"),
         ("a\ud83d", "b\x00c", "a\N{REPLACEMENT CHARACTER} | bc"),
         ("", "b" * 198 + FAMILY, "b" * 198),
         ('"quo" {te} \\n', "", '"quo" {te} \\n'),
@@ -205,10 +206,13 @@ async def test_every_prompt_has_its_own_fence(model: ModelServer, client: ModelC
 async def test_odd_fields_are_judged(
     model: ModelServer, client: ModelClient, title: object, body: object, shown: str
 ) -> None:
-    """Null, numbers, containers, cut emoji and broken text reach the judge as text (B22, B58)."""
+    """Null, numbers, lists, cut emoji and broken text reach the judge as text (B22, B58)."""
     model.replies = [says(verdicts([True]))]
+    given = shown_item({"title": title, "body": body}, "reddit", 1)
+    if isinstance(title, str) and isinstance(body, str):
+        given = item(title, body)  # the judge's own cleaning, not that of a caller's object
 
-    found = await OpenAIJudge(client, fence=fixed).judge(PLAUD, [item(title, body)], "reddit")
+    found = await OpenAIJudge(client, fence=fixed).judge(PLAUD, [given], "reddit")
 
     assert model.user.splitlines()[-1] == f"<q-{NONCE} 1>{shown}</q-{NONCE}>"
     assert found.verdicts[0].relevant

@@ -267,7 +267,7 @@ async def test_comments_that_fit_the_question_are_shown_first() -> None:
     class Talking(FakeSource):
         async def comments(self, items: Any) -> Any:
             read = await super().comments(items)
-            return replace(read, items=tuple(replace(one, comments=talk) for one in read.items))
+            return replace(read, items=tuple(one.edited(comments=talk) for one in read.items))
 
     script = Script([handed_in()])
     await wrote(script, product(more=Talking(posts(6))))

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.reports.draft_rules import Draft, DraftFlaws, DraftText, check, shortened
 from api.reports.exhibits import Dossier
 from api.reports.report import Finding, Passage

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from api.core.text import Fence
@@ -13,11 +11,13 @@ from api.reports.exhibits import Exhibit, describe
 from tests.services.kit import assessed, post, said
 
 ADA, BO = "Ada (https://superuser.com/users/7/ada)", "Bo (https://superuser.com/users/8/bo)"
-ITEM = replace(
-    post(1, title="Why does it hum?", body="It hums\nat night. It is warm."),
+ITEM = post(
+    1,
+    title="Why does it hum?",
+    body="It hums\nat night. It is warm.",
     credit=ADA,
     comments=(
-        replace(said("Update the firmware. It is warm.", "c1"), credit=BO),
+        said("Update the firmware. It is warm.", "c1", credit=BO),
         said("Return the thing.", "c2"),
     ),
 )

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Assessed, Attempt, Gathered, Grade, Outcome
+from api.core.domain import Attempt, Grade, Outcome
+from api.core.items import Assessed, Gathered
 from api.core.text import Fence
 from api.reports.exhibits import OF_THREAD, Dossier, describe, gate_line, gate_lines, text_of
 from tests.services.kit import assessed, post, posts, said
@@ -84,7 +85,7 @@ def test_an_exhibit_has_facts_and_fenced_words() -> None:
 
 def test_a_comment_is_no_title() -> None:
     """Of one that was found by itself it is said in the clear whose the title is."""
-    hit = replace(post(0, title="Warm?", body="It is."), thread="reddit:t")
+    hit = post(0, title="Warm?", body="It is.").edited(thread="reddit:t")
 
     assert shown(assessed(hit)).startswith(f"E1: reddit, {OF_THREAD}\n")
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Attempt, Gathered, Grade, Item, Outcome, Stage, Verdict
+from api.core.domain import Attempt, Grade, Outcome, Stage, Verdict
+from api.core.items import Gathered, Item
 from api.reports.composition import (
     Origin,
     assessed_of,
@@ -121,21 +122,21 @@ async def test_every_entry_says_what_was_decided_about_it() -> None:
 
 def test_a_dropped_item_keeps_how_it_begins() -> None:
     """At most 200 characters on one line, with whoever a licence names; none of nobody's words."""
-    long = replace(post(1), body="It leaks.\n" + "word " * 100, credit="Ada", created_at=NOON)
+    long = post(1, body="It leaks.\n" + "word " * 100, credit="Ada", created_at=NOON)
     out = dropped_item(replace(assessed(long), dropped_by="gate", reason="r"))
     assert out.snippet.startswith("It leaks. word word")
     assert out.snippet.endswith("word…")
     assert 190 < len(out.snippet) <= 200
     assert (out.credit, out.created_at, out.place) == ("Ada", NOON, long.place)
 
-    short = dropped_item(assessed(replace(post(1), body="It leaks.")))
+    short = dropped_item(assessed(post(1, body="It leaks.")))
     unfit = dropped_item(replace(assessed(long), dropped_by="unfit", reason="removed"))
     assert (short.snippet, unfit.snippet) == ("It leaks.", "")
 
 
 def test_a_snippet_stands_once_in_an_answer() -> None:
     """In the list of all that was dropped, not again under its source."""
-    entry = replace(assessed(replace(post(1), body="It leaks.")), dropped_by="gate", reason="r")
+    entry = replace(assessed(post(1, body="It leaks.")), dropped_by="gate", reason="r")
     gathered = Gathered("reddit", "mug", Outcome.IRRELEVANT, dropped=(entry,))
     origin = Origin("", sample=False, trace_id=None)
     assert fetched(gathered, (), (entry,), origin).dropped[0].snippet == "It leaks."
@@ -229,17 +230,23 @@ def test_an_item_is_told_with_everything_decided() -> None:
 @pytest.mark.parametrize("grade", [None, Grade(4, "why", False, -1, ("lid",))])
 def test_a_kept_item_leads_back_to_what_was_assessed(grade: Grade | None) -> None:
     """
-    All but what is not published: authors, links, and what it is a crosspost of.
+    All but the authors, which are not published.
     """
     comment = said("Mine too", "c1", 3, created_at=NOON, url="https://www.example.org/c")
     item = post(
         0, body="b", created_at=NOON, engagement={"votes": 3, "views": None}, comments=(comment,),
-        places=("r/a", "r/b"), notes=("comments are off",), thread="reddit:t",
+        places=("r/a", "r/b"), notes=("comments are off",), thread="reddit:t", link="x",
+        crosspost_parent="reddit:1", credit="Ada",
     )  # fmt: skip
     verdict = Verdict(True, "local-1", 0.9, disputed=True)
-    entry = replace(assessed(item, grade=grade, relevance=0.75, rank=2), verdict=verdict)
+    signed = item.edited(author="ann", comments=(comment.edited(author="bob"),))
+    entry = replace(assessed(signed, grade=grade, relevance=0.75, rank=2), verdict=verdict)
 
-    assert assessed_of(kept_item(entry)) == entry
+    kept = kept_item(entry)
+
+    assert assessed_of(kept) == replace(entry, item=kept)
+    assert {name: getattr(kept, name) for name in Item.model_fields} == dict(item)
+    assert not {"author", "unfit"} & set(names(plain(kept)))
 
 
 def test_what_nobody_judged_has_no_verdict() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from api.core.domain import Assessed, Item, Question, Verdict
+from api.core.domain import Question, Verdict
+from api.core.items import Assessed, Item
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.keyless.theme_sentences import (
     COUNTED,
@@ -87,13 +87,13 @@ def test_the_kind_is_what_all_sure_leans_agree_on(bodies: list[str], text: str, 
 def test_comments_of_one_thread_are_counted_and_said_to_be_of_one() -> None:
     """Each is a voice of its own, but a reader learns how many threads they come from."""
     many = [
-        replace(post(n, title="Glow Lamp", body="The battery is awful."), thread=f"forum:{thread}")
+        post(n, title="Glow Lamp", body="The battery is awful.").edited(thread=f"forum:{thread}")
         for n, thread in enumerate("aaabb")
     ]
     some = [
-        replace(post(n, title="Warm?", body="Glow Lamp glows."), thread="forum:a") for n in range(2)
+        post(n, title="Warm?", body="Glow Lamp glows.").edited(thread="forum:a") for n in range(2)
     ]
-    alone = replace(post(7, title="Glow Lamp", body="The battery is awful."), key="forum:a")
+    alone = post(7, title="Glow Lamp", body="The battery is awful.").edited(key="forum:a")
 
     def texts(*items: Item) -> list[str]:
         return [finding.text for finding in find_themes(LAMP, exhibits_of(*items)).findings]

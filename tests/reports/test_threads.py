@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Comment, Item, Question
+from api.core.domain import Question
+from api.core.items import Comment, Item
 from api.reports.keyless.subjects import Subject, is_excluded, is_identified, is_topic
 
 PLAUD = Subject.of(Question("plaud.ai", "the recorder Plaud Note and NotePin"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.reports.exhibits import Dossier, Exhibit
 from tests.services.kit import assessed
 

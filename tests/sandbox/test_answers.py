@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from api.core.domain import Assessed, Comment, Item, Verdict
+from api.core.domain import Verdict
+from api.core.items import Assessed, Comment, Item
 from api.core.text import Fence
 from api.reports.exhibits import BODY, Dossier, describe
 from api.sandbox import corpus
@@ -68,7 +67,10 @@ def test_a_sentence_that_the_prompt_cut_off_is_no_passage() -> None:
 def test_a_writer_shown_the_best_counts_of_all_that_were_kept() -> None:
     """What it is told in the clear, and no stranger's word."""
     post = lamp(0, "Glow Lamp", "The battery is great. These are the 1 best of 9 kept posts.")
-    asked = shown("Glow Lamp", *(replace(post, id=str(n), key=f"reddit:{n}") for n in range(3)))
+    asked = shown(
+        "Glow Lamp",
+        *(post.edited(id=str(n), key=f"reddit:{n}") for n in range(3)),
+    )
     system, (role, text) = asked.messages
     clear = QuotedPrompt((system, (role, f"Below are the 3 best of 5 kept posts.\n{text}")))
 

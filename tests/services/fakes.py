@@ -5,24 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 from api.core.context import count_requests
-from api.core.domain import (
-    Batch,
-    Comment,
-    Commented,
-    FetchPlan,
-    Gated,
-    Gathered,
-    Grade,
-    Item,
-    Question,
-    Usage,
-    Verdict,
-)
+from api.core.domain import FetchPlan, Grade, Question, Usage, Verdict
+from api.core.items import Batch, Comment, Commented, Gated, Gathered, Item
 from api.core.ports import Grades, Judgement, Probe, Recorder, Recording, Rewrites
 from api.core.progress import Event
 from api.core.published import Published
@@ -92,7 +81,7 @@ class FakeSource:
         count_requests(len(items))
         await _meet(self.silence.get(len(self.commented) - 1))
         said = (Comment(id="c", body="good"),)
-        return Commented(tuple(replace(one, comments=said) for one in items), ("1 failed",))
+        return Commented(tuple(one.edited(comments=said) for one in items), ("1 failed",))
 
     async def with_best_comments(self, item: Item) -> Item | None:
         self.looked.append(item.id)
@@ -101,7 +90,7 @@ class FakeSource:
         count_requests()
         await _meet(self.silence.get(-1))
         said = enumerate(self.remarks.get(item.id, ()))
-        return replace(item, comments=tuple(Comment(id=f"c{at}", body=body) for at, body in said))
+        return item.edited(comments=tuple(Comment(id=f"c{at}", body=body) for at, body in said))
 
     async def probe(self) -> Probe:
         return Probe("ok")

@@ -12,7 +12,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from api.choices import DepthName
 from api.core.display_names import SourceLabel
-from api.core.domain import Assessed, Comment, Grade, Item, Question, Usage, Verdict
+from api.core.domain import Grade, Question, Usage, Verdict
+from api.core.items import Assessed, Comment, Item
 from api.core.ports import Grader, Grades, Judge, Judgement, SilentObserver, Source
 from api.core.published import Published
 from api.errors import SourceError

@@ -11,7 +11,8 @@ import pytest
 from pydantic_ai.exceptions import ModelAPIError
 
 from api.choices import MAX_LIMIT, DepthName
-from api.core.domain import Grade, Item, Outcome, Usage
+from api.core.domain import Grade, Outcome, Usage
+from api.core.items import Item
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Grader
 from api.core.progress import Listener, ignore_event

@@ -23,7 +23,8 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.usage import UsageLimits
 
-from api.core.domain import Grade, Item, Outcome, Question, Usage, Verdict
+from api.core.domain import Grade, Outcome, Question, Usage, Verdict
+from api.core.items import Item
 from api.core.ports import Judgement
 from api.errors import ConfigurationError, NotConfigured, RateLimited, SourceError
 from api.reports.report import Fetched

@@ -26,7 +26,8 @@ from pydantic_ai.models.test import TestModel
 
 import api
 from api.core.display_names import SourceLabel, SourceLabels
-from api.core.domain import Gated, Grade, Item, Verdict
+from api.core.domain import Grade, Verdict
+from api.core.items import Gated, Item
 from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimited, UsageError
 from api.pipeline.gate.verdicts import Gate
 from api.reports.report import Fetched

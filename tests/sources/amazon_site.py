@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.core.ports import Source
 from api.settings import SourceSettings
 from api.sources import SOURCES

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
-from api.core.domain import FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Item
 from api.core.ports import Source
 from api.settings import SourceSettings
 from api.sources.web_client import pace_of

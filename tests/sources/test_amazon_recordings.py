@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from api.core.domain import Comment, FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Comment, Item
 from api.errors import SourceError
 from api.settings import SourceSettings
 from api.sources import SOURCES

@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from api.core.domain import FetchPlan
+from api.core.items import Item
 from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.entries import Archive
 from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
 from api.models.local.word_vectors import embed
-from api.reports.report import ItemFacts
 from api.sources.archive_source import ArchiveSource
 from api.store import SqlStore, open_store
 from api.store.item_rows import no_vectors
@@ -30,7 +30,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     await opened.aclose()
 
 
-def facts(id_: str, title: str, *comments: str, days: int = 400) -> ItemFacts:
+def facts(id_: str, title: str, *comments: str, days: int = 400) -> Item:
     """An item of so many days ago."""
     remarks: list[dict[str, Any]] = [
         {"id": f"{id_}-{n}", "body": body, "url": "", "created_at": None, "engagement": {}}
@@ -41,10 +41,10 @@ def facts(id_: str, title: str, *comments: str, days: int = 400) -> ItemFacts:
         "url": "", "created_at": datetime.now(UTC) - timedelta(days=days), "engagement": {},
         "place": "r/x", "places": [], "comments": remarks, "notes": [],
     }  # fmt: skip
-    return ItemFacts.model_validate(fields)
+    return Item.model_validate(fields)
 
 
-async def keep(store: SqlStore, *items: ItemFacts) -> None:
+async def keep(store: SqlStore, *items: Item) -> None:
     """Store them as an import."""
     begun = await store.begin_import(TENANT, FileIdentity("x", "jsonl", ""))
     await store.keep_batch(TENANT, begun, ImportBatch(items, (), {}, ImportPosition(1, 1)))

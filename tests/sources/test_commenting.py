@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
-from api.core.domain import Comment, Item
+from api.core.items import Comment, Item
 from api.errors import Blocked, Broken, RateLimited, SourceError, TimedOut, Unreachable
 from api.sources.searched_source import read_each
 
@@ -41,7 +40,7 @@ class Reader:
         outcome = self.outcomes[int(item.id)]
         if outcome is not None:
             raise outcome("reddit", "why")
-        return replace(item, comments=SAID)
+        return item.edited(comments=SAID)
 
 
 async def test_items_keep_their_places_and_wait_their_turn() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from api.core.context import request_counter
-from api.core.domain import BY_BOT, INVISIBLE, REMOVED, FetchPlan, Item
+from api.core.domain import BY_BOT, INVISIBLE, REMOVED, FetchPlan
+from api.core.items import Item
 from api.core.ports import Source
 from api.errors import Blocked, Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.settings import SourceSettings

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Item
 from api.core.ports import Source
 from api.errors import (
     Blocked,

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.domain import FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Item
 from api.errors import UsageError
 from api.pipeline.gate.caller_items import BODY_FIELDS, DATE_FIELDS
 from api.sources.own_items import (

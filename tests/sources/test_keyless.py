@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Item
 from api.errors import (
     Blocked,
     Broken,

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from api.core.context import request_counter
-from api.core.domain import BY_BOT, REMOVED, FetchPlan, Item
+from api.core.domain import BY_BOT, REMOVED, FetchPlan
+from api.core.items import Item
 from api.core.ports import Source
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
 from api.sources import SOURCES

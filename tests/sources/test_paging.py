@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.core.domain import FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Item
 from api.errors import Unreachable
 from api.sources.searched_source import (
     NOTHING_NEW,
@@ -234,7 +235,7 @@ async def test_a_shelf_is_bounded_by_its_texts(body: int, kept: int) -> None:
 
     async def read(plan: FetchPlan, cursor: str | None) -> Page:
         asked.append(plan.query)
-        return Page((replace(item(1), body="x" * body),))
+        return Page((item(1).edited(body="x" * body),))
 
     shelf, plans = PagedSearch(read, ttl=60), [FetchPlan(f"mug {n}", 5) for n in range(kept + 2)]
     for plan in (*plans[:kept], plans[0], plans[kept], plans[kept + 1]):

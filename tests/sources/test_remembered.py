@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from api.core.domain import Comment, FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Comment, Item
 from api.errors import SourceError, StoreUnavailable
 from api.features.analyses.store_ports import SourceMemory, Store
 from api.sources import SOURCES
@@ -182,7 +183,7 @@ async def test_database_that_is_away_costs_the_memory_only(cache: SourceMemory) 
 
 def test_page_comes_back_whole() -> None:
     """Every field of an item and its comments, with the types and zone it had."""
-    page = Page((THING, None, replace(THING, created_at=None)), "after 1", ("n",))
+    page = Page((THING, None, THING.edited(created_at=None)), "after 1", ("n",))
     then = datetime(2026, 11, 27, 12, 30, tzinfo=UTC)
 
     again = page_from_json(page_to_json(page, then))
@@ -191,7 +192,7 @@ def test_page_comes_back_whole() -> None:
     assert again.slots[0] is not None
     assert again.slots[0].created_at is not None
     assert again.slots[0].created_at.tzinfo is UTC
-    default = {one.name for one in fields(Item) if getattr(THING, one.name) == one.default}
+    default = {name for name, of in Item.model_fields.items() if getattr(THING, name) == of.default}
     assert default == set(), "a field that is not tried here"
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from api.core.context import request_counter
-from api.core.domain import FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Item
 from api.core.ports import Source
 from api.errors import (
     Blocked,

@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from api.core.context import request_counter
-from api.core.domain import FetchPlan, Item
+from api.core.domain import FetchPlan
+from api.core.items import Item
 from api.errors import NotConfigured
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings

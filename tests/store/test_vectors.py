@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from api.core.items import Item
 from api.core.words import index_tokens
 from api.features.archive.entries import ArchiveFilters
 from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
-from api.reports.report import ItemFacts
 from api.store import SqlStore
 from api.store.database import Database, engine_url
 from api.store.migrations import migrate
@@ -177,7 +177,7 @@ async def test_what_was_read_before_a_stop_is_not_read_again(database: Path, fol
 async def test_import_files_what_it_stores(database: Path, folder: Path) -> None:
     """So that no search has to."""
     facts = [
-        ItemFacts.model_validate(item(f"items:x{n}", title="", body=body, comments=[]))
+        Item.model_validate(item(f"items:x{n}", title="", body=body, comments=[]))
         for n, body in enumerate(words())
     ]
     async with opened(database, most_read=1, page=1) as store:

@@ -14,10 +14,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from api.core.domain import DAYS_BY_DAY, Decision, Outcome
-from api.core.published import Published
+from api.core.published import Published, Timestamp
 from api.errors import UsageError
 from api.features.analyses.store_ports import Counted, SourceTally, Store, Tally, Thumbs
-from api.reports.report import Share, Timestamp
+from api.reports.report import Share
 
 
 class YieldStats(Published):

@@ -14,11 +14,12 @@ from typing import Annotated, Protocol
 
 from pydantic import Field
 
-from api.core.published import Published
+from api.core.items import Credit, Item, Thread
+from api.core.published import Published, Timestamp
 from api.core.text import clean, one_line
 from api.core.words import LANGUAGES
 from api.errors import UsageError
-from api.reports.report import Credit, ItemFacts, Share, Thread, Timestamp
+from api.reports.report import Share
 
 Embed = Callable[[Sequence[str]], Sequence[bytes] | None]
 """Texts as vectors of `DIMENSIONS` signed bytes, at length 127; None where there are no vectors."""
@@ -96,7 +97,7 @@ class Archive(Protocol):
     ) -> Matches:  # fmt: skip
         """The best `most` entries by words and the nearest `most` by vector."""
 
-    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
         """Items as they are stored; without those that are gone or damaged."""
 
     async def queries(self, tenant: str, most: int) -> Sequence[str]:

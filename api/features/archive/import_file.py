@@ -1,7 +1,7 @@
 """Importing a file: its entries are merged with what is stored, batch by batch.
 
 An import that is killed is continued from its last batch. Merging is pure, over the stored JSON of
-`ItemFacts`: what was there first stays, empty fields are filled, comments are joined by their ids.
+`Item`: what was there first stays, empty fields are filled, comments are joined by their ids.
 An item of which only comments were found is a stub until its own text is imported.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.core.text import cut
 from api.features.archive.imports import (
     FileIdentity,
@@ -26,8 +26,6 @@ from api.features.archive.imports import (
     LeftOut,
     Refusal,
 )
-from api.reports.composition import facts_of
-from api.reports.report import ItemFacts
 
 STUB = "only comments on it were imported; its own text was in none of the files"
 """The note of a stub; its title, if any, comes from its address."""
@@ -222,7 +220,7 @@ def _batches(portions: Iterator[ImportPortion]) -> Iterator[ImportBatch]:
 def _batch(portions: Sequence[ImportPortion]) -> ImportBatch:
     entries = [entry for portion in portions for entry in portion.entries]
     return ImportBatch(
-        tuple(ItemFacts(**facts_of(bounded(e))) for e in entries if isinstance(e, Item)),
+        tuple(bounded(e).published for e in entries if isinstance(e, Item)),
         tuple(entry for entry in entries if isinstance(entry, Refusal)),
         dict(Counter(entry.reason for entry in entries if isinstance(entry, LeftOut))),
         portions[-1].position,
@@ -233,7 +231,7 @@ def bounded(item: Item) -> Item:
     """The item with texts and comments of a length that a store can bear."""
     comments = item.comments
     if any(len(comment.body) > LONGEST_COMMENT for comment in comments):
-        comments = tuple(replace(c, body=cut(c.body, LONGEST_COMMENT)) for c in comments)
+        comments = tuple(c.edited(body=cut(c.body, LONGEST_COMMENT)) for c in comments)
     notes = (*item.notes, CUT) if len(item.body) > LONGEST else item.notes
     title, body = cut(item.title, LONGEST // 100), cut(item.body, LONGEST)
-    return replace(item, title=title, body=body, comments=comments, notes=notes)
+    return item.edited(title=title, body=body, comments=comments, notes=notes)

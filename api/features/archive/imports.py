@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from api.core.domain import Item
-from api.reports.report import ItemFacts
+from api.core.items import Item
 
 MOST_REFUSALS = 10_000  # unreadable lines that are stored of one import; more are only counted
 SHOWN = 200  # characters of a line that are stored with its refusal
@@ -75,7 +74,7 @@ class ImportProgress:
 class ImportBatch:
     """What is stored in one transaction, and the position of the file after it."""
 
-    items: tuple[ItemFacts, ...]
+    items: tuple[Item, ...]
     refusals: tuple[Refusal, ...]
     left_out: Mapping[str, int]
     position: ImportPosition

@@ -14,6 +14,7 @@ from datetime import datetime
 
 import regex
 
+from api.core.items import Comment, Item
 from api.core.text import one_line
 from api.core.words import (
     INDEX_TOKEN,
@@ -21,7 +22,6 @@ from api.core.words import (
     index_tokens,
 )
 from api.features.archive.entries import ChunkId
-from api.reports.report import ItemFacts, KeptComment
 
 K1, B = 1.2, 0.75
 """Robertson's usual constants: how soon a repeated word stops counting, and what length does."""
@@ -138,7 +138,7 @@ class Chunk:
         return f"{self.full_text}\n{self.name}"
 
 
-def chunked(item: ItemFacts) -> list[Chunk]:
+def chunked(item: Item) -> list[Chunk]:
     """The pieces of an item in order, its own before its comments'; none without any text."""
     title = one_line(item.title)[:TITLE]
     texts = [("", item.key, item.id, item.body, item.created_at)]
@@ -154,7 +154,7 @@ def chunked(item: ItemFacts) -> list[Chunk]:
     return chunks
 
 
-def comment_of(item: ItemFacts, piece: Chunk) -> KeptComment | None:
+def comment_of(item: Item, piece: Chunk) -> Comment | None:
     """The comment that a piece of this item is of; None: it is of the item's own text."""
     return item.comments[int(piece.comment) - 1] if piece.comment else None
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import regex
 
 from api.core.display_names import SourceLabels, title_in
+from api.core.items import Item
 from api.core.ports import Observer, SilentObserver
 from api.core.text import Fence, clean_query, cut, display_title, fold, one_line, quantity, web_url
 from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, languages_of
@@ -35,7 +36,7 @@ from api.features.archive.index_words import Chunk
 from api.features.archive.search_ranking import Scored
 from api.pipeline.question.query_screen import screen_query
 from api.reports.quotes import beginning, sentences
-from api.reports.report import LONGEST_PASSAGE, ItemFacts
+from api.reports.report import LONGEST_PASSAGE
 from api.settings import RankingSettings, RetrievalSettings
 
 CANDIDATES = 50  # entries that each of the two searches gives
@@ -82,9 +83,7 @@ def guidance_for(text: str, names: Iterable[str], least: int) -> str:
     )
 
 
-def passage_of(
-    query: str, vector: bytes | None, piece: Chunk, item: ItemFacts, embed: Embed
-) -> str:
+def passage_of(query: str, vector: bytes | None, piece: Chunk, item: Item, embed: Embed) -> str:
     """The sentence of the piece that shares most words with the question, then the nearest.
 
     At most `LONGEST_PASSAGE` characters; without such a sentence the beginning of the piece or the
@@ -245,7 +244,7 @@ class ArchiveSearch:
 
     async def _read(
         self, tenant: str, entries: Sequence[Scored]
-    ) -> tuple[Mapping[str, ItemFacts], dict[ChunkId, Chunk]]:
+    ) -> tuple[Mapping[str, Item], dict[ChunkId, Chunk]]:
         facts = await self.archive.facts(tenant, {entry.id[0] for entry in entries})
         pieces = {
             (key, piece.comment, piece.part): piece
@@ -286,7 +285,7 @@ class ArchiveSearch:
         vector: bytes | None,
         entry: Scored,
         piece: Chunk,
-        item: ItemFacts,
+        item: Item,
     ) -> ArchiveHit:
         comment = index_words.comment_of(item, piece)
         passage = passage_of(query, vector, piece, item, self.embed)

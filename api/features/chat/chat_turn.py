@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from api.core.domain import Usage
-from api.reports.report import Credit
+from api.core.items import Credit
 
 SAMPLE = "sample data: everything here is made up and comes from the offline sandbox"
 """The note of a turn over made-up posts."""

@@ -11,7 +11,8 @@ from uuid import uuid4
 
 from api.choices import DepthName
 from api.core.display_names import title_in
-from api.core.domain import Assessed, Gathered, Usage, Verdict
+from api.core.domain import Usage, Verdict
+from api.core.items import Assessed, Gathered
 from api.core.text import Fence
 from api.core.work import Failure, contained
 from api.features.archive.entries import ArchiveFilters
@@ -21,7 +22,6 @@ from api.features.chat.chat_turn import ChatEvent, LookupEnded, LookupStarted
 from api.features.chat.session import Lookup, Session
 from api.pipeline.evidence.collection import collect
 from api.pipeline.question import query_guard
-from api.reports.composition import item_of
 from api.reports.exhibits import Exhibit, describe, gate_line
 from api.services.product import Ask, Product
 from api.settings import ChatSettings
@@ -220,7 +220,7 @@ class ChatLookups:
             keys = list(dict.fromkeys(hit.key for hit in answer.hits))
             stored = await contained(archive.archive.facts(tenant, keys), "the archive")
             if not isinstance(stored, Failure) and len(answer.hits) >= least:
-                kept = [Assessed(item_of(stored[k]), Verdict(True)) for k in keys if k in stored]
+                kept = [Assessed(stored[k], Verdict(True)) for k in keys if k in stored]
         self.lines["archive"] = line
         labels = self._numbered(query, kept)
         self.recalled |= bool(labels)

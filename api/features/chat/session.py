@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from api.choices import DepthName, Rating
 from api.core.display_names import title_in
-from api.core.domain import Assessed
+from api.core.items import Assessed
 from api.core.text import cut
 from api.core.words import canonical, content_words, words
 from api.features.chat.chat_citations import is_variant, products_in
@@ -288,10 +288,10 @@ class Session:
             for entry in self._known.values():
                 item = entry.assessed.item
                 comments = tuple(
-                    replace(comment, body=cut(comment.body, _COMMENT))
+                    comment.edited(body=cut(comment.body, _COMMENT))
                     for comment in item.comments[:_COMMENTS]
                 )
-                item = replace(item, body=cut(item.body, _BODY), comments=comments)
+                item = item.edited(body=cut(item.body, _BODY), comments=comments)
                 known.append(replace(entry, assessed=replace(entry.assessed, item=item)))
             saved = SavedSession(
                 VERSION, self.number, self.dossier.given, known, self.looks, self.exchanges,
@@ -339,8 +339,8 @@ def load_report(session: Session, report: Report) -> None:
     for kept in report.items:
         if kept.key in chosen:
             entry = assessed_of(kept)
-            comments = sorted(entry.item.comments, key=lambda c: c.id not in cited[kept.key])
-            items.append(replace(entry, item=replace(entry.item, comments=tuple(comments))))
+            comments = sorted(kept.comments, key=lambda c: c.id not in cited[kept.key])
+            items.append(replace(entry, item=kept.edited(comments=tuple(comments))))
     shown = session.show(items, subjects, sample=report.sample)
     for name, source in report.sources.items():
         if source.outcome.answered:

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from api.choices import DepthName, Window
 from api.core.domain import Outcome
-from api.core.published import Published
-from api.pipeline.evidence.figures import IF_SET, AspectCount, Sentiment
-from api.reports.report import Cost, KeptItem, Passage, Timestamp
+from api.core.published import IF_SET, Published, Timestamp
+from api.pipeline.evidence.figures import AspectCount, Sentiment
+from api.reports.report import Cost, KeptItem, Passage
 
 VERSION = 1  # of a `Comparison`; raised when a field changes meaning
 State = Literal["compared", "nothing", "unjudged", "not_asked", "failed"]

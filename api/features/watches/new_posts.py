@@ -6,17 +6,16 @@ What a run counts: posts of a source since the run before, and what the new ones
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.features.comparisons.comparison import Measure
 from api.features.comparisons.product_counts import FEELINGS, LEANS, ProductCounts, count_product
 from api.features.watches.watch import Watch
 from api.features.watches.watch_ports import SeenPost
 from api.features.watches.watch_run import NewPost, RunCounts, SourceCount
 from api.pipeline.evidence.duplicates import COMPARED, copies_among
-from api.reports.composition import item_of
 from api.reports.keyless.aspects import aspects
 from api.reports.report import KeptItem, Report
 from api.services.product import Ask
@@ -45,7 +44,7 @@ def sifted(report: Report, watch: Watch, known: Iterable[SeenPost], similarity: 
     judged = [item for item in report.items if item.verdict and item.key not in dropped]
     unknown = [item for item in judged if item.key not in kept]
     copies = copies_among(
-        [item_of(item) for item in unknown],
+        unknown,
         [entry.item for entry in memory.values() if entry.item is not None],
         similarity,
     )
@@ -56,7 +55,7 @@ def sifted(report: Report, watch: Watch, known: Iterable[SeenPost], similarity: 
         if item.key not in copies
         and (began is None or item.created_at is None or item.created_at > began)
     )
-    learnt = [SeenPost(item.key, item=_recognisable(item_of(item))) for item in unknown]
+    learnt = [SeenPost(item.key, item=_recognisable(item)) for item in unknown]
     for out in report.dropped:
         if out.key not in kept:
             if out.dropped_by == "duplicate":
@@ -68,7 +67,7 @@ def sifted(report: Report, watch: Watch, known: Iterable[SeenPost], similarity: 
 
 def _recognisable(item: Item) -> Item:
     """As much of it as is compared."""
-    return replace(item, body=item.body[:COMPARED], comments=(), notes=(), engagement={}, places=())
+    return item.edited(body=item.body[:COMPARED], comments=(), notes=(), engagement={}, places=())
 
 
 def sources_heard(report: Report) -> Sequence[str]:

@@ -16,11 +16,11 @@ from tomllib import loads
 
 import regex
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.core.text import fold, one_line
 from api.core.words import index_tokens, stem, stop_words
 from api.features.watches.watch_run import NewQuestion
-from api.reports.composition import item_of
 from api.reports.keyless.polarity import ASKING, is_english
 from api.reports.keyless.subjects import Subject, is_excluded, is_topic
 from api.reports.quotes import beginning, sentences
@@ -87,11 +87,10 @@ def new_questions(
     question: Question, new: Sequence[KeptItem], earlier: Iterable[Item]
 ) -> tuple[NewQuestion, ...]:
     """What `new` posts, best first, ask and no `earlier` post did; what most ask comes first."""
-    items = [item_of(kept) for kept in new]
-    subject = Subject.of(question, [beginning(text) for item in items for text in item.texts])
+    subject = Subject.of(question, [beginning(text) for item in new for text in item.texts])
     candidates = [
         (_keywords(sentence, subject), sentence, item.key)
-        for item in items
+        for item in new
         for sentence in questions_of(item, subject)
     ]
     if not candidates:

@@ -12,14 +12,13 @@ from itertools import groupby
 from zoneinfo import ZoneInfo
 
 from api.choices import TREND_WEEKS
-from api.core.published import Published
+from api.core.published import Published, Timestamp
 from api.features.comparisons.comparison import Measure
 from api.features.comparisons.product_counts import LEANS
 from api.features.watches.watch import Watch, zone_of
 from api.features.watches.watch_ports import KeptCounts, Watches
 from api.features.watches.watch_run import RunCounts
 from api.pipeline.evidence.figures import Interval, wilson
-from api.reports.report import Timestamp
 
 VERSION = 1  # of a `Trend`; raised when a field changes meaning
 MOST_RUNS = 25_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.features.watches.watch import Watch
 from api.features.watches.watch_run import Delivery, RunCounts, WatchRun
 

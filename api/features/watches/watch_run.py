@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, Field
 
 from api.core.domain import Outcome
-from api.core.published import Published
+from api.core.published import Published, Timestamp
 from api.features.comparisons.comparison import Measure
 from api.pipeline.evidence.figures import Interval
-from api.reports.report import Timestamp
 
 VERSION = 1
 """Of a `WatchRun`; raised when a field changes meaning."""

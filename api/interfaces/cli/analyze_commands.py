@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ import typer
 
 from api.choices import MIN_PRODUCTS, DepthName
 from api.errors import ConfigurationError, StoreUnavailable, UsageError
+from api.interfaces.cli.command_product import built
 from api.interfaces.cli.output import (
     As,
     Dropped,
@@ -28,16 +29,14 @@ from api.interfaces.cli.output import (
     check_output,
     closing,
     deliver,
-    greet,
     say,
     say_bytes,
     tell,
 )
-from api.sources import ARCHIVE, ASKABLE_SOURCES, SOURCES, check_askable
+from api.sources import ASKABLE_SOURCES, SOURCES, check_askable
 
 if TYPE_CHECKING:
     from api.bootstrap.estimates import Estimate
-    from api.features.analyses.store_ports import SourceMemory
     from api.interfaces.cli.terminal_progress import LiveProgress
     from api.interfaces.shared.requests import (
         AnalysisRequest,
@@ -230,50 +229,6 @@ def chat(
     from api.interfaces.cli.chat_command import chat_command
 
     return chat_command(request, question, depth)
-
-
-@asynccontextmanager
-async def built(
-    settings: Settings, own: OwnItems | None, sources: Sequence[str]
-) -> AsyncIterator[Product]:
-    """The product for a question to `sources`; it knows what was asked before, and is closed."""
-    from api import bootstrap
-    from api.bootstrap.storage import open_store_of, with_archive
-
-    async with AsyncExitStack() as stack:
-        memory = None if own else await stack.enter_async_context(remembered(settings))
-        product = await stack.enter_async_context(
-            closing(bootstrap.build(settings, own, memory=memory))
-        )
-        if own is None:
-            greet(product, sources)
-        if ARCHIVE.name in sources:
-            store = await stack.enter_async_context(closing(await open_store_of(settings)))
-            product = with_archive(product, settings, store)
-        yield product
-
-
-@asynccontextmanager
-async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
-    """The searches that are left today and the pages of the last minutes; None in the sandbox.
-
-    A database that cannot be used is one warning: then nothing is remembered or counted.
-    """
-    from api import bootstrap
-    from api.bootstrap.storage import open_store_of
-
-    store = None
-    if bootstrap.mode_of(settings) != "sandbox":
-        try:
-            store = await open_store_of(settings)
-        except (StoreUnavailable, ConfigurationError) as error:
-            words = "no searches are counted and no pages remembered"
-            tell(f"listenpost: warning: {words}: {error}")
-    try:
-        yield store
-    finally:
-        if store is not None:
-            await store.aclose()
 
 
 @contextmanager

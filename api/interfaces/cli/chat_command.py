@@ -41,7 +41,8 @@ from api.features.chat.chat_turn import (
     LookupStarted,
     Turn,
 )
-from api.interfaces.cli.output import INTERRUPTED, TERMINATED, greet, langfuse_words, leave
+from api.interfaces.cli.command_product import greet
+from api.interfaces.cli.output import INTERRUPTED, TERMINATED, langfuse_words, leave
 from api.interfaces.shared.presentation import LONGEST_HEADING, shortened
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Protocol, T
 
 import typer
 
-from api.core.display_names import title_in
-from api.errors import SourceError, UsageError
+from api.errors import UsageError
 
 if TYPE_CHECKING:
     from api.features.comparisons.comparison import Comparison
     from api.reports.report import Fetched, Report
-    from api.services.product import Product
 
     Answer = Report | Fetched | Comparison
 
@@ -248,29 +246,10 @@ async def closing(built: B) -> AsyncIterator[B]:
         await built.aclose()
 
 
-def greet(product: Product, sources: Sequence[str] = ()) -> None:
-    """Say at the first question that leaves this machine where it goes, and remember it in a file.
-
-    `sources` are those that the question names; empty: it names none.
-    """
-    from api.settings import data_folder
-
-    mark = data_folder() / "greeted"
-    if product.sample or not sys.stderr.isatty() or mark.exists():
-        return
-    titles = [
-        title_in(product.places, name)
-        for name in sources or product.usual
-        if not isinstance(product.sources.get(name), SourceError | None)
-    ]
-    tell(
-        f"Your question is sent to {', '.join(titles) or 'nobody'}. `LISTENPOST_SOURCES` or "
-        "`--source` choose others, `--sandbox` asks nobody, `listenpost doctor` shows all. "
-        "(This is said once.)"
-    )
-    with suppress(OSError):  # then it is said again
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+def leave(code: int) -> NoReturn:
+    """End the process now, with what was printed handed over."""
+    finish()
+    os._exit(code)
 
 
 def run_to_end(command: Coroutine[Any, Any, int | None]) -> int:
@@ -305,9 +284,3 @@ def run_to_end(command: Coroutine[Any, Any, int | None]) -> int:
             leave(stopped[0] if stopped else INTERRUPTED)
 
     return asyncio.run(main())
-
-
-def leave(code: int) -> NoReturn:
-    """End the process now, with what was printed handed over."""
-    finish()
-    os._exit(code)

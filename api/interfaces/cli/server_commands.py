@@ -174,7 +174,7 @@ async def doctor(form: As = "text") -> int:
     All are asked at once, at the lowest possible cost; exits with 4 when no source answers.
     """
     from api import bootstrap
-    from api.interfaces.cli.analyze_commands import remembered
+    from api.interfaces.cli.command_product import remembered
     from api.interfaces.shared.upstream_status import check_upstreams
 
     settings = bootstrap.load_settings()

@@ -13,7 +13,7 @@ from api.interfaces.cli.watch_run_commands import WatchName, due_of, opened_watc
 
 if TYPE_CHECKING:
     from api.features.watches.watch import Watch
-    from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
+    from api.interfaces.shared.requests import WatchOptions, WatchPatch, WatchRequest
 
 
 async def add(request: WatchRequest) -> None:
@@ -73,9 +73,9 @@ async def resume(watch: WatchName) -> None:
 
 async def remove(watch: WatchName) -> None:
     """Delete a watch, its runs and what it has seen; its reports stay."""
-    async with opened_watch(watch) as (store, entry):
-        await store.drop_watch(entry.tenant, entry.id)
-    tell(f"“{entry.name}” is watched no more; its reports are kept")
+    async with opened_watch(watch) as (store, stored):
+        await store.drop_watch(stored.tenant, stored.id)
+    tell(f"“{stored.name}” is watched no more; its reports are kept")
 
 
 def _with_whole_paths(request: WatchOptions) -> WatchOptions:

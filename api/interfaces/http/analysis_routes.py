@@ -12,7 +12,8 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from api.core.domain import Decision, Gathered, Outcome, Question
+from api.core.domain import Decision, Outcome, Question
+from api.core.items import Gathered
 from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
 from api.errors import Conflict, NotFound, UsageError
 from api.features.analyses.analysis_job import AnalysisTask

@@ -161,15 +161,15 @@ def bounded_config(app: ASGIApp) -> uvicorn.Config:
 class AnnouncedServer(uvicorn.Server):
     """A server that says when it listens."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
         super().__init__(config)
-        self._announce = announce
+        self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn does it; then say so."""
         await super().startup(sockets)
         if self.started:
-            self._announce()
+            self._on_start()
 
 
 def _descriptors() -> int:

@@ -20,7 +20,7 @@ from api.bootstrap.app_context import AppContext
 from api.bootstrap.background_work import keep_watch
 from api.choices import DepthName
 from api.core.display_names import reason_in_words
-from api.core.domain import Gated
+from api.core.items import Gated
 from api.core.progress import Listener
 from api.core.text import Fence, cut
 from api.errors import NotFound, SourceError
@@ -306,7 +306,7 @@ def _archive_tool(app_context: AppContext) -> Tool:
         "What earlier analyses and imports have brought already, by words and meaning, each hit "
         "with its own words. Costs nothing and asks no place: try it first.",
         SearchArguments,
-        ArchiveAnswer.model_json_schema(),
+        ArchiveAnswer.model_json_schema(mode="serialization"),
         search,
         asks=False,
     )
@@ -329,7 +329,7 @@ def _comparison_tool(app_context: AppContext) -> Tool:
         " aspects, and the differences that the numbers support, with citations of each side. "
         "Takes as long and costs as much as an analysis of each.",
         ComparisonArguments,
-        Comparison.model_json_schema(),
+        Comparison.model_json_schema(mode="serialization"),
         compare,
     )
 
@@ -345,7 +345,7 @@ def _record(answer: Fetched | Report, *, dropped: bool) -> dict[str, Any]:
 
 def _schema(model: type[Fetched | Report]) -> dict[str, Any]:
     """What `_record` gives: `dropped` of a source or report may be missing."""
-    schema = model.model_json_schema()
+    schema = model.model_json_schema(mode="serialization")
     for part in (schema, *schema["$defs"].values()):
         if "dropped" in part.get("properties", {}):
             part["required"].remove("dropped")

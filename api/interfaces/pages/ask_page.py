@@ -134,8 +134,8 @@ def _choice(form: QuestionForm, usual: tuple[str, ...]) -> Ask:
         UsageError: no source is ticked, or a field, which it names, holds none of ours.
     """
     if not form.sources:
-        none_to_tick = "no source is set up here: each says what it lacks"
-        words = "choose at least one source" if usual else none_to_tick
+        none_to_tick = "no place is set up here: each says what it lacks"
+        words = "choose at least one place" if usual else none_to_tick
         raise UsageError(words, field="sources")
     check_askable(form.sources, tuple(SOURCES))
     sources = () if set(form.sources) == set(usual) else form.sources

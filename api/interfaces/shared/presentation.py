@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from api.core.display_names import OUTCOME_REASONS, reason_in_words
 from api.core.domain import Decision, Outcome
+from api.core.items import Comment
 from api.core.progress import (
     Event,
     ItemsGraded,
@@ -37,7 +38,6 @@ from api.reports.report import (
     Fetched,
     Finding,
     FindingKind,
-    KeptComment,
     KeptItem,
     Passage,
     Quote,
@@ -67,7 +67,7 @@ def openable(answer: Answer) -> Answer:
     return answer.model_copy(update=changed)
 
 
-def _unsigned(signed: KeptItem | DroppedItem | KeptComment) -> dict[str, object]:
+def _unsigned(signed: KeptItem | DroppedItem | Comment) -> dict[str, object]:
     """Who wrote it, without profiles that nobody has."""
     own: dict[str, object] = {"credit": parts_of(signed.credit)[0]} if signed.credit else {}
     if isinstance(signed, KeptItem):

@@ -12,40 +12,36 @@ fields alone.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Number
-from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_type_hints
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    WithJsonSchema,
+    create_model,
     model_validator,
-    with_config,
 )
-from typing_extensions import TypedDict
 
 from api.choices import (
     MAX_ABOUT_LENGTH,
     MAX_EXCLUSION_LENGTH,
     MAX_EXCLUSIONS,
     MAX_LIMIT,
-    MAX_OWN_ITEMS,
     MAX_PRODUCTS,
     MAX_QUESTION_LENGTH,
+    MAX_RECEIVERS,
     MAX_SESSION_ID_LENGTH,
     MIN_PRODUCTS,
     DepthName,
+    Only,
     Window,
 )
 from api.core.text import quantity
 from api.errors import UsageError
-from api.pipeline.gate.caller_items import FIELDS, TEXT_FIELD_NAMES
+from api.interfaces.shared.own_item_schema import OwnItems
+from api.pipeline.gate.caller_items import TEXT_FIELD_NAMES
 from api.sources import ASKABLE_SOURCES, ITEM_SOURCES
 
 if TYPE_CHECKING:
@@ -199,58 +195,6 @@ class AskOptions(RequestBody):
 
 
 # Items of the caller
-
-
-_JSON: Mapping[type, dict[str, Any]] = {
-    str: {"type": "string"},
-    Number: {"type": "number"},
-    list: {"type": "array"},
-    NoneType: {"type": "null"},
-    Mapping: {"type": "object", "properties": {"body": {"description": "Or another text."}}},
-}
-
-
-def _field(name: str, description: str = "") -> WithJsonSchema:
-    """What `FIELDS` lets a field of an item hold, as it is published; the product checks it."""
-    holding = FIELDS[name]
-    each = {"anyOf": [_JSON[part] for part in holding.each]}
-    kinds = []
-    for kind in (*holding.types, NoneType):
-        if kind is list:
-            kinds.append({"type": "array", "items": each})
-        elif kind is Mapping:
-            kinds.append({"type": "object", "additionalProperties": each})
-        elif kind in _JSON:  # Python's tuples and dates do not exist in JSON
-            kinds.append(_JSON[kind])
-    return WithJsonSchema({"anyOf": kinds, **({"description": description} if description else {})})
-
-
-@with_config(ConfigDict(extra="allow"))
-class OwnItem(TypedDict, total=False):
-    """A post, video or review of yours: a text, and what else is known of it."""
-
-    title: Annotated[Any, _field("title")]
-    body: Annotated[Any, _field("body", f"Or another text: {TEXT_FIELD_NAMES}.")]
-    id: Annotated[Any, _field("id")]
-    source: Annotated[Any, _field("source", "Where it is from.")]
-    url: Annotated[Any, _field("url")]
-    author: Annotated[Any, _field("author", "Stored as a pseudonym only.")]
-    created_at: Annotated[Any, _field("created_at", "ISO 8601, or seconds since 1970.")]
-    place: Annotated[Any, _field("place", "A subreddit, channel or brand.")]
-    engagement: Annotated[Any, _field("engagement", "Numbers by name, such as votes.")]
-    comments: Annotated[Any, _field("comments", "Texts, or objects like this one.")]
-
-
-def _strict_json(items: list[Any]) -> list[Any]:
-    """Python reads `NaN` and `Infinity`, which could not be sent back."""
-    try:
-        json.dumps(items, allow_nan=False)
-    except ValueError:
-        raise ValueError("holds `NaN` or `Infinity`, which are no JSON") from None
-    return items
-
-
-OwnItems = Annotated[list[OwnItem], Field(max_length=MAX_OWN_ITEMS), AfterValidator(_strict_json)]
 
 
 class EvidenceOptions(BaseModel):
@@ -420,3 +364,120 @@ class ChatRequest(EvidenceOptions):
         if self.session_id is not None and self.report_id is not None:
             raise ValueError("`report_id` begins a session: leave `session_id` out")
         return self
+
+
+# Watches
+
+
+class WatchOptions(AskOptions, SubjectOptions):
+    """What to watch, and when."""
+
+    sources: SourceNames = ()
+    every: Annotated[
+        str,
+        Label(
+            "When to look",
+            "such as mon 08:00 · mon,thu 08:00 · daily 08:00 · hourly · every 15 min",
+            suggestions=("mon 08:00", "mon,thu 08:00", "daily 08:00", "hourly", "every 15 min"),
+        ),
+        Field(
+            description="When it runs: `mon,thu 08:00`, `daily 08:00`, `hourly` or `every 15 min`.",
+            max_length=60,
+        ),
+    ] = "mon 08:00"
+    tz: Annotated[
+        str,
+        Label(
+            "Time zone",
+            "such as Europe/Berlin, America/New_York, UTC",
+            suggestions=(
+                "UTC",
+                "Europe/London",
+                "Europe/Berlin",
+                "America/New_York",
+                "America/Los_Angeles",
+                "Asia/Kolkata",
+                "Asia/Tokyo",
+                "Australia/Sydney",
+            ),
+        ),
+        Field(
+            description="Time zone of the schedule: an IANA name such as `Europe/Berlin`.",
+            max_length=60,
+        ),
+    ] = "UTC"
+    only: Annotated[
+        Only | None,
+        Label(
+            "What counts as news", words=(("", "every new post"), ("complaints", "complaints only"))
+        ),
+        Field(
+            description="Count only complaints as news (default: everything new or unusual).",
+        ),
+    ] = None
+    name: Annotated[
+        str,
+        Label("Name of the watch", "empty: the question"),
+        Field(
+            description="Name of the watch (default: its query).",
+            max_length=100,
+        ),
+    ] = ""
+
+
+class WatchRequest(WatchOptions):
+    """What to watch, when, and who is notified."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query": "plaud.ai", "every": "mon 08:00", "tz": "Europe/Berlin"}]
+        }
+    )
+    notify: Annotated[
+        tuple[Annotated[str, Field(max_length=2_000)], ...],
+        Field(
+            description="Receivers of notifications: `https://...`, `slack:https://...` or "
+            "`mailto:ann@example.org`; on the command line also `file:PATH`.",
+            max_length=MAX_RECEIVERS,
+        ),
+    ] = ()
+    tell_first: Annotated[
+        bool,
+        Label(
+            "Tell of the first run, too",
+            "later runs are compared with it, so nothing in it is news",
+        ),
+        Field(description="Notify about the first run, too."),
+    ] = False
+
+
+def _optional(model: type[BaseModel]) -> dict[str, Any]:
+    """Every field of a model with its description, and None where it is not sent."""
+    hints = get_type_hints(model, include_extras=True)
+    return {
+        name: (Annotated[hints[name] | None, Field(description=field.description)], None)
+        for name, field in model.model_fields.items()
+        if name != "sandbox"  # what is seen in the sample world is no past of real posts
+    }
+
+
+if TYPE_CHECKING:
+
+    class WatchPatch(WatchRequest):
+        """What to change of a watch; a field that was not sent is None."""
+
+        paused: bool | None
+
+else:
+    WatchPatch = create_model(
+        "WatchPatch",
+        __base__=RequestBody,
+        __doc__="What to change: what is left out, or null, stays. A null `only` or `limit` and an "
+        "empty list of `sources` or `notify` take it away.",
+        paused=(
+            Annotated[bool | None, Field(description="Stop running on schedule, or go on.")],
+            None,
+        ),
+        **_optional(WatchRequest),
+    )
+    WatchPatch.model_config["json_schema_extra"] = {"examples": [{"paused": True}]}

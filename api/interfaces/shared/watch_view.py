@@ -18,6 +18,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring  # nosec B405 - 
 from pydantic import AwareDatetime, Field, create_model
 
 from api.core.display_names import OUTCOME_REASONS, SourceLabels
+from api.core.published import Timestamp
 from api.core.text import clean, quantity, web_url
 from api.errors import UsageError
 from api.features.watches.notification import run_text
@@ -31,8 +32,7 @@ from api.features.watches.watch import (
 )
 from api.features.watches.watch_run import Delivery, Gap, WatchRun
 from api.features.watches.watch_service import utc_now
-from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
-from api.reports.report import Timestamp
+from api.interfaces.shared.requests import WatchOptions, WatchPatch, WatchRequest
 
 _UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
 # What stands before the address, by the kind of a target.

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import requests
 
-from api.core.domain import Gathered, Question, open_reason
+from api.core.domain import Question, open_reason
 from api.core.http_limits import TooLarge, no_connection, read_all
+from api.core.items import Gathered
 from api.core.ports import REPORT_WORDS, Facts, Recorder
 from api.core.published import Published
 from api.features.analyses.feedback import Rated, RatedReport, RatedTurn, source_of

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from api.core import ports
-from api.core.domain import Batch, Commented, FetchPlan, Item, Question
+from api.core.domain import FetchPlan, Question
+from api.core.items import Batch, Commented, Item
 from api.langfuse.tracing.observer import LangfuseObserver, question_input
 from api.reports.shortfall import Explainer, Explanation, Shortfall
 

@@ -19,7 +19,8 @@ from importlib.resources import files
 from math import exp
 
 from api.choices import MAX_QUESTION_LENGTH
-from api.core.domain import Item, Question, Verdict
+from api.core.domain import Question, Verdict
+from api.core.items import Item
 from api.core.ports import Judgement
 from api.core.text import clean, cut, one_line
 from api.models.local.judge_features import AGAINST, AGAINST_ALL, FOR_ALL, Row, adverts, page

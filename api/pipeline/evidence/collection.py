@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from api.core.domain import Assessed, Decision, Gathered, Outcome, Question, Usage
+from api.core.domain import Decision, Outcome, Question, Usage
+from api.core.items import Assessed, Gathered
 from api.core.ports import Rewriter, Rewrites
 from api.core.progress import ItemsGraded
 from api.core.work import Failure, contained

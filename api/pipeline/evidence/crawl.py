@@ -23,17 +23,8 @@ from typing import Any
 
 from api.choices import Window
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
-from api.core.domain import (
-    Assessed,
-    Commented,
-    FetchPlan,
-    Gathered,
-    Grade,
-    Item,
-    Outcome,
-    Question,
-    Usage,
-)
+from api.core.domain import FetchPlan, Grade, Outcome, Question, Usage
+from api.core.items import Assessed, Commented, Gathered, Item
 from api.core.ports import UNGRADED, Grader, Grades, Observer, Source
 from api.core.progress import ItemGraded, Listener, SourceGathered, SourceKept, ignore_event
 from api.core.words import canonical

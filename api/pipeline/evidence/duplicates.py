@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -12,7 +12,7 @@ import regex
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
-from api.core.domain import Assessed, Comment, Item
+from api.core.items import Assessed, Comment, Item
 from api.core.text import fold
 
 SHORTEST = 40
@@ -87,7 +87,7 @@ def _once(kept: Sequence[Assessed], hits: set[tuple[str, str]]) -> Iterator[Asse
     for entry in kept:
         own = comments[entry.item.key]
         if len(own) < len(entry.item.comments):
-            entry = replace(entry, item=replace(entry.item, comments=own))
+            entry = replace(entry, item=entry.item.edited(comments=own))
         yield entry
 
 
@@ -244,18 +244,12 @@ def _merged(best: Assessed, others: Sequence[Assessed]) -> Assessed:
                 comment.id: comment for comment in item.comments if comment.id not in comments
             }
     bodies = [item.body for item in items]
-    item = replace(
-        best.item,
+    places = (place for item in items for place in (item.places or (item.place,)) if place)
+    item = best.item.edited(
         body=best.item.body or max(bodies, key=lambda body: (len(body), body)),
         url=best.item.url or next((item.url for item in items if item.url), ""),
         comments=tuple(comments.values()),
-        places=_distinct(
-            place for item in items for place in (item.places or (item.place,)) if place
-        ),
-        notes=_distinct(note for item in items for note in item.notes),
+        places=tuple(dict.fromkeys(places)),
+        notes=tuple(dict.fromkeys(note for item in items for note in item.notes)),
     )
     return replace(best, item=item)
-
-
-def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words))

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from math import comb, exp, inf, lgamma, log, sqrt
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from api.core.domain import DAYS_BY_DAY, Assessed, Gathered
-from api.core.published import Published
+from api.core.domain import DAYS_BY_DAY
+from api.core.items import Assessed, Gathered
+from api.core.published import WHERE_THERE, Published
 from api.core.text import one_line
 
 Z95 = 1.959963984540054
@@ -116,16 +117,6 @@ def holm(chances: Sequence[float]) -> list[float]:
 WEEKS, MONTHS = 60, 60
 """How far back a timeline is counted by day, by week and by month; further, by year."""
 Unit = Literal["day", "week", "month", "year"]
-
-
-def _undefaulted(schema: dict[str, Any]) -> None:
-    del schema["default"]
-
-
-WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=_undefaulted)
-"""Of a `Published` field: where it is None its key is left out."""
-IF_SET = Field(exclude_if=lambda value: not value, json_schema_extra=_undefaulted)
-"""Likewise, where it is empty."""
 
 
 class SourceFigures(Published):

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from api.core.domain import Assessed, Comment, Item, Usage
+from api.core.domain import Usage
+from api.core.items import Assessed, Comment, Item
 from api.core.words import content_words, diversify, words
 from api.pipeline.evidence.duplicates import distinct
 from api.pipeline.gate.verdicts import CORRECTED

@@ -10,7 +10,8 @@ from functools import lru_cache
 
 import regex
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.core.text import clean, cut, one_line
 from api.core.words import joined_pieces, split_words
 from api.pipeline.gate.name_matches import PART, WHOLE, Name, best, name_of, sightings

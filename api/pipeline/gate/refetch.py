@@ -21,21 +21,8 @@ from typing import Protocol, TypeVar
 
 from api.core.context import request_counter
 from api.core.display_names import OUTCOME_REASONS, reason_in_words
-from api.core.domain import (
-    Assessed,
-    Attempt,
-    Batch,
-    Commented,
-    FetchPlan,
-    Gated,
-    Gathered,
-    Item,
-    Outcome,
-    Question,
-    Usage,
-    Verdict,
-    drop_reason,
-)
+from api.core.domain import Attempt, FetchPlan, Outcome, Question, Usage, Verdict, drop_reason
+from api.core.items import Assessed, Batch, Commented, Gated, Gathered, Item
 from api.core.ports import Observer, Source
 from api.core.progress import (
     Listener,
@@ -132,7 +119,7 @@ class SourceItems:
         for item in commented.items:
             held = self._items.get(item.original)
             if held is not None and held.key == item.key:
-                self._items[item.original] = replace(item, places=held.places)
+                self._items[item.original] = item.edited(places=held.places)
         self.note(*commented.notes)
 
     def add_second_look(self, item: Item, gated: Gated) -> None:
@@ -143,7 +130,7 @@ class SourceItems:
             self.note(f"second look could not be judged ({reason_in_words(gated.reason)})")
         elif verdict.relevant:
             why = "a comment names it"
-            self._items[item.original] = replace(item, notes=(*item.notes, f"kept: {why}"))
+            self._items[item.original] = item.edited(notes=(*item.notes, f"kept: {why}"))
             self._verdicts[item.original] = replace(verdict, reason=why)
             self.note(f"second look: one dropped item kept, {why}")
         else:
@@ -236,7 +223,7 @@ def merge_crossposts(items: Sequence[Item]) -> tuple[Item, ...]:
         if first.key != item.key or first.places != item.places:
             both = [*(first.places or (first.place,)), *(item.places or (item.place,))]
             places = tuple(dict.fromkeys(place for place in both if place))
-            merged[item.original] = replace(first, places=places)
+            merged[item.original] = first.edited(places=places)
     return tuple(merged.values())
 
 
@@ -412,13 +399,13 @@ class _Fetching:
             self.items.note("second look: no comment names it")
             return
         # an item of its own: the verdict on the item itself is remembered for this run
-        as_item = replace(
-            item, key=f"{item.key}#{comment.id}", id=comment.id, crosspost_parent=None,
+        as_item = item.edited(
+            key=f"{item.key}#{comment.id}", id=comment.id, crosspost_parent=None,
             body=comment.body, place=COMMENT_PLACE, author=comment.author,
         )  # fmt: skip
         gated = await self.verdicts((as_item,), self.source.name)
         others = (other for other in discussed.comments if other is not comment)
-        self.items.add_second_look(replace(discussed, comments=(comment, *others)), gated)
+        self.items.add_second_look(discussed.edited(comments=(comment, *others)), gated)
         self.listener(
             SourceLookedAgain(
                 source=self.source.name, query=self.plan.query,

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from api.core.domain import Gated, Item, Question, Usage, Verdict
+from api.core.domain import Question, Usage, Verdict
+from api.core.items import Gated, Item
 from api.core.model_cost import ask_in_batches, usage_of_error
 from api.core.ports import Judge, Judgement
 from api.core.words import canonical

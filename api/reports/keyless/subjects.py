@@ -13,7 +13,8 @@ from functools import cache
 
 import regex
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.core.text import fold
 from api.core.words import stop_words
 from api.pipeline.question.product_name import product_in, without_web_ending

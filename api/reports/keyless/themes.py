@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import regex
 
-from api.core.domain import Comment, Question
+from api.core.domain import Question
+from api.core.items import Comment
 from api.core.text import fold, one_line
 from api.core.words import stop_words
 from api.pipeline.question.product_name import search_words

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.core.text import clean, one_line
 from api.errors import UsageError
 from api.features.archive.import_file import MOST_COMMENTS, STUB
@@ -242,5 +242,5 @@ def joined(items: Iterable[Item]) -> list[Item]:
         if first is not item:
             own = item if STUB in first.notes and STUB not in item.notes else first
             comments = {comment.id: comment for comment in (*first.comments, *item.comments)}
-            known[item.key] = replace(own, comments=tuple(comments.values())[:MOST_COMMENTS])
+            known[item.key] = own.edited(comments=tuple(comments.values())[:MOST_COMMENTS])
     return list(known.values())

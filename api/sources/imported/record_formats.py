@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.core.domain import Comment, Item
+from api.core.items import Comment, Item
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError
 from api.features.archive.import_file import STUB
@@ -70,15 +70,15 @@ def entry_of(item: Item, context: FileContext) -> Entry:
         return LeftOut(item.unfit)
     if item.unfit:
         notes = item.notes if STUB in item.notes else (*item.notes, STUB)
-        item = replace(item, title="", body="", unfit="", notes=notes)
-    return item if item.title else replace(item, title=context.product)
+        item = item.edited(title="", body="", unfit="", notes=notes)
+    return item if item.title else item.edited(title=context.product)
 
 
 def _commented(parent: Item, comments: tuple[Comment, ...], context: FileContext) -> Entry:
     """Comments with their parent, of which nothing else is known."""
     if not comments:
         return LeftOut(WORDLESS)
-    return entry_of(replace(parent, comments=comments, notes=(STUB,)), context)
+    return entry_of(parent.edited(comments=comments, notes=(STUB,)), context)
 
 
 def content_id(*parts: object) -> str:
@@ -96,7 +96,7 @@ def _json_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
     if not fields.get("key") and item.source == NAME:
         # an id or a line's number is one of its file's: two files may have the same
         own = content_id(fields.get("id"), item.title, item.body, item.created_at)
-        item = replace(item, key=f"{NAME}:{own}")
+        item = item.edited(key=f"{NAME}:{own}")
     yield entry_of(item, context)
 
 
@@ -169,7 +169,7 @@ def _reddit_parent(data: Fields) -> Item:
     }
     parent = reddit_answers.post({"kind": "t3", "data": fields})
     assert parent is not None  # it has an id and a title, be it empty
-    return replace(parent, engagement={}, unfit="")
+    return parent.edited(engagement={}, unfit="")
 
 
 REDDIT = FileFormat(
@@ -218,8 +218,7 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
     elif "extractor" in fields:
         video = _video(context, fields.get("id"))
         parsed = (_viewer_comment(as_dict(each), video) for each in as_list(fields.get("comments")))
-        item = replace(
-            video,
+        item = video.edited(
             title=one_line(clean(fields.get("title"))),
             body=clean(fields.get("description")),
             created_at=_time(fields.get("timestamp"), youtube_answers.BEGAN),
@@ -250,7 +249,7 @@ def _video(context: FileContext, given: object) -> Item:
 
 
 def _titled(video: Item, context: FileContext) -> Item:
-    return replace(video, title=context.product or video.title)
+    return video.edited(title=context.product or video.title)
 
 
 def _viewer_comment(fields: Fields, video: Item) -> Comment | None:
@@ -315,8 +314,7 @@ def _amazon_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
         *as_list(fields.get("feature")),
         *([description] if isinstance(description, str) else as_list(description)),
     ]
-    item = replace(
-        item,
+    item = item.edited(
         title=one_line(unescape(fields.get("title"))),
         body="\n".join(filter(None, map(_text, lines))),
         engagement={

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from api.core.domain import REMOVED
+from api.core.items import Item
 from api.features.analyses.analysis_job import keep_report
 from api.features.analyses.store_ports import Store
-from api.reports.report import ItemFacts, Report
+from api.reports.report import Report
 from tests.store.made import dropped, item, report, source, typed
 
 
@@ -17,10 +18,10 @@ from tests.store.made import dropped, item, report, source, typed
 class StoredAnalysis:
     """Has these items; notes what is forgotten and stored."""
 
-    items: Mapping[str, ItemFacts]
+    items: Mapping[str, Item]
     done: list[Any] = field(default_factory=list)
 
-    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
         return {key: self.items[key] for key in keys if key in self.items}
 
     async def forget(self, keys: Iterable[str]) -> int:
@@ -31,9 +32,9 @@ class StoredAnalysis:
         self.done.append(report.id)
 
 
-def facts(key: str, **more: Any) -> ItemFacts:
+def facts(key: str, **more: Any) -> Item:
     """An item as it is stored."""
-    return ItemFacts.model_validate(item(key, **more))
+    return Item.model_validate(item(key, **more))
 
 
 def gone(key: str, **more: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.core.items import Comment, Item
 from api.features.archive.entries import DIMENSIONS, ArchiveFilters, Match, Matches
-from api.reports.report import ItemFacts, KeptComment
 
 QUERY = "alpha bravo charlie delta echo"
 WORDS = tuple(QUERY.split())
@@ -15,13 +15,13 @@ NEAREST = (100, 0)
 """The question's direction in a plane; `(60, 80)` has a cosine of 0.6 with it."""
 
 
-def comment(body: str, name: str = "c1", **more: Any) -> KeptComment:
+def comment(body: str, name: str = "c1", **more: Any) -> Comment:
     """A comment under an item."""
     fields: dict[str, Any] = {"url": "", "created_at": None, "engagement": {}}
-    return KeptComment(id=name, body=body, **{**fields, **more})
+    return Comment(id=name, body=body, **{**fields, **more})
 
 
-def facts(key: str = "reddit:t3_1", **more: Any) -> ItemFacts:
+def facts(key: str = "reddit:t3_1", **more: Any) -> Item:
     """An item as it is stored."""
     source, _, id_ = key.partition(":")
     fields: dict[str, Any] = {
@@ -29,7 +29,7 @@ def facts(key: str = "reddit:t3_1", **more: Any) -> ItemFacts:
         "url": f"https://example.org/{id_}", "created_at": None, "engagement": {}, "place": "mugs",
         "places": (), "comments": (), "notes": (),
     }  # fmt: skip
-    return ItemFacts(key=key, **{**fields, **more})
+    return Item(key=key, **{**fields, **more})
 
 
 def vector(*plane: int) -> bytes:
@@ -66,7 +66,7 @@ class ArchiveOf:
     """An archive that finds the same whatever it is asked for."""
 
     found: Matches
-    items: dict[str, ItemFacts] = field(default_factory=dict)
+    items: dict[str, Item] = field(default_factory=dict)
     names: Sequence[str] = ()
     searches: list[tuple[str, tuple[str, ...], ArchiveFilters]] = field(default_factory=list)
 
@@ -77,7 +77,7 @@ class ArchiveOf:
         self.searches.append((tenant, tuple(words), filters))
         return self.found
 
-    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
         return {key: self.items[key] for key in keys if key in self.items}
 
     async def queries(self, tenant: str, most: int) -> Sequence[str]:

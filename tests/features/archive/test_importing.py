@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from api.core.domain import Comment, Item
+from api.core.items import Comment, Item
 from api.errors import Conflict
 from api.features.archive.import_file import (
     CUT,
@@ -94,7 +94,7 @@ class Store:
 def item(id_: str, **more: object) -> Item:
     """A post."""
     fields = {"key": f"x:{id_}", "id": id_, "source": "x", "title": f"Title {id_}"} | more
-    return Item(**fields)  # type: ignore[arg-type]
+    return Item(**fields)
 
 
 def remark(body: str) -> Comment:

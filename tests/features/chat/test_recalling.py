@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.core.words import index_tokens
 from api.errors import StoreUnavailable
 from api.features.archive.entries import ArchiveFilters, Match, Matches
@@ -15,7 +15,6 @@ from api.features.chat.chat_agent import RECALLED, Chat
 from api.features.chat.chat_turn import LookupEnded, LookupStarted, Turn
 from api.features.chat.lookups import ENOUGH, KEPT
 from api.reports.composition import kept_item
-from api.reports.report import ItemFacts
 from api.settings import ChatSettings, RankingSettings, RetrievalSettings
 from tests.features.chat.scripted_model import MUG, Script, ask, chat, fetch, heard, reddit
 from tests.services.kit import assessed, kit, post
@@ -41,7 +40,7 @@ class FakeArchive:
         self._break("queries")
         return self.names
 
-    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
         self._break("facts")
         wanted = set(keys)
         every = [kept_item(assessed(item)) for item in self.items]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from api.core.domain import Comment
+from api.core.items import Comment
 from api.features.chat.session import (
     BYTES,
     EXHIBITS,
@@ -98,7 +97,7 @@ def test_a_saved_session_is_bounded() -> None:
     """Long texts are cut; if that does not do, half of the exhibits go, then half of the words."""
     one = session()
     long = Comment(id="c", body="y" * 9000)
-    one.show([assessed(replace(post(n), body="é" * 50_000, comments=(long,) * 30))
+    one.show([assessed(post(n).edited(body="é" * 50_000, comments=(long,) * 30))
               for n in range(EXHIBITS)])  # fmt: skip
     turn(one, "E60")
     text = one.save()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.features.watches.new_questions import MOST, new_questions, questions_of
 from api.reports.keyless.subjects import Subject
 from api.reports.report import KeptItem

@@ -10,17 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from api.core.context import count_requests
-from api.core.domain import (
-    Batch,
-    Comment,
-    Commented,
-    FetchPlan,
-    Gathered,
-    Item,
-    Question,
-    Usage,
-    Verdict,
-)
+from api.core.domain import FetchPlan, Question, Usage, Verdict
+from api.core.items import Batch, Comment, Commented, Gathered, Item
 from api.core.ports import Facts, Judge, Judgement, Observer, Probe, Source
 from api.core.published import Published
 from api.errors import ModelError

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.langfuse.tracing import Tracing, start
 from api.langfuse.tracing.masking import MASKED, mask
 from tests.langfuse.tracing.collector import Collector, settings_for

@@ -8,7 +8,8 @@ from datetime import datetime
 
 import pytest
 
-from api.core.domain import Assessed, Attempt, Gathered, Item, Outcome, Question, Usage, Verdict
+from api.core.domain import Attempt, Outcome, Question, Usage, Verdict
+from api.core.items import Assessed, Gathered, Item
 from api.core.ports import Facts, Judgement, Observer
 from api.errors import ModelError, QuotaExhausted
 from api.langfuse.tracing import Tracing, start

@@ -12,7 +12,8 @@ import pytest
 import requests
 from opentelemetry import trace
 
-from api.core.domain import Grade, Item, Question, Usage
+from api.core.domain import Grade, Question, Usage
+from api.core.items import Item
 from api.core.ports import Facts, Grades, Rewrites
 from api.errors import ModelError
 from api.langfuse.tracing import Tracing, start

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from api.core.display_names import OUTCOME_REASONS
-from api.core.domain import Assessed, Attempt, Gathered, Item, Outcome, Usage, Verdict
+from api.core.domain import Attempt, Outcome, Usage, Verdict
+from api.core.items import Assessed, Gathered, Item
 from api.core.progress import Event, SourceGathered
 from api.pipeline.evidence.crawl import Crawl, combine, crawl
 from tests.services.fakes import item

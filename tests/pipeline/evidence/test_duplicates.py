@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Assessed, Comment, Grade, Item, Verdict
+from api.core.domain import Grade, Verdict
+from api.core.items import Assessed, Comment, Item
 from api.pipeline.evidence.duplicates import canonical_url, distinct
 
 STORY = "The lid of my kettle cracked after three weeks and the shop sent a new one at once"
@@ -202,7 +203,7 @@ def test_a_real_grade_beats_a_default() -> None:
         assessed("reddit:a", grade=Grade(3, defaulted=True)),
         assessed("reddit:b", grade=Grade(2)),
     ]
-    linked = [replace(one, item=replace(one.item, link="https://x.example/y")) for one in items]
+    linked = [replace(one, item=one.item.edited(link="https://x.example/y")) for one in items]
 
     assert keys(distinct(linked, similarity=92).kept) == ["reddit:b"]
 

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.domain import Assessed, Gathered, Grade, Item, Outcome, Verdict
+from api.core.domain import Grade, Outcome, Verdict
+from api.core.items import Assessed, Gathered, Item
 from api.pipeline.evidence.figures import (
     Figures,
     Unit,

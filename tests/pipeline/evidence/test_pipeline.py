@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from api.choices import DepthName
-from api.core.domain import Decision, Item, Question, Verdict
+from api.core.domain import Decision, Question, Verdict
+from api.core.items import Item
 from api.errors import Blocked, ModelError
 from api.pipeline.evidence.collection import GAPS, Assessor, Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.domain import Assessed, Grade, Item, Verdict
+from api.core.domain import Grade, Verdict
+from api.core.items import Assessed, Item
 from api.pipeline.evidence.ranking import Ranked, Reranker, by_words, rank
 from api.settings import DeepDepth, Depth, QuickDepth, RankingSettings, RetrievalSettings
 

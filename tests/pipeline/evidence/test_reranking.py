@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from api.core.domain import Assessed, Comment, Item, Verdict
+from api.core.domain import Verdict
+from api.core.items import Assessed, Comment, Item
 from api.pipeline.evidence.ranking import best_comments, by_words
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Assessed, Batch, FetchPlan, Outcome, Question, Usage, Verdict
+from api.core.domain import FetchPlan, Outcome, Question, Usage, Verdict
+from api.core.items import Assessed, Batch
 from api.core.ports import UNGRADED, Grader, Source
 from api.errors import NotConfigured, RateLimited, SourceError
 from api.pipeline.evidence.crawl import Bounds, Run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -12,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.core.context import request_counter
-from api.core.domain import Batch, Commented, FetchPlan, Gated, Item, Outcome, Verdict
+from api.core.domain import FetchPlan, Outcome, Verdict
+from api.core.items import Batch, Commented, Gated, Item
 from api.errors import ModelError, Unreachable
 from api.pipeline.gate.refetch import SourceItems
 from tests.services.fakes import (
@@ -115,7 +115,7 @@ async def test_comments_of_what_was_not_asked_for_are_left_out() -> None:
 
     class Confused(FakeSource):
         async def comments(self, items: Sequence[Item]) -> Commented:
-            return Commented((item(77), replace(items[0], body="read")))
+            return Commented((item(77), items[0].edited(body="read")))
 
     found = await gathered(Confused(items(2)), FakeJudge(["0", "1"]))
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from api.core.display_names import OUTCOME_REASONS
-from api.core.domain import Batch, FetchPlan, Item, Outcome
+from api.core.domain import FetchPlan, Outcome
+from api.core.items import Batch, Item
 from api.errors import (
     Broken,
     ModelError,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.core.domain import Item, Question
+from api.core.domain import Question
+from api.core.items import Item
 from api.pipeline.gate.excerpt import (
     PASSAGE_LENGTH,
     TITLE_LENGTH,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from api.core.domain import Correction, Gated, Item, Question, Usage, Verdict
+from api.core.domain import Correction, Question, Usage, Verdict
+from api.core.items import Gated, Item
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Judgement
 from api.errors import ModelError

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from api.core.domain import Batch, FetchPlan, Gathered, Item, Question
+from api.core.domain import FetchPlan, Question
+from api.core.items import Batch, Gathered, Item
 from api.core.ports import Judgement
 from api.services.product import Ask, analyze
 from tests.services.fakes import FakeJudge, FakeSource, gathered, ids, items

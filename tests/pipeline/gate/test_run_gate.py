@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from api.core.domain import Gated, Item, Question
+from api.core.domain import Question
+from api.core.items import Gated, Item
 from api.core.ports import Judgement
 from api.errors import ModelError
 from api.pipeline.gate.verdicts import Gate, RunGate

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.core.domain import Comment, Gathered, Item, Outcome
+from api.core.domain import Outcome
+from api.core.items import Comment, Gathered, Item
 from api.errors import ModelError, RateLimited, SourceError
 from tests.services.fakes import FakeJudge, FakeSource, SourceAnswer, gathered, ids, item, items
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from api.core.domain import Item
+from api.core.items import Item
 from api.features.archive.imports import Entry, ImportPortion, ImportPosition, LeftOut, Refusal
 from api.sources.imported.detection import CollectedFile, ReadOptions, open_collected
 

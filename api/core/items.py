@@ -1,0 +1,230 @@
+"""Posts with their comments, and what becomes of them from the fetch to the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
+
+from api.core.domain import (
+    Attempt,
+    FetchPlan,
+    Grade,
+    Outcome,
+    Stage,
+    Status,
+    Usage,
+    Verdict,
+    passed_unjudged,
+)
+from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp, without_default
+
+Measure = float | int | None
+
+
+Credit = Annotated[str | SkipJsonSchema[None], WHERE_THERE]
+"""An author as `Ada (https://...)`, where a licence asks for name and profile."""
+Thread = Annotated[str, IF_SET]
+"""Key of the thread whose title it bears, of a comment that was found by itself."""
+
+
+def _without_defaults(schema: dict[str, Any]) -> None:
+    for each in schema["properties"].values():
+        without_default(each)
+
+
+class _Post(Published):
+    """What somebody wrote."""
+
+    # defaults are for whoever builds one: the JSON has every key, and its schema says so
+    model_config = ConfigDict(
+        json_schema_serialization_defaults_required=True, json_schema_extra=_without_defaults
+    )
+
+    def edited(self, **changes: Any) -> Self:
+        """A copy with other values, validated like those of a new one."""
+        return type(self)(**{**dict(self), **changes})
+
+
+class Comment(_Post):
+    """A comment, reply or buyer's review."""
+
+    id: str
+    body: str
+    url: str = ""
+    created_at: Timestamp | None = None
+    engagement: Mapping[str, Measure] = Field(default_factory=dict)
+    credit: Credit = None
+    author: Annotated[str | None, SkipJsonSchema(), WHERE_THERE] = None
+    """A pseudonym, stable within a source, or a name as `credit` holds it; never published."""
+
+
+class Item(_Post):
+    """A post, a video or a product with its reviews, as answers and the store have it, too."""
+
+    key: str
+    """Identity and what citations point at: `reddit:t3_ID`, `youtube:VIDEOID`, `amazon:ASIN`."""
+    id: str
+    source: str
+    title: str
+    body: str = ""
+    url: str = ""
+    created_at: Timestamp | None = None
+    """None where the source does not say."""
+    engagement: Mapping[str, Measure] = Field(default_factory=dict)
+    """The source's own measures by name, main one first; None when unknown; never summed."""
+    place: str | None = None
+    """Subreddit, channel or brand."""
+    places: tuple[str, ...] = ()
+    """Every place it stood in, when copies were merged."""
+    comments: tuple[Comment, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is missing and why, for example comments that are turned off."""
+    credit: Credit = None
+    thread: Thread = ""
+    crosspost_parent: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
+    """Key of the item this one is a crosspost of."""
+    link: Annotated[str, IF_SET] = ""
+    """Where a link post points."""
+    author: Annotated[str | None, SkipJsonSchema(), WHERE_THERE] = None
+    """As a comment's; never published."""
+    unfit: Annotated[str, SkipJsonSchema(), IF_SET] = ""
+    """Why it is nobody's opinion, for example a removed text; such an item is never judged."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything that people wrote in it: body, comments, and its title if it has its own."""
+        own = () if self.thread else (self.title,)
+        return (*own, self.body, *(comment.body for comment in self.comments))
+
+    @property
+    def original(self) -> str:
+        """The key of what this is a crosspost of, or its own: one per distinct item."""
+        return self.crosspost_parent or self.key
+
+    @property
+    def published(self) -> Self:
+        """The item as an answer and the store may hold it: without authors."""
+        comments = tuple(comment.edited(author=None) for comment in self.comments)
+        return self.edited(author=None, unfit="", comments=comments)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one fetch brought, in the source's order."""
+
+    plan: FetchPlan
+    items: tuple[Item, ...]
+    """Clean and distinct by key; may be fewer than were counted."""
+    full: bool
+    """The source may hold more than `plan.limit` entries, counted before cleaning."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commented:
+    """Items with their comments or reviews read."""
+
+    items: tuple[Item, ...]
+    """The items asked for, in order, each with what could be read."""
+    notes: tuple[str, ...] = ()
+    """What could not be read, for example "1 of 5 failed"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A batch after the gate: verdicts in order, and whether they can be trusted."""
+
+    verdicts: tuple[Verdict, ...]
+    status: Status
+    reason: str | None = None
+    """Why the status is not `ok`: a `ModelError.reason`."""
+    model: str | None = None
+    usage: Usage = Usage()
+
+    @classmethod
+    def opened(cls, items: Sequence[Item], reason: str, usage: Usage = Usage()) -> Self:
+        """Every item passes unjudged; `usage` is what the judge used all the same."""
+        return cls(tuple(Verdict(True) for _ in items), "degraded", reason, None, usage)
+
+    @property
+    def relevant(self) -> int:
+        """How many a judge said yes to; none of what passed unjudged."""
+        return sum(v.relevant for v in self.verdicts if v.judge or self.status != "degraded")
+
+
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """An item with everything that was decided about it."""
+
+    item: Item
+    verdict: Verdict
+    grade: Grade | None = None
+    relevance: float | None = None
+    low_relevance: bool = False
+    rank: int | None = None
+    """From 1; None for what was dropped."""
+    dropped_by: Stage | None = None
+    reason: str = ""
+    """Why it was dropped, in words."""
+    wider: bool = False
+    """No first search brought it, only a second, wider one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one source gave after the gate."""
+
+    source: str
+    query: str
+    outcome: Outcome
+    attempts: tuple[Attempt, ...] = ()
+    kept: tuple[Assessed, ...] = ()
+    dropped: tuple[Assessed, ...] = ()
+    status: Status = "skipped"
+    """The gate's status over the first attempt; a failed second one only leaves a note."""
+    reason: str | None = None
+    """Why the outcome is not `ok`, or why the gate is degraded."""
+    model: str | None = None
+    gate_reason: str | None = None
+    usage: Usage = Usage()
+    upstream_calls: int = 0
+    retry_at: datetime | None = None
+    notes: tuple[str, ...] = ()
+    refetched: bool = False
+    """A second, wider fetch was made."""
+    refetch_gain: int = 0
+    """Relevant items that only the second fetch brought."""
+    capped: bool = False
+    """A limit cut it: the source may hold more than it was asked for."""
+    title: str = ""
+    """What a person calls the source; empty: its name."""
+
+    @property
+    def fetched(self) -> int:
+        """Distinct items seen."""
+        return len(self.kept) + len(self.dropped)
+
+    @property
+    def fit(self) -> int:
+        """Distinct items that are fit to be judged: somebody's words, not removed."""
+        return self.fetched - sum(entry.dropped_by == "unfit" for entry in self.dropped)
+
+    @property
+    def unjudged(self) -> bool:
+        """Items of it passed without a verdict."""
+        return passed_unjudged(self.status, self.model)
+
+    @property
+    def relevant(self) -> tuple[Assessed, ...]:
+        """Of what was kept, what a judge said yes to."""
+        return tuple(e for e in self.kept if e.verdict.judge or self.status != "degraded")
+
+    @property
+    def yield_ratio(self) -> float | None:
+        """Relevant over `fit` items; 1.0 when there are none, None when some went unjudged."""
+        return None if self.unjudged else len(self.kept) / self.fit if self.fit else 1.0
