@@ -30,6 +30,7 @@ from api.features.analyses.store_ports import SourceMemory
 from api.models.answer_parsing import STAND_IN, Tokens
 from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.local.judge import LocalJudge
+from api.models.local.senses import find_senses
 from api.pipeline.evidence.collection import Assessor, Evidence, Steps
 from api.pipeline.evidence.crawl import Run
 from api.pipeline.gate.verdicts import Gate
@@ -210,6 +211,7 @@ def _product(
         steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
         writer=writer,
         explainer=explainer,
+        senses=find_senses,
         checker=_checker(settings, client, tracing, prompts),
         observer=SilentObserver() if tracing is None else tracing.observer,
         watched=None if tracing is None else tracing.source,

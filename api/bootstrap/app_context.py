@@ -18,7 +18,13 @@ from typing import Any
 
 from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over, turn_usd
 from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, queue_due, resume_run
-from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive
+from api.bootstrap.storage import (
+    archive_search,
+    environment_keys,
+    open_store_of,
+    over_report,
+    with_archive,
+)
 from api.core.domain import Question
 from api.core.items import Gated, Item
 from api.core.progress import Listener, ignore_event
@@ -27,6 +33,7 @@ from api.errors import StoreUnavailable
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.limits import FairQueue, Limits, fetch_within
+from api.features.analyses.rejudging import with_memory
 from api.features.analyses.runner import KIND, Runner
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
@@ -39,10 +46,11 @@ from api.pipeline.gate.verdicts import Gate
 from api.reports.exhibits import Dossier
 from api.reports.report import Fetched, Report
 from api.services import product as product_service
-from api.services.product import Ask, Product, SourceAnswer, origin_of, question_digest
+from api.services.product import Ask, Product, SourceAnswer, origin_of
 from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES
 from api.sources.own_items import own_items_of
+from api.sources.report_items import held_items
 
 
 async def loaded_product(
@@ -158,9 +166,9 @@ class AppContext:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 
         async def fetching(publish: Listener) -> SourceAnswer:
-            corrected = await self._with_corrections(tenant, replace(ask, sources=(source,)))
+            corrected = await with_memory(self.store, tenant.id, replace(ask, sources=(source,)))
             product = await self._product_for(corrected, tenant)
-            usd = await self._most(corrected)
+            usd = await self._most(tenant, corrected)
             dossier = self._dossiers.setdefault(
                 tenant.id, Dossier(product.places, most=_MOST_EXHIBITS)
             )
@@ -296,24 +304,19 @@ class AppContext:
         self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, run_step: StepRunner
     ) -> Report:
         product = await self._product_for(ask, tenant)
-        ask = await self._with_corrections(tenant, ask)
+        ask = await with_memory(self.store, tenant.id, ask)
         return await product_service.analyze(product, ask, listener, report_id, run_step)
-
-    async def _with_corrections(self, tenant: Tenant, ask: Ask) -> Ask:
-        """The question with the tenant's corrections; without, if they cannot be read."""
-        with suppress(StoreUnavailable):
-            entries = await self.store.corrections(tenant.id, question_digest(ask.question))
-            return replace(ask, corrections=tuple(entry.correction for entry in entries))
-        return ask
 
     async def _product_for(self, ask: Ask, tenant: Tenant = LOCAL) -> Product:
         """The product that answers this question: over its own items, in the sandbox, or as usual.
 
-        For a question that names the archive it includes what this tenant has stored. The first
+        For a question that names the archive it includes what this tenant has stored, and for one
+        that is asked again it has only what the earlier report holds. The first
         question that asks a live server for the sandbox waits until that is built.
 
         Raises:
             UsageError: one of the items is none.
+            NotFound: the report that is asked again is gone.
         """
         product = await self.product()
         if ask.items:
@@ -324,16 +327,20 @@ class AppContext:
                     loaded_product(in_sandbox(self.settings), self.store, self._limiter)
                 )
             product = await asyncio.shield(self._sandbox)
+        if ask.again:
+            return over_report(product, await stored_report(self.store, tenant.id, ask.again))
         if ARCHIVE.name in ask.sources:
             return with_archive(product, self.settings, self.store, tenant)
         return product
 
-    async def _most(self, ask: Ask) -> float:
+    async def _most(self, tenant: Tenant, ask: Ask) -> float:
         """USD that a question may cost at most, once it is known that it can be asked."""
-        (await self._product_for(ask)).scope(ask)
+        product = await self._product_for(ask, tenant)
+        product.scope(ask)
         from api.bootstrap.estimates import most_usd  # loads with the product
 
-        return most_usd(in_sandbox(self.settings) if ask.sandbox else self.settings, ask)
+        settings = in_sandbox(self.settings) if ask.sandbox else self.settings
+        return most_usd(settings, ask, len(ask.items) or held_items(product.sources))
 
     async def _load(self, modules: Sequence[str]) -> Product:
         product = await loaded_product(self.settings, self.store, self._limiter, modules)

@@ -13,22 +13,24 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from api.bootstrap import mode_of
-from api.core.domain import Correction, Question
+from api.core.domain import Question
 from api.core.items import Item
 from api.core.ports import Grader
 from api.errors import ConfigurationError, ModelError, StoreUnavailable
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
-from api.features.analyses.corrections import corrections_of
 from api.features.analyses.feedback import Rated, Send
+from api.features.analyses.rejudging import with_memory
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import Archive
 from api.features.archive.index_words import Chunk
 from api.features.archive.search import ArchiveSearch, Rerank, by_words
 from api.models.local.word_vectors import embed
-from api.services.product import Product
+from api.reports.report import Report
+from api.services.product import Ask, Product
 from api.settings import Settings
 from api.sources import ARCHIVE
 from api.sources.archive_source import ArchiveSource
+from api.sources.report_items import sources_of_report
 from api.store import open_store
 
 
@@ -42,16 +44,14 @@ async def open_store_of(settings: Settings) -> Store:
     return await open_store(settings.general.database_url, embed)
 
 
-async def stored_corrections(settings: Settings, question: Question) -> tuple[Correction, ...]:
-    """What this machine's user corrected of a question; none where the store cannot be used."""
+async def with_stored_memory(settings: Settings, ask: Ask) -> Ask:
+    """The question with what this machine's user taught the gate; as it is without a database."""
     try:
         store = await open_store_of(settings)
     except (ConfigurationError, StoreUnavailable):  # said once, when the answer cannot be kept
-        return ()
+        return ask
     try:
-        return await corrections_of(store, LOCAL.id, question)
-    except StoreUnavailable:
-        return ()
+        return await with_memory(store, LOCAL.id, ask)
     finally:
         await store.aclose()
 
@@ -89,6 +89,26 @@ def with_archive(
         product,
         sources={**product.sources, ARCHIVE.name: watched},
         chosen=product.usual,
+        closing=AsyncExitStack(),
+    )
+
+
+def over_report(product: Product, report: Report) -> Product:
+    """The product with what a report holds in place of its sources, for one question.
+
+    No source is asked, no query rewritten and nothing fetched twice. Everything else is the
+    product's, which must stay open meanwhile and is closed by itself.
+    """
+    sources = sources_of_report(report)
+    once = {"query_variants": 1, "retry_variants": 0}
+    depths = {name: depth.model_copy(update=once) for name, depth in product.depths.items()}
+    never = {"min_yield": 0.0, "second_look": False}
+    return replace(
+        product,
+        sources=sources,
+        chosen=tuple(sources),
+        depths=depths,
+        adaptive=product.adaptive.model_copy(update=never),
         closing=AsyncExitStack(),
     )
 

@@ -72,6 +72,23 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
+class Sense:
+    """One of the things that share a name, as a group of items about it."""
+
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
+    number: int
+    """From 1; the largest group first."""
+    words: tuple[str, ...]
+    """What its items have in common and those of the other groups have not, the clearest first."""
+    titles: tuple[str, ...]
+    """Of its two most central items."""
+    count: int
+    """Items of the group."""
+    kept: int = 0
+    """Those of them that the gate kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What the person asked; judges always judge against this, never against a rewritten query."""
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeVar, runtime_checkable
 
-from api.core.domain import FetchPlan, Grade, Question, Usage, Verdict
+from api.core.domain import FetchPlan, Grade, Question, Sense, Usage, Verdict
 from api.core.items import Batch, Commented, Gathered, Item
 from api.core.published import Published
 
 PER_CALL = 50
 """Most items that a judge is asked about in one request, and most claims of a support check."""
+
+
+SenseFinder = Callable[[Question, Sequence[Item], Collection[str]], tuple[Sense, ...]]
+"""`find(question, items, keys of the kept items)`: the things that share a name, or nothing."""
 
 
 class Source(Protocol):

@@ -75,8 +75,7 @@ class Origin:
 
 def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Report:
     """The report of a question that was asked."""
-    evidence, drafted = conclusion.evidence, conclusion.drafted
-    explained = conclusion.explanation
+    evidence, drafted, explained = conclusion.evidence, conclusion.drafted, conclusion.explanation
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
     parts = new_queries(compared_names(question.text), ())
@@ -110,9 +109,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         support=conclusion.support,
         figures=evidence.figures,
         quotes=drafted.quotes if drafted else (),
-        sources={
-            gathered.source: source_report(gathered, origin) for gathered in evidence.crawl.sources
-        },
+        sources={each.source: source_report(each, origin) for each in evidence.crawl.sources},
         coverage=coverage(evidence.crawl.sources),
         suggestions=tuple(
             new_queries(

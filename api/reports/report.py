@@ -15,20 +15,21 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from api.choices import DepthName, Window
+from api.choices import Aim, DepthName, Window
 from api.core.domain import (
     PUBLISHED_VALUE,
     Attempt,
     Decision,
     Outcome,
     Question,
+    Sense,
     Stage,
     Status,
     Usage,
     passed_unjudged,
 )
 from api.core.items import Credit, Item, Thread
-from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp
+from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp, without_default
 from api.pipeline.evidence.figures import Figures
 
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
@@ -91,6 +92,9 @@ VERSION = 3
 `api/store/report_json.py`."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
+_IF_MENTION = Field(
+    exclude_if=lambda aim: aim == "about", json_schema_extra=without_default
+)  # reports of older versions have none
 Milliseconds = Annotated[int | SkipJsonSchema[None], WHERE_THERE]
 
 
@@ -251,12 +255,17 @@ class Report(Published):
     query: str
     about: str
     not_about: Annotated[tuple[str, ...], IF_SET] = ()
-    """What the product is not."""
+    """What it is not: one namesake or topic each."""
+    aim: Annotated[Aim, _IF_MENTION] = "about"
     rewritten_queries: tuple[str, ...]
     depth: DepthName
     since: Since = None
     limit: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
     """Items of a source at first, where somebody named how many; else the depth's."""
+    again_of: Annotated[str, IF_SET] = ""
+    """Id of the report whose items this one judges anew, without asking a source."""
+    senses: Annotated[tuple[Sense, ...], IF_SET] = ()
+    """The things that share the name, where it has several meanings and none was chosen."""
     decision: Decision
     decision_rationale: str
     disclaimer: str | None
@@ -288,7 +297,7 @@ class Report(Published):
     @property
     def question(self) -> Question:
         """What was asked, as judges took it, without corrections."""
-        return Question(self.query, self.about, self.not_about)
+        return Question(self.query, self.about, self.not_about, self.aim)
 
     @property
     def cited(self) -> int:

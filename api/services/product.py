@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -14,19 +15,27 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, get_args
 
-from api.choices import MAX_LIMIT, DepthName, Window
+from api.choices import MAX_LIMIT, Aim, DepthName, Window
 from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels
-from api.core.domain import Correction, Question, Usage
+from api.core.domain import Correction, Question, Sense, Usage
 from api.core.items import Gathered
-from api.core.ports import Facts, Grader, Observer, Source, SupportChecker, UpstreamCheck
+from api.core.ports import (
+    Facts,
+    Grader,
+    Observer,
+    SenseFinder,
+    Source,
+    SupportChecker,
+    UpstreamCheck,
+)
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
-from api.core.text import Fence, clean, is_visible, one_line
+from api.core.text import SHORT_ID, Fence, clean, is_visible, one_line
 from api.core.words import canonical
 from api.core.work import SharedTasks, StepRunner, run_step
 from api.errors import NotConfigured, UsageError
-from api.pipeline.evidence.collection import Steps, collect
+from api.pipeline.evidence.collection import Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
@@ -65,10 +74,11 @@ class QuestionOptions:
     limit: int | None = None
     """Items asked of each source at first; None: the depth's."""
     about: str = ""
-    sandbox: bool = False
-    """Answered from made-up data, whatever is configured."""
     not_about: tuple[str, ...] = ()
     """What the product is not; `about` may say so, too: `the payments company; not crochet`."""
+    aim: Aim = "about"
+    sandbox: bool = False
+    """Answered from made-up data, whatever is configured."""
 
     @classmethod
     def of(cls, options: object, **more: Any) -> Self:
@@ -79,10 +89,10 @@ class QuestionOptions:
     @property
     def question(self) -> Question:
         """The question as judges take it, even if it names nothing to look for."""
-        about = clean(self.about)
+        query, about = screen_query(self.query).query, clean(self.about)
         described, denied = split_exclusions(about)
         excluded = exclusions_of((*self.not_about, *denied))
-        return Question(screen_query(self.query).query, described if denied else about, excluded)
+        return Question(query, described if denied else about, excluded, self.aim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +102,17 @@ class Ask(QuestionOptions):
     since: Window = "all"
     items: tuple[Mapping[str, Any], ...] = ()
     """The person's own items as they came; then they are the only source."""
+    again: str = ""
+    """Id of a stored report whose items are judged anew; then no source is asked."""
+    chosen_before: bool = False
+    """The description is one that the tenant chose for this name; no part of what was asked."""
     corrections: tuple[Correction, ...] = ()
     """What the tenant said of items of this question before; no part of what was asked."""
 
     @property
     def digest(self) -> str:
         """The same for the same question, in every process."""
-        options = asdict(replace(self, corrections=()))
+        options = asdict(replace(self, corrections=(), chosen_before=False))
         return sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:
@@ -129,6 +143,8 @@ class Product:
     crawl_seconds: float
     sample: bool = False
     """Everything comes from the sandbox."""
+    senses: SenseFinder | None = None
+    """Finds the things that share a name; None: nobody looks."""
     checker: SupportChecker | None = None
     """Checks sentences against their passages; None: nobody does, findings stay unverified."""
     chosen: tuple[str, ...] = ()
@@ -270,18 +286,28 @@ async def analyze(
             evidence = await collect(run, scope, product.steps)
 
             async def reporting() -> Report:
-                conclusion = await conclude(
-                    run, evidence, product.writer, product.checker, product.explainer,
-                    product.places,
+                conclusion, senses = await asyncio.gather(
+                    conclude(
+                        run, evidence, product.writer, product.checker, product.explainer,
+                        product.places,
+                    ),
+                    asyncio.to_thread(_senses_in, evidence, product.senses),
                 )  # fmt: skip
                 total = int((time.monotonic() - began) * 1000)
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
                 report = report_of(conclusion, seen, timings)
-                notes = (*_denied(ask.about), *report.quality_notes)
-                terms = {"since": ask.since, "limit": ask.limit, "quality_notes": notes}
-                return report.model_copy(update=terms)
+                notes = (*report.quality_notes, *_taken(ask))
+                return report.model_copy(
+                    update={
+                        "quality_notes": notes,
+                        "since": ask.since,
+                        "limit": ask.limit,
+                        "again_of": ask.again,
+                        "senses": senses,
+                    }
+                )
 
             report = await run_step("report", Report, reporting)
         else:
@@ -297,12 +323,25 @@ async def analyze(
     return report
 
 
-def _denied(about: str) -> Iterator[str]:
-    """What of a description was read as what the product is not."""
-    _, denied = split_exclusions(clean(about))
+def _taken(ask: Ask) -> Iterator[str]:
+    """Notes on where the items and the description come from, when the question did not say."""
+    if ask.again:
+        yield f"the items are those of report {ask.again[:SHORT_ID]}: no source was asked"
+    if ask.chosen_before:
+        yield f"taken as “{ask.about}”, as chosen before; `about` takes another"
+    _, denied = split_exclusions(clean(ask.about))
     if denied:
         named = " and ".join(f"“{text}”" for text in denied)
         yield f"{named} was read as what it is not (`--not`)"
+
+
+def _senses_in(evidence: Evidence, find: SenseFinder | None) -> tuple[Sense, ...]:
+    """The things that share the name, among all items that were judged."""
+    if find is None:
+        return ()
+    dropped = (entry.item for entry in evidence.crawl.dropped if entry.dropped_by == "gate")
+    kept = [entry.item for entry in evidence.crawl.kept]
+    return find(evidence.scope.question, (*kept, *dropped), {item.key for item in kept})
 
 
 async def fetch(

@@ -17,14 +17,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
 from api.store.database import VARIABLE, Database
-from api.store.tables import METADATA, corrections, schema_version
+from api.store.tables import METADATA, corrections, schema_version, senses
 
 Step = Callable[[AsyncConnection], Awaitable[object]]
 
-LATEST = 10
+LATEST = 11
 """Version of the tables. Those before it were used during development only."""
 STEPS: Mapping[int, Step] = MappingProxyType(
-    {10: lambda connection: connection.run_sync(corrections.create)}
+    {
+        10: lambda connection: connection.run_sync(corrections.create),
+        11: lambda connection: connection.run_sync(senses.create),
+    }
 )
 """Version -> what makes its tables of those of the version before; never edited once released.
 

@@ -34,7 +34,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.core.domain import Correction
 from api.errors import UsageError
-from api.features.analyses.corrections import StoredCorrection
+from api.features.analyses.corrections import ChosenSense, StoredCorrection
 from api.features.analyses.store_ports import (
     UNBOUNDED,
     ApiKey,
@@ -57,6 +57,7 @@ from api.store.tables import (
     ledger,
     logins,
     pages,
+    senses,
     sessions,
 )
 
@@ -318,6 +319,27 @@ class RecordRepository(Repository):
             more = Thumbs(up=number) if rating == "up" else Thumbs(down=number)
             thumbs[analysis_id] = thumbs.get(analysis_id, Thumbs()) + more
         return thumbs
+
+    @unbroken
+    async def choose_sense(self, tenant: str, question: str, sense: ChosenSense | None) -> None:
+        mine = senses.c.tenant == tenant, senses.c.question == question
+        async with self._database.writing() as connection:
+            await connection.execute(delete(senses).where(*mine))
+            if sense is not None:
+                row = insert(senses).values(
+                    tenant=tenant, question=question, about=sense.about,
+                    not_about=list(sense.not_about), created_at=datetime.now(UTC),
+                )  # fmt: skip
+                await connection.execute(row)
+
+    async def chosen_sense(self, tenant: str, question: str) -> ChosenSense | None:
+        wanted = select(senses.c.about, senses.c.not_about).where(
+            senses.c.tenant == tenant, senses.c.question == question
+        )
+        for about, not_about in await self._rows(wanted):
+            listed = not_about if isinstance(not_about, list) else []
+            return ChosenSense(about, tuple(text for text in listed if isinstance(text, str)))
+        return None
 
     @unbroken
     async def put_correction(self, tenant: str, entry: StoredCorrection, most: int) -> None:

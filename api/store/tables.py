@@ -339,6 +339,11 @@ corrections = _table(
     created_at=UtcDateTime,
 )  # fmt: skip
 """A person's verdicts; `question` is the digest of product, description and aim."""
+senses = _table(
+    "senses", "tenant question",
+    tenant=Identity, question=Identity, about=Prose, not_about=Document, created_at=UtcDateTime,
+)  # fmt: skip
+"""Which of the things that share a name a tenant means; `question` is the digest of the name."""
 
 watches = _table(
     "watches", "tenant id",

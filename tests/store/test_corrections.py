@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from api.core.domain import Correction, Question
+from api.core.domain import Correction, Question, Sense
 from api.errors import NotFound, UsageError
 from api.features.analyses.corrections import corrections_of, labelled_lines
 from api.features.analyses.feedback import correct, withdraw
+from api.features.analyses.rejudging import choose_sense, with_memory
 from api.features.analyses.store_ports import Store
+from api.services.product import Ask
 from api.store import open_store
 from tests.store.made import ODD, dropped, item, report, source, typed
 
@@ -109,3 +113,50 @@ async def test_corrections_are_labels_that_an_evaluation_reads(store: Store) -> 
 def test_a_correction_is_hashable() -> None:
     """It is part of what makes two questions one."""
     assert len({Question("x", corrections=(Correction("k", True, "t"),)), QUESTION}) == 2
+
+
+SENSES = (Sense(1, ("browser", "tabs"), ("A", "B"), 5), Sense(2, ("game", "map"), ("C", "D"), 4))
+
+
+async def test_a_chosen_sense_is_taken_for_later_questions(store: Store) -> None:
+    """In any spelling, of its tenant alone, where the question says nothing else; 0 forgets it."""
+    made = typed(report("r7", query="Arc", about="")).model_copy(update={"senses": SENSES})
+    await choose_sense(store, "a", made, 2)
+    await choose_sense(store, "a", made, 1)
+
+    taken = await with_memory(store, "a", Ask("what do people think of ARC?"))
+    assert (taken.about, taken.not_about) == ("browser, tabs", ("game, map",))
+    assert taken.chosen_before
+    assert taken.digest == replace(taken, chosen_before=False).digest
+    for ask in (Ask("arc", about="the lamp"), Ask("arc", again="r7"), Ask("bolt")):
+        assert await with_memory(store, "a", ask) == ask
+    assert await with_memory(store, "b", Ask("arc")) == Ask("arc")
+
+    await choose_sense(store, "a", made, 0)
+    assert await with_memory(store, "a", Ask("arc")) == Ask("arc")
+    with pytest.raises(NotFound, match="no sense 3"):
+        await choose_sense(store, "a", made, 3)
+
+
+async def test_corrections_are_those_of_the_chosen_sense(store: Store) -> None:
+    """What was corrected under a description counts where that description is taken."""
+    asked = {"query": "Arc", "about": "browser, tabs"}
+    await store.finish("a", typed(report("r7", item("reddit:t3_1"), **asked)))
+    await correct(store, "a", "r7", "reddit:t3_1", relevant=True)
+    described = typed(report("r8", query="Arc")).model_copy(update={"senses": SENSES})
+    assert (await with_memory(store, "a", Ask("Arc"))).corrections == ()
+
+    await choose_sense(store, "a", described, 1)
+
+    taken = await with_memory(store, "a", Ask("Arc"))
+    assert [correction.key for correction in taken.corrections] == ["reddit:t3_1"]
+
+
+async def test_a_closed_store_takes_no_question_along(tmp_path: Path) -> None:
+    """The question is asked as it is."""
+    broken = await open_store(f"sqlite:///{tmp_path / 'gone.db'}")
+    await broken.aclose()
+    (tmp_path / "gone.db").unlink()
+    (tmp_path / "gone.db").mkdir()
+
+    assert await with_memory(broken, "a", Ask("Arc")) == Ask("Arc")

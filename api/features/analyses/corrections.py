@@ -36,8 +36,27 @@ class StoredCorrection:
     """Aware UTC."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenSense:
+    """Which of the things that share a name is meant, as a person chose it."""
+
+    about: str
+    not_about: tuple[str, ...]
+
+
 class CorrectionBook(Protocol):
-    """Corrections of every tenant; one goes when its item is deleted at its source."""
+    """What every tenant taught the gate; a correction goes when its item is deleted at its source.
+
+    A sense is looked up by `question_digest` of the name alone.
+    """
+
+    async def choose_sense(self, tenant: str, question: str, sense: ChosenSense | None) -> None:
+        """Store it in place of the one before; None forgets that."""
+        ...
+
+    async def chosen_sense(self, tenant: str, question: str) -> ChosenSense | None:
+        """What was chosen last; None where nothing was."""
+        ...
 
     async def put_correction(self, tenant: str, entry: StoredCorrection, most: int) -> None:
         """Store it in place of what the tenant said of the same item before.

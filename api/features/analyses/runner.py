@@ -304,7 +304,7 @@ class Runner:
         self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str
     ) -> StoredAnalysis:
         self._check_open()
-        usd, work_id = await self._job.estimate(ask), _new_work(analysis_id)
+        usd, work_id = await self._job.estimate(tenant, ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())

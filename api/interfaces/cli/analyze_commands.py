@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
 from typing import TYPE_CHECKING, Annotated
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
         RelevanceRequest,
     )
     from api.reports.report import Report
-    from api.services.product import Ask, Product
+    from api.services.product import Product
     from api.settings import Settings
     from api.sources.own_items import OwnItems
 
@@ -73,6 +72,7 @@ async def analyze(
 ) -> int:
     """Ask every source, keep the posts that are about the product, and write a report."""
     from api import bootstrap
+    from api.bootstrap.storage import with_stored_memory
     from api.core.domain import Decision
     from api.services import product as product_service
     from api.sources.own_items import NAME
@@ -94,7 +94,7 @@ async def analyze(
     async with AsyncExitStack() as after, built(settings, own, ask.sources) as product:
         product.scope(ask)
         with _progress(product, verbose) as live:
-            ask = await _with_corrections(settings, ask)
+            ask = await with_stored_memory(settings, ask)
             report = await product_service.analyze(product, ask, live.listen)
         # stored while the last traces are handed over
         await after.enter_async_context(_kept(settings, report))
@@ -157,6 +157,7 @@ async def fetch(
 ) -> int:
     """Ask one source, and keep the posts that are about the query."""
     from api import bootstrap
+    from api.bootstrap.storage import with_stored_memory
     from api.core.domain import Outcome
     from api.services import product as product_service
 
@@ -172,7 +173,7 @@ async def fetch(
     async with built(settings, None, (source,)) as product:
         product.scope(ask)
         with _progress(product, verbose) as live:
-            ask = await _with_corrections(settings, ask)
+            ask = await with_stored_memory(settings, ask)
             answer = await product_service.fetch(product, source, ask, listener=live.listen)
         deliver(answer.fetched, options)
     outcome = answer.fetched.outcome
@@ -240,13 +241,6 @@ def _progress(product: Product, verbose: bool) -> Iterator[LiveProgress]:
         yield live
     if verbose:
         live.say_requests(product.requests())
-
-
-async def _with_corrections(settings: Settings, ask: Ask) -> Ask:
-    """The question with what this machine's user corrected of it."""
-    from api.bootstrap.storage import stored_corrections
-
-    return replace(ask, corrections=await stored_corrections(settings, ask.question))
 
 
 @asynccontextmanager

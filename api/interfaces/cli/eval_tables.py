@@ -11,6 +11,7 @@ from operator import getitem
 from typing import Any
 
 from api.core.text import clean, one_line, quantity
+from api.interfaces.cli.terminal_text import table_lines
 from api.interfaces.shared import svg
 
 _COLUMNS = (
@@ -161,14 +162,7 @@ def _laid_out(rows: Sequence[Sequence[str]], markdown: bool) -> list[str]:
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         lines.insert(1, "|" + " --- |" * len(rows[0]))
         return lines
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return table_lines(rows, right=True)
 
 
 def _plain(text: str) -> str:

@@ -91,11 +91,11 @@ def with_options(function: Callable[..., Any], without: Collection[str]) -> Call
     """The function with a parameter for each option, as Typer reads it; it exits with its code."""
     from pydantic import BaseModel
 
-    from api.interfaces.shared import listing_requests, requests
+    from api.interfaces.shared import listing_requests, requests, watch_requests
 
     models = {
         name: model
-        for module in (requests, listing_requests)
+        for module in (requests, listing_requests, watch_requests)
         for name, model in vars(module).items()
         if isinstance(model, type) and issubclass(model, BaseModel)
     }
@@ -149,7 +149,8 @@ class _Option:
 
 
 def _option_of(model: type[RequestBody], name: str, hint: Any) -> _Option:
-    from api.interfaces.shared.requests import CliOption, WatchPatch, WatchRequest
+    from api.interfaces.shared.requests import CliOption
+    from api.interfaces.shared.watch_requests import WatchPatch, WatchRequest
 
     kinds, extras = _taken_apart(hint)
     written = next((part for part in reversed(extras) if isinstance(part, CliOption)), None)

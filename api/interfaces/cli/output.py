@@ -246,12 +246,6 @@ async def closing(built: B) -> AsyncIterator[B]:
         await built.aclose()
 
 
-def leave(code: int) -> NoReturn:
-    """End the process now, with what was printed handed over."""
-    finish()
-    os._exit(code)
-
-
 def run_to_end(command: Coroutine[Any, Any, int | None]) -> int:
     """The command's exit code; 130 after Ctrl-C and 143 after SIGTERM, without a traceback.
 
@@ -284,3 +278,9 @@ def run_to_end(command: Coroutine[Any, Any, int | None]) -> int:
             leave(stopped[0] if stopped else INTERRUPTED)
 
     return asyncio.run(main())
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now, with what was printed handed over."""
+    finish()
+    os._exit(code)

@@ -6,13 +6,13 @@ A Chinese character takes two columns.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import regex
 from rich.cells import cell_len
 
-from api.core.text import clean, one_line, web_url
+from api.core.text import SHORT_ID, clean, one_line, web_url
 from api.features.analyses.statistics import Stats
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import hit_origin, hit_title
@@ -27,8 +27,8 @@ from api.sources import ITEM_SOURCES
 _TABLE, _BAR, _NAME = 76, 24, 26
 # Columns of a table's row, a bar and an aspect; of the latter two where such a row is too wide.
 _NARROW_BAR, _NARROW_NAME = 8, 14
-# Columns of a source's name.
-_SOURCE = 14
+# Columns of a source's name, and of what a sentence of statistics is called.
+_SOURCE, _LEAD = 14, 12
 # Rows of a chart at most.
 _ASPECTS, _PERIODS = 8, 12
 # a word, or one character of a script that does not use spaces: `Ember`, `小`
@@ -41,11 +41,22 @@ _NO_START = frozenset("，。、！？；：）」』】》…")
 _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
 
 
+def _senses(page: _TextPage, report: Report) -> None:
+    page.row()
+    page.wrapped(presentation.senses_heading(report))
+    for number, line in enumerate(presentation.sense_lines(report), 1):
+        page.wrapped(line, f"  {number}. ")
+    page.wrapped(
+        "Judge these posts again as one of them, without asking any source: "
+        f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`"
+    )
+    page.row()
+
+
 def report_text(report: Report, dropped: bool, width: int | None) -> str:
     """The whole report; `width` in columns, None: the terminal's."""
     report = openable(report)
-    page, numbers = _TextPage(width), presentation.numbered(report.items)
-    items = {item.key: item for item in report.items}
+    page = _TextPage(width, report.items)
     page.title(presentation.heading(report))
     if report.sample:
         page.wrapped(_SAMPLE)
@@ -53,6 +64,8 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         page.wrapped(note, "! ")
     if report.disclaimer:
         page.wrapped(report.disclaimer, "! ")
+    if report.senses:
+        _senses(page, report)
     page.wrapped(presentation.decision(report))
     for paragraph in presentation.paragraphs(report):
         page.row()
@@ -60,22 +73,14 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     for title, findings in presentation.findings_by_kind(report):
         page.head(title)
         for finding in findings:
-            also = presentation.unshown(finding, numbers, lambda keys: _cites(keys, numbers))
+            also = presentation.unshown(finding, page.numbers, page.cites)
             page.wrapped(f"{finding.text}{also}{presentation.badge(finding)}", "- ")
-            for passage in presentation.evidence(finding, numbers):
-                by, profile = presentation.signature(items[passage.key], passage.passage)
-                cites = f"{_cites([passage.key], numbers)}{by and f' by {by}'}"
-                page.wrapped(f"“{quotation(passage.passage)}” {cites}", "    ")
-                page.address(profile)
-    quotes = presentation.further_quotes(report)
-    if quotes:
+            for passage in presentation.evidence(finding, page.numbers):
+                page.quote(passage.passage, passage.key)
+    if quotes := presentation.further_quotes(report):
         page.head("In their words")
-    for quote in quotes:
-        by, profile = presentation.signature(items.get(quote.key), quote.text)
-        cites = f"{_cites([quote.key], numbers)}{by and f' by {by}'}"
-        page.wrapped(f"“{quotation(quote.text)}” {cites}", "  ")
-        page.address(quote.url)
-        page.address(profile)
+        for quote in quotes:
+            page.quote(quote.text, quote.key, quote.url, margin="  ")
     _figures(page, report)
     _sources(page, list(report.sources.values()))
     for note in presentation.source_notes(report):
@@ -136,7 +141,7 @@ def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
 def comparison_text(comparison: Comparison, width: int | None) -> str:
     """The table, what it marks, the words of each side, and what is cited."""
     comparison = openable(comparison)
-    page, numbers = _TextPage(width), presentation.numbered(comparison.items)
+    page = _TextPage(width, comparison.items)
     page.title(comparison_table.title(comparison))
     if comparison.sample:
         page.wrapped(_SAMPLE)
@@ -146,16 +151,12 @@ def comparison_text(comparison: Comparison, width: int | None) -> str:
     page.row()
     for note in comparison_table.notes(comparison):
         page.wrapped(note)
-    items = {item.key: item for item in comparison.items}
     for heading, bullets in comparison_table.sections(comparison):
         page.head(heading)
         for bullet in bullets:
-            page.wrapped(f"{bullet.text} {_cites(bullet.cites, numbers)}", "- ")
+            page.wrapped(f"{bullet.text} {page.cites(bullet.cites)}", "- ")
             for name, passage in bullet.words:
-                by, profile = presentation.signature(items[passage.key], passage.passage)
-                cites = f"{_cites([passage.key], numbers)}{by and f' by {by}'}"
-                page.wrapped(f"{name}: “{quotation(passage.passage)}” {cites}", "    ")
-                page.address(profile)
+                page.quote(passage.passage, passage.key, before=f"{name}: ")
     _listed(page, "Cited", comparison.items)
     page.row()
     page.wrapped(presentation.spent(comparison))
@@ -169,14 +170,12 @@ def _table(page: _TextPage, comparison: Comparison) -> None:
     brief = [
         replace(row, cells=tuple(each.replace(" of ", "/") for each in row.cells)) for row in rows
     ]
-    for lines in (rows, brief):
-        lines = [comparison_table.Row("", names), *lines]
-        columns = zip(*((line.name, *line.cells) for line in lines), strict=True)
-        widths = [max(map(cell_len, column)) for column in columns]
-        if sum(widths) + 2 * len(names) <= page.width:
+    for written in (rows, brief):
+        cells = [[shown(cell) for cell in (row.name, *row.cells)] for row in written]
+        lines = table_lines([["", *names], *cells])
+        if max(map(cell_len, lines)) <= page.width:
             for line in lines:
-                cells = zip((line.name, *line.cells), widths, strict=True)
-                page.row("  ".join(padded(*cell) for cell in cells))
+                page.row(line)
             return
     for row in rows:
         pairs = ", ".join(" ".join(pair) for pair in zip(names, row.cells, strict=True))
@@ -186,7 +185,9 @@ def _table(page: _TextPage, comparison: Comparison) -> None:
 class _TextPage:
     """Lines of text, wrapped to a width, without control characters."""
 
-    def __init__(self, width: int | None) -> None:
+    def __init__(self, width: int | None, items: Sequence[KeptItem] = ()) -> None:
+        self.numbers = presentation.numbered(items)
+        self._items = {item.key: item for item in items}
         columns = width or shutil.get_terminal_size((100, 24)).columns
         self.width = max(40, min(columns, 120))
         self.narrow = self.width < _TABLE
@@ -220,14 +221,24 @@ class _TextPage:
         filled = round(columns * value / most) if most else 0
         return "█" * filled + "·" * (columns - filled)
 
+    def cites(self, keys: Sequence[str]) -> str:
+        """`[1][3]`: the numbers of the items that are listed."""
+        return "".join(f"[{self.numbers[key]}]" for key in keys if key in self.numbers)
+
+    def quote(
+        self, words: str, key: str, url: str = "", *, before: str = "", margin: str = "    "
+    ) -> None:
+        """Words of an item with its number and who has to be named, then where they link to."""
+        by, profile = presentation.signature(self._items.get(key), words)
+        signed = f" by {by}" if by else ""
+        self.wrapped(f"{before}“{quotation(words)}” {self.cites([key])}{signed}", margin)
+        self.address(url)
+        self.address(profile)
+
     def address(self, url: object) -> None:
         """A link on a line of its own; nothing when it is not http."""
         if target := web_url(url):
             self._lines.append(f"    {target}")
-
-
-def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
-    return "".join(f"[{number}]" for number in presentation.cited(keys, numbers))
 
 
 def _figures(page: _TextPage, report: Report) -> None:
@@ -350,7 +361,17 @@ def wrapped(text: object, columns: int, lead: str = "") -> list[str]:
     return [*lines, line] if filled else []
 
 
-_LEAD = 12
+def table_lines(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
+    """Rows in columns two apart; `right` aligns all but the first column to the right."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        line = ""
+        for at, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - cell_len(cell))
+            line += "  " * (at > 0) + (space + cell if right and at else cell + space)
+        lines.append(line.rstrip())
+    return lines
 
 
 def stats_text(stats: Stats, columns: int) -> str:
@@ -363,23 +384,13 @@ def stats_text(stats: Stats, columns: int) -> str:
     for name, words in statistics_text.sentences(stats):
         lines += wrapped(words, columns, f"{name:<{_LEAD}}")
     if stats.sources:
-        lines += ["", *_stats_table(statistics_text.source_table(stats.sources))]
+        table = statistics_text.source_table(stats.sources)
+        rows = [[shown(cell) for cell in row] for row in table]
+        lines += ["", *table_lines(rows, right=True)]
         for words in statistics_text.outcomes(stats.sources):
             lines += wrapped(words, columns)
     if stats.periods:
-        lines += ["", *_stats_table(statistics_text.period_table(stats))]
+        rows = [[shown(cell) for cell in row] for row in statistics_text.period_table(stats)]
+        lines += ["", *table_lines(rows, right=True)]
         lines += wrapped(statistics_text.POOLED, columns)
     return "\n".join(lines)
-
-
-def _stats_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first column to the left, the others to the right."""
-    cells = [[shown(cell) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for first, *others in cells:
-        line = first + " " * (widths[0] - cell_len(first))
-        for cell, width in zip(others, widths[1:], strict=True):
-            line += "  " + " " * (width - cell_len(cell)) + cell
-        lines.append(line.rstrip())
-    return lines

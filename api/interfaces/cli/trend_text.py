@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from api.core.display_names import title_in
 from api.core.text import quantity
 from api.features.watches.trend import SourceWeek, Trend, TrendLine, TrendWeek, WeekShare
-from api.interfaces.cli.terminal_text import shown, wrapped
+from api.interfaces.cli.terminal_text import shown, table_lines, wrapped
 from api.interfaces.shared.chart_data import ASPECTS, UNHEARD, leading, undated_posts, weekly
 from api.sources import ALL_SOURCES
 
@@ -119,9 +119,6 @@ def _laid_out(line: TrendLine, head: Sequence[str], rows: Rows, columns: int) ->
         while end < len(widths) and width + len(_GAP) + widths[end] <= columns:
             width += len(_GAP) + widths[end]
             end += 1
-        for label, row in zip(labels, cells, strict=True):
-            written = f"{label:<{left}}"
-            for cell, wide in zip(row[start:end], widths[start:end], strict=True):
-                written += _GAP + cell + " " * (wide - cell_len(cell))
-            yield written.rstrip()
+        parts = zip(labels, cells, strict=True)
+        yield from table_lines([[label, *row[start:end]] for label, row in parts])
         start = end

@@ -13,7 +13,7 @@ from api.interfaces.cli.watch_run_commands import WatchName, due_of, opened_watc
 
 if TYPE_CHECKING:
     from api.features.watches.watch import Watch
-    from api.interfaces.shared.requests import WatchOptions, WatchPatch, WatchRequest
+    from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
 
 
 async def add(request: WatchRequest) -> None:

@@ -12,12 +12,14 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
+from api.bootstrap.app_context import AppContext
 from api.core.domain import Decision, Outcome, Question
 from api.core.items import Gathered
 from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
 from api.errors import Conflict, NotFound, UsageError
-from api.features.analyses.analysis_job import AnalysisTask
+from api.features.analyses.analysis_job import AnalysisTask, stored_report
 from api.features.analyses.api_keys import Tenant
+from api.features.analyses.rejudging import ask_again, choose_sense
 from api.features.analyses.store_ports import Filters, StoredAnalysis
 from api.interfaces.http.access import Asker, Looker, OpenContext, Reader
 from api.interfaces.http.errors_json import WRONG_DEPTH, WRONG_LIMIT, documented
@@ -38,11 +40,12 @@ from api.interfaces.http.schemas import AnalysesPage, Done, Format, ListedAnalys
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.pages.templates_rendering import saved_policy
 from api.interfaces.shared.comparison_table import report_csv
-from api.interfaces.shared.listing_requests import ListingRequest
+from api.interfaces.shared.listing_requests import AgainRequest, ListingRequest
 from api.interfaces.shared.markdown_report import report_markdown
 from api.interfaces.shared.requests import AnalysisRequest, RequestBody
 from api.reports.composition import Origin, clarified, source_report
 from api.reports.report import Report
+from api.services.product import Ask
 
 _ID, _QUERY = "8c1f0d5e7b2a4963a1c4e8f7d2b60935", "plaud.ai"
 _EXAMPLE_BEGUN = datetime(2026, 11, 2, tzinfo=UTC)
@@ -188,14 +191,19 @@ def _last_event_id(request: Request) -> str:
     return ",".join(filter(None, map(str.strip, request.headers.getlist("last-event-id"))))
 
 
+Beginner = Annotated[Tenant, Depends(beginner)]
+Seen = Annotated[LastSeen | None, Depends(comeback)]
+Prefer = Annotated[str, Header(description="`respond-async` for 202 at once.")]
+
+
 @router.post("", responses=_BEGUN, response_model=None, summary="Analyze a question")
 async def create_analysis(
     request: Request,
     body: AnalysisRequest,
-    tenant: Annotated[Tenant, Depends(beginner)],
-    last_seen: Annotated[LastSeen | None, Depends(comeback)],
+    tenant: Beginner,
+    last_seen: Seen,
     app_context: OpenContext,
-    prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = "",
+    prefer: Prefer = "",
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Ask every source, keep the posts that are about the product, and write a report.
@@ -207,7 +215,48 @@ async def create_analysis(
     Hanging up cancels the work, unless another request waits for the same answer or
     `Prefer: respond-async` was sent; who lost a stream has some seconds to come back.
     """
-    ask, runner, keepalive = body.ask(), app_context.runner, app_context.settings.streams.keepalive
+    return await _begin(
+        request, body.ask(), tenant, last_seen, app_context, prefer, idempotency_key
+    )
+
+
+@router.post(
+    "/{analysis_id}/again", responses=_BEGUN, response_model=None, summary="Judge a report again"
+)
+async def judge_again(
+    request: Request,
+    analysis_id: str,
+    body: AgainRequest,
+    tenant: Beginner,
+    last_seen: Seen,
+    app_context: OpenContext,
+    prefer: Prefer = "",
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """A new report on the items of a stored one: no source is asked, only the judge.
+
+    Use it after corrections, or with another meaning: a description, or the number of one of the
+    report's `senses`, which is then taken whenever you ask about this name and describe nothing.
+    It is answered as `POST /v1/analyses` is.
+    """
+    report = await stored_report(app_context.store, tenant.id, analysis_id)
+    ask = ask_again(report, **body.model_dump())
+    if body.sense is not None:
+        await choose_sense(app_context.store, tenant.id, report, body.sense)
+    return await _begin(request, ask, tenant, last_seen, app_context, prefer, idempotency_key)
+
+
+async def _begin(
+    request: Request,
+    ask: Ask,
+    tenant: Tenant,
+    last_seen: LastSeen | None,
+    app_context: AppContext,
+    prefer: str,
+    idempotency_key: str | None,
+) -> Response:
+    """Begin or follow an analysis, and answer as the headers wish."""
+    runner, keepalive = app_context.runner, app_context.settings.streams.keepalive
     detached = "respond-async" in prefer.lower()
     streamed = wants_events(request.headers.get("accept", ""))
 

@@ -31,7 +31,7 @@ from api.interfaces.http.analysis_routes import COMMON
 from api.interfaces.http.errors_json import WRONG_LIMIT, documented
 from api.interfaces.http.event_stream import GONE, unless_gone, unless_kept
 from api.interfaces.shared.listing_requests import RunsRequest, TrendRequest
-from api.interfaces.shared.requests import WatchPatch, WatchRequest
+from api.interfaces.shared.watch_requests import WatchPatch, WatchRequest
 from api.interfaces.shared.watch_view import (
     MEDIA_TYPE,
     UndeliveredView,

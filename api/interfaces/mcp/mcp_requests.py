@@ -22,9 +22,9 @@ from api.interfaces.shared.requests import (
     QuestionRequest,
     RelevanceRequest,
     RequestBody,
-    WatchOptions,
 )
 from api.interfaces.shared.validation_messages import Form
+from api.interfaces.shared.watch_requests import WatchOptions
 
 A = TypeVar("A", bound="Arguments")
 Dropped = Annotated[

@@ -18,6 +18,8 @@ from api.core.words import languages_of
 from api.errors import UsageError
 from api.features.analyses.corrections import corrections_of
 from api.features.analyses.feedback import correct, withdraw
+from api.features.analyses.rejudging import ask_again, choose_sense
+from api.features.analyses.store_ports import StoredAnalysis
 from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.report_files import evidence_values
@@ -176,8 +178,7 @@ async def evidence_page(
     corrections = await corrections_of(app_context.store, visitor.tenant.id, report.question)
     cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
-    sources = [item.source for item in report.items]
-    sources += [source_of_key(item.key) for item in report.dropped]
+    sources = [source_of_key(item.key) for item in everything]
     stages = {item.dropped_by for item in report.dropped}
     languages = {language_of(item.title) for item in everything}
     starts = {"kept_from": kept_from, "dropped_from": dropped_from}
@@ -215,6 +216,28 @@ async def evidence_page(
         ],
         **values,
     )  # fmt: skip
+
+
+@router.post("/{analysis_id}/again")
+async def judge_again(analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
+    """Begin a report on the same posts, with the corrections or as the sense of a button's number.
+
+    Raises:
+        NotFound: there is no such analysis, or its report has no such sense.
+        UsageError: the number is none.
+    """
+    tenant, number = form.visitor.tenant, form.text("sense")
+    report = await report_of(app_context, form.visitor, analysis_id)
+    if number and not number.isdecimal():
+        raise UsageError("a sense is chosen by its number", field="sense")
+    sense = int(number[:2]) if number else None
+    ask = ask_again(report, sense=sense)
+    if sense is not None:
+        await choose_sense(app_context.store, tenant.id, report, sense)
+    task = await app_context.runner.join(tenant, ask, detached=True)
+    if not isinstance(task, StoredAnalysis):
+        app_context.runner.leave(task)
+    return RedirectResponse(f"/analyses/{task.id}", 303)
 
 
 @router.post("/{analysis_id}/correction")

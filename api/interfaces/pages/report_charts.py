@@ -1,6 +1,4 @@
-"""A report's figures as pictures of a page.
-
-A picture of a page with its caption, what it says in words, and the table behind it.
+"""A report's figures as SVG pictures, each with a caption, a description and its table.
 
 Widths are parts of the page's, so words keep their size on a telephone; heights are pixels.
 """
@@ -29,19 +27,19 @@ _ROOMY = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Shapes, the sentence for who hears the page, and the table that holds all numbers."""
+    """Shapes, a description for screen readers, and the table that holds all numbers."""
 
     height: int
     shapes: Sequence[str]
-    spoken: str
+    description: str
     head: Sequence[str]
     rows: Sequence[Sequence[object]]
 
 
 def figure(caption: str, note: str, drawing: Drawing) -> str:
-    """The whole of it; `note` says how the picture is read."""
+    """The figure in HTML; `note` below the caption says how the picture is read."""
     drawn = element(
-        "svg", title(caption), element("desc", escape(clean(drawing.spoken))), *drawing.shapes,
+        "svg", title(caption), element("desc", escape(clean(drawing.description))), *drawing.shapes,
         class_="chart", role="img", width="100%", height=drawing.height,
     )  # fmt: skip
     below = f"<small>{escape(note)}</small>" if note else ""
@@ -65,7 +63,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def bar(left: float, y: float, width: float, height: float, kind: str, note: str = "") -> str:
-    """A bar; `note` is shown where a pointer rests."""
+    """A bar; its `note` appears under the pointer."""
     return element(
         "rect", title(note) if note else "", x=percent(left), y=y, width=percent(width),
         height=height, class_=kind,
@@ -73,7 +71,7 @@ def bar(left: float, y: float, width: float, height: float, kind: str, note: str
 
 
 def rule(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
-    """A line."""
+    """A line from one point to another."""
     ends: dict[str, float | str] = {"x1": percent(x1), "y1": y1, "x2": percent(x2), "y2": y2}
     return element("line", **ends | ({"class_": kind} if kind else {}))
 
@@ -84,12 +82,12 @@ def beside(x: float, y: float, count: int) -> str:
 
 
 def name_of_row(name: str, y: float, columns: int = NAME_COLUMNS) -> str:
-    """What a row is about, cut to its room; in full where a pointer rests."""
+    """The name of a row, cut to `columns`; in full under the pointer."""
     return element("g", title(name), words(0, y, shortened(name, columns)))
 
 
 def name_in_lines(name: str, y: float) -> tuple[int, str]:
-    """The same in two lines where it has more words than fit into one; how many lines it took."""
+    """The name in one or two lines, and how many lines it takes."""
     lines = wrap(one_line(clean(name)), NAME_COLUMNS, max_lines=2, placeholder="…") or [""]
     if any(shortened(line, NAME_COLUMNS) != line for line in lines):  # of signs twice as wide
         lines = [shortened(name, NAME_COLUMNS)]
@@ -150,13 +148,13 @@ _DIGIT = 0.03
 
 
 def tone(report: Report) -> str:
-    """How posts sound: a picture, or the sentence that says why there is none."""
+    """Sentiment as a picture, or the sentence that says why there is none."""
     caption, feelings = chart_data.sentiment(report)
     return figure(caption, _SPREAD, _sentiment(feelings)) if feelings else _sentence(caption)
 
 
 def charts(report: Report) -> list[str]:
-    """What else there is to show, as `tone` does."""
+    """All other figures, each a picture or a sentence."""
     caption, periods = chart_data.timeline(report, PERIODS)
     parts = [figure(caption, "", _timeline(periods)) if periods else _sentence(caption)]
     caption, aspects = chart_data.aspects(report, ASPECTS)
@@ -207,33 +205,33 @@ def _sentiment(feelings: Sequence[Feeling]) -> Drawing:
                 f"{part(low, 1):.0%} to {part(high, 1):.0%}",
             )
         )
-    spoken = ", ".join(f"{feeling.count} of {n} {feeling.name}" for feeling in feelings)
+    description = ", ".join(f"{feeling.count} of {n} {feeling.name}" for feeling in feelings)
     head = ("sentiment", f"of {quantity(n, 'post')}", "share", "95 % interval")
-    return Drawing(bottom + 20, shapes, f"{spoken}.", head, table)
+    return Drawing(bottom + 20, shapes, f"{description}.", head, table)
 
 
 def _timeline(periods: Sequence[Period]) -> Drawing:
     """A bar for each period; those without a post are gaps on the line."""
-    top, floor = 16, 96
+    top, baseline = 16, 96
     most = max(period.count for period in periods)
     slot = 1 / len(periods)
     width = min(slot * 0.8, 0.08)
     posts = f"{brief(most)} post{'' if most == 1 else 's'}"
     shapes = [words(0, top - 5, posts, class_="dim"), rule(0, top, 1, top)]
     for at, period in enumerate(periods):
-        height = (floor - top) * part(period.count, most)
+        height = (baseline - top) * part(period.count, most)
         x = at * slot + (slot - width) / 2
         note = f"{day_name(period.start)}: {period.count}"
-        shapes.append(bar(x, floor - height, width, height, "plain", note))
+        shapes.append(bar(x, baseline - height, width, height, "plain", note))
     days = [period.start for period in periods]
-    shapes += [rule(0, floor, 1, floor), *dates(days, 0, 1, floor + 16)]
+    shapes += [rule(0, baseline, 1, baseline), *dates(days, 0, 1, baseline + 16)]
     fullest = max(periods, key=lambda period: period.count)
-    spoken = (
+    description = (
         f"From {day_name(days[0])} to {day_name(days[-1])}: {quantity(most, 'post')} at most, "
         f"from {day_name(fullest.start)} on."
     )
     rows = [(period.start.isoformat(), period.count) for period in periods]
-    return Drawing(floor + 20, shapes, spoken, ("from", "posts"), rows)
+    return Drawing(baseline + 20, shapes, description, ("from", "posts"), rows)
 
 
 def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
@@ -275,11 +273,11 @@ def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
         y += row + LINE * (lines - 1)
     if sided:
         shapes.append(rule(axis, 20, axis, y))
-    spoken = ", ".join(
+    description = ", ".join(
         f"{aspect.aspect} {aspect.count} {chart_data.sides(aspect)}".rstrip() for aspect in aspects
     )
     head = ("subject", "posts", *(name for name, _ in kinds if sided))
-    return Drawing(y, shapes, f"{spoken}.", head, table)
+    return Drawing(y, shapes, f"{description}.", head, table)
 
 
 def _funnel(rows: Sequence[chart_data.FunnelRow]) -> Drawing:
@@ -305,10 +303,10 @@ def _funnel(rows: Sequence[chart_data.FunnelRow]) -> Drawing:
         (line.name, *(_UNJUDGED if count is None else count for count in line.counts))
         for line in rows
     ]
-    spoken = ", ".join(
+    description = ", ".join(
         f"{line.name} {line.counts[0]} found and {line.counts[-1]} cited" for line in rows
     )
-    return Drawing(top + row * len(rows), shapes, f"{spoken}.", ("source", *_STEPS), table)
+    return Drawing(top + row * len(rows), shapes, f"{description}.", ("source", *_STEPS), table)
 
 
 def _passes(rows: Sequence[chart_data.PassRow]) -> Drawing:
@@ -333,6 +331,8 @@ def _passes(rows: Sequence[chart_data.PassRow]) -> Drawing:
             ]
             cells.append(text)
         table.append((line.name, *cells))
-    spoken = ", ".join(f"{name} at first {first}, then {again}" for name, first, again in table)
+    description = ", ".join(
+        f"{name} at first {first}, then {again}" for name, first, again in table
+    )
     head = ("source", "first search", "second search")
-    return Drawing(top + row * len(rows), shapes, f"{spoken}.", head, table)
+    return Drawing(top + row * len(rows), shapes, f"{description}.", head, table)

@@ -150,8 +150,9 @@ def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:
 
     def cites(keys: Sequence[str]) -> str:
         return "".join(
-            f' <a class="cite" href="#source-{number}">[{number}]</a>'
-            for number in presentation.cited(keys, numbers)
+            f' <a class="cite" href="#source-{numbers[key]}">[{numbers[key]}]</a>'
+            for key in keys
+            if key in numbers
         )
 
     return cites

@@ -1,4 +1,4 @@
-"""Places over time as one picture: a row for each, a bar for each week or day, gaps as gaps."""
+"""Sources over time as one picture: a row for each, a bar for each week or day; gaps stay empty."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _GAPS = "the line below the bars is broken"
 
 
 @dataclass(frozen=True, slots=True)
-class _PlaceRow:
-    """A place: how full each period is, from 0 to 1, and None where nothing is known."""
+class _SourceBars:
+    """A source: how full each period is, from 0 to 1, and None where nothing is known."""
 
     name: str
     shares: Sequence[float | None]
     notes: Sequence[str]
-    """What each period holds, for where a pointer rests."""
+    """What each period holds, shown under the pointer."""
     number: str
     """At the end of the row."""
     instead: str = ""
@@ -45,7 +45,7 @@ class _PlaceRow:
 
 
 def watch_figure(line: TrendLine) -> str:
-    """Posts a week of each place; for a line of two weeks or more."""
+    """Posts a week of each source; for a line of two weeks or more."""
     caption = f"Posts a week, {_span(line.weeks[0].monday, line.weeks[-1].monday)}"
     note = (
         "Each place on a scale of its own, with the number of its largest week; where a week was "
@@ -55,18 +55,18 @@ def watch_figure(line: TrendLine) -> str:
         note += f" {undated}"
     mondays = [week.monday for week in line.weeks]
     rows = [_watched(line, source) for source in line.sources]
-    spoken = "; ".join(f"{row.name}: {row.number} in the largest week" for row in rows)
+    description = "; ".join(f"{row.name}: {row.number} in the largest week" for row in rows)
     table = [
         (day_name(week.monday), *(_posts(week.sources[source]) for source in line.sources))
         for week in line.weeks
     ]
     head = ("week from", *(row.name for row in rows))
     height, shapes = _drawn(rows, mondays, "largest week")
-    return figure(caption, note, Drawing(height, shapes, f"{spoken}.", head, table))
+    return figure(caption, note, Drawing(height, shapes, f"{description}.", head, table))
 
 
 def gate_figure(stats: Stats) -> str:
-    """Yields of each place over time; for two periods or more."""
+    """Yields of each source over time; for two periods or more."""
     kept = {period.start: period.yields for period in stats.periods}
     days = _steps(stats.periods[0].start, stats.periods[-1].start, stats.unit == "week")
     shown = days[-PERIODS:]
@@ -77,7 +77,7 @@ def gate_figure(stats: Stats) -> str:
         notes = [f"{each.relevant} of {each.judged}" if each is not None else "" for each in yields]
         whole = figures.yields.pooled
         number = "-" if whole is None else f"{whole:.0%}"
-        rows.append(_PlaceRow(source_title(source), shares, notes, number))
+        rows.append(_SourceBars(source_title(source), shares, notes, number))
     caption = f"Yield per {stats.unit} (UTC), {_span(shown[0], shown[-1])}"
     if len(shown) < len(days):
         caption += f"; the latest {PERIODS} of {len(days)} {stats.unit}s"
@@ -85,13 +85,13 @@ def gate_figure(stats: Stats) -> str:
         f"{statistics_text.POOLED} The line above the bars is 100 %; where nothing of a place was "
         f"judged, {_GAPS}."
     )
-    spoken = "; ".join(f"{row.name}: {row.number} in all" for row in rows)
+    description = "; ".join(f"{row.name}: {row.number} in all" for row in rows)
     head, *table = statistics_text.period_table(stats)
     height, shapes = _drawn(rows, shown, "in all")
-    return figure(caption, note, Drawing(height, shapes, f"{spoken}.", head, table))
+    return figure(caption, note, Drawing(height, shapes, f"{description}.", head, table))
 
 
-def _watched(line: TrendLine, source: str) -> _PlaceRow:
+def _watched(line: TrendLine, source: str) -> _SourceBars:
     weeks = [week.sources[source] for week in line.weeks]
     rates = [weekly(week) for week in weeks]
     most = max((rate for rate in rates if rate is not None), default=0.0)
@@ -100,7 +100,7 @@ def _watched(line: TrendLine, source: str) -> _PlaceRow:
         for week, rate in zip(weeks, rates, strict=True)
     )
     undated = undated_of(line, source)
-    return _PlaceRow(
+    return _SourceBars(
         source_title(source),
         [None if rate is None else part(rate, most) for rate in rates],
         [quantity(round(rate), "post") if rate is not None else "" for rate in rates],
@@ -123,26 +123,26 @@ def _steps(first: date, last: date, weekly: bool) -> list[date]:
     return [first + at * step for at in range((last - first) // step + 1)]
 
 
-def _drawn(rows: Sequence[_PlaceRow], days: Sequence[date], head: str) -> tuple[int, list[str]]:
+def _drawn(rows: Sequence[_SourceBars], days: Sequence[date], head: str) -> tuple[int, list[str]]:
     """Height and shapes: names on the left, bars, numbers on the right, dates below."""
     row, top, tall, left, width = 40, 18, 26, NAME_COLUMN, 0.5
     slot = width / len(days)
     thick = min(slot * 0.75, 0.06)
     shapes = [words("100%", 12, head, class_="dim", text_anchor="end")]
-    for at, place in enumerate(rows):
-        floor = top + at * row + row - 6
-        shapes.append(name_of_row(place.name, floor))
-        shapes.append(rule(left, floor - tall, left + width, floor - tall))
-        shapes.append(words("100%", floor, place.number, text_anchor="end"))
-        if place.instead:
-            shapes.append(words(percent(left), floor - 5, place.instead, class_="dim"))
-        for begin, end in _known(place.shares):
-            shapes.append(bar(left + begin * slot, floor, (end - begin) * slot, 2, "plain"))
-        for number, (day, share) in enumerate(zip(days, place.shares, strict=True)):
+    for at, source in enumerate(rows):
+        baseline = top + at * row + row - 6
+        shapes.append(name_of_row(source.name, baseline))
+        shapes.append(rule(left, baseline - tall, left + width, baseline - tall))
+        shapes.append(words("100%", baseline, source.number, text_anchor="end"))
+        if source.instead:
+            shapes.append(words(percent(left), baseline - 5, source.instead, class_="dim"))
+        for begin, end in _known(source.shares):
+            shapes.append(bar(left + begin * slot, baseline, (end - begin) * slot, 2, "plain"))
+        for number, (day, share) in enumerate(zip(days, source.shares, strict=True)):
             if share:
                 x, height = left + (number + 0.5) * slot - thick / 2, max(2.0, tall * share)
-                note = f"{day_name(day)}: {place.notes[number]}"
-                shapes.append(bar(x, floor - height, thick, height, "plain", note))
+                note = f"{day_name(day)}: {source.notes[number]}"
+                shapes.append(bar(x, baseline - height, thick, height, "plain", note))
     bottom = top + row * len(rows)
     return bottom + 20, [*shapes, *dates(days, left, width, bottom + 14)]
 

@@ -54,7 +54,7 @@ from api.interfaces.pages.screen import (
 from api.interfaces.pages.timelines import watch_figure
 from api.interfaces.shared import presentation
 from api.interfaces.shared.chart_data import first_week
-from api.interfaces.shared.requests import WatchRequest
+from api.interfaces.shared.watch_requests import WatchRequest
 from api.interfaces.shared.watch_view import (
     clock_words,
     gap_words,

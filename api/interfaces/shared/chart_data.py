@@ -2,9 +2,7 @@
 
 Each function gives a caption and rows: no rows where there is too little to draw, which the
 caption then says, and no caption where nothing was counted. Captions are ours; names in rows are
-strangers'.
-
-What every picture of a watch over time shows alike.
+strangers'. Also what every picture of a watch over time shows.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _WEEK = "week (from Monday, UTC)"
 TONED = "posts whose tone can be told"
 """Of which shares are, and the intervals around them."""
 FETCHED, ABOUT_IT, IN_REPORT, CITED = "found", "about it", "in report", "cited"
-"""What becomes of a post, in one word at every door; what is in the report is also called kept."""
+"""Steps of a post, named alike in every interface; a post in the report is also called kept."""
 Share = tuple[int, int] | None
 """How many were about it, of so many that were brought; None where nobody judged them all."""
 

@@ -1,8 +1,7 @@
 """What every rendering of a comparison shows, before it is laid out: its table, notes and sides.
 
-The texts in it are strangers'; each face escapes them in its own way.
-
-A report as CSV that runs nothing: one row per item.
+Texts of posts are strangers': each rendering escapes them. Also reports and comparisons as CSV, in
+which no cell is a formula.
 """
 
 from __future__ import annotations

@@ -15,13 +15,16 @@ from api.choices import (
     MAX_TREND_WEEKS,
     STATISTICS_SINCE,
     TREND_WEEKS,
+    Aim,
     Rating,
 )
 from api.core.domain import Decision
 from api.interfaces.shared.requests import (
+    About,
     CliOption,
     ItemSource,
     Label,
+    NotAbout,
     Query,
     RequestBody,
     Sandbox,
@@ -32,6 +35,23 @@ from api.sources import ITEM_SOURCES
 if TYPE_CHECKING:
     from api.features.analyses.feedback import Vote
     from api.features.archive.entries import ArchiveFilters
+
+
+class AgainRequest(RequestBody):
+    """Under which meaning the items of a report are judged again; what is left out stays."""
+
+    about: Annotated[About | None, Field(description="What the product is.")] = None
+    not_about: Annotated[
+        NotAbout | None, Field(description="What it is not: one namesake or topic each.")
+    ] = None
+    aim: Annotated[
+        Aim | None,
+        Field(description="Whether an item has to be about the product, or only to mention it."),
+    ] = None
+    sense: Annotated[
+        int | None,
+        Field(description="Number of one of the report's `senses`; 0 for none.", ge=0, le=9),
+    ] = None
 
 
 class SearchRequest(RequestBody):

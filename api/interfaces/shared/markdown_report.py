@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from api.core.text import utc_minute, web_url
+from api.core.text import SHORT_ID, utc_minute, web_url
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.shared import chart_data, comparison_table, presentation
 from api.interfaces.shared.presentation import openable
@@ -19,35 +19,35 @@ _SAMPLE = "> **Sample data**: made up, from the offline sandbox."
 def report_markdown(report: Report, dropped: bool) -> str:
     """The whole report."""
     report = openable(report)
-    numbers = presentation.numbered(report.items)
-    items = {item.key: item for item in report.items}
-    cited = {item.key: link(f"\\[{numbers[item.key]}\\]", item.url) for item in report.items}
+    citations = _Citations(report.items)
     parts = [f"# {md(presentation.heading(report))}"]
     if report.sample:
         parts.append(_SAMPLE)
     parts += [f"> {md(note)}" for note in report.quality_notes]
     if report.disclaimer:
         parts.append(f"> {md(report.disclaimer)}")
+    if report.senses:
+        parts.append(f"**{md(presentation.senses_heading(report))}**")
+        lines = [md(line) for line in presentation.sense_lines(report)]
+        parts.append("\n".join(f"{at}. {line}" for at, line in enumerate(lines, 1)))
+        parts.append(
+            f"Say which one is meant with `about`, or judge these posts again with its number: "
+            f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`, or `sense` over HTTP."
+        )
     parts.append(md(presentation.decision(report)))
     parts += [md(paragraph) for paragraph in presentation.paragraphs(report)]
     for title, findings in presentation.findings_by_kind(report):
         lines = []
         for finding in findings:
-            also = presentation.unshown(finding, numbers, lambda keys: _cites(keys, cited))
+            also = presentation.unshown(finding, citations.numbers, citations.cites)
             lines.append(f"- {md(finding.text)}{also}{presentation.badge(finding)}")
             lines += [
-                f"    - “{md(quotation(passage.passage))}” {_cites([passage.key], cited)}"
-                f"{_by(items[passage.key], passage.passage)}"
-                for passage in presentation.evidence(finding, numbers)
+                f"    - {citations.quote(passage.passage, passage.key)}"
+                for passage in presentation.evidence(finding, citations.numbers)
             ]
         parts += [f"## {title}", "\n".join(lines)]
     if quotes := presentation.further_quotes(report):
-        lines = [
-            f"> “{md(quotation(quote.text))}” "
-            f"{link('link', quote.url) + ' ' if web_url(quote.url) else ''}"
-            f"{_cites([quote.key], cited)}{_by(items.get(quote.key), quote.text)}"
-            for quote in quotes
-        ]
+        lines = [f"> {citations.quote(quote.text, quote.key, quote.url)}" for quote in quotes]
         parts += ["## In their words", "\n>\n".join(lines)]
     parts += _figures(report)
     parts += ["## Coverage", _sources(report.sources.values())]
@@ -86,26 +86,19 @@ def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
 def comparison_markdown(comparison: Comparison) -> str:
     """The table, what it marks, the words of each side, and what is cited."""
     comparison = openable(comparison)
-    numbers = presentation.numbered(comparison.items)
-    items = {item.key: item for item in comparison.items}
-    cited = {key: link(f"\\[{numbers[key]}\\]", item.url) for key, item in items.items()}
+    citations = _Citations(comparison.items)
     parts = [f"# {md(comparison_table.title(comparison))}", _SAMPLE * comparison.sample]
     parts.append(md(comparison_table.alike(comparison)))
     names = [md(comparison_table.name_of(each)) for each in comparison.products]
-    table = [["", *names], ["---", *("---:" for _ in names)]]
-    table += [
-        [md(cell) for cell in (row.name, *row.cells)] for row in comparison_table.table(comparison)
-    ]
-    parts.append("\n".join(f"| {' | '.join(line)} |" for line in table))
+    rows = [map(md, (row.name, *row.cells)) for row in comparison_table.table(comparison)]
+    parts.append(_table("l" + "r" * len(names), ["", *names], *rows))
     parts += [md(note) for note in comparison_table.notes(comparison)]
-
     for heading, bullets in comparison_table.sections(comparison):
         lines = []
         for bullet in bullets:
-            lines.append(f"- {md(bullet.text)} {_cites(bullet.cites, cited)}".rstrip())
+            lines.append(f"- {md(bullet.text)} {citations.cites(bullet.cites)}".rstrip())
             lines += [
-                f"    - {md(name)}: “{md(quotation(passage.passage))}” "
-                f"{_cites([passage.key], cited)}{_by(items[passage.key], passage.passage)}"
+                f"    - {md(name)}: {citations.quote(passage.passage, passage.key)}"
                 for name, passage in bullet.words
             ]
         parts += [f"## {heading}", "\n".join(lines)]
@@ -114,9 +107,30 @@ def comparison_markdown(comparison: Comparison) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _cites(keys: Sequence[str], cited: Mapping[str, str]) -> str:
-    """Numbers that lead to where it was said."""
-    return " ".join(cited[key] for key in keys if key in cited)
+class _Citations:
+    """The items that an answer lists, and how it cites and quotes them."""
+
+    def __init__(self, items: Sequence[KeptItem]) -> None:
+        self.numbers = presentation.numbered(items)
+        self._items = {item.key: item for item in items}
+
+    def cites(self, keys: Sequence[str]) -> str:
+        """`[1] [3]`, each a link to the item."""
+        items = [self._items[key] for key in keys if key in self._items]
+        return " ".join(link(f"\\[{self.numbers[item.key]}\\]", item.url) for item in items)
+
+    def quote(self, words: str, key: str, url: object = "") -> str:
+        """Words of an item with its number and who has to be named."""
+        address = f"{link('link', url)} " if web_url(url) else ""
+        signed = _by(self._items.get(key), words)
+        return f"“{md(quotation(words))}” {address}{self.cites([key])}{signed}"
+
+
+def _table(columns: str, *rows: Iterable[object]) -> str:
+    """Rows of markdown, the first of them the head; `columns` has `l` or `r` for each."""
+    head, *rest = rows
+    marks = ("---:" if column == "r" else "---" for column in columns)
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in (head, marks, *rest))
 
 
 def _by(item: KeptItem | None, words: str = "") -> str:
@@ -132,12 +146,12 @@ def _figures(report: Report) -> list[str]:
     if feelings:
         n = sum(feeling.count for feeling in feelings)
         rows = [
-            f"| {feeling.name} | {feeling.count} of {n} | {low * 100:.0f} to {high * 100:.0f} % |"
+            (feeling.name, f"{feeling.count} of {n}", f"{low * 100:.0f} to {high * 100:.0f} %")
             for feeling in feelings
             for low, high in [feeling.interval or (0.0, 1.0)]
         ]
-        head = f"| they sound | posts | likely share of all {chart_data.TONED} (95 %) |"
-        parts.append("\n".join([head, "| --- | ---: | ---: |", *rows]))
+        head = ("they sound", "posts", f"likely share of all {chart_data.TONED} (95 %)")
+        parts.append(_table("lrr", head, *rows))
     caption, periods = chart_data.timeline(report, _PERIODS)
     parts.append(f"{caption}." if caption else "")
     if periods:
@@ -149,28 +163,23 @@ def _figures(report: Report) -> list[str]:
         parts.append(f"```mermaid\n{chart}\n    bar [{counts}]\n```")
     caption, aspects = chart_data.aspects(report, _ASPECTS)
     if aspects:
-        head = "| subject | posts |\n| --- | ---: |"
-        rows = [f"| {md(aspect.aspect)} | {aspect.count} |" for aspect in aspects]
-        if any(map(chart_data.sides, aspects)):
-            head = "| subject | posts | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
-            rows = [
-                f"{row} {aspect.positive} | {aspect.negative} |"
-                for row, aspect in zip(rows, aspects, strict=True)
-            ]
-        parts += [f"{caption}.", "\n".join([head, *rows])]
+        columns = 4 if any(map(chart_data.sides, aspects)) else 2
+        table: list[tuple[object, ...]] = [("subject", "posts", "of these praise", "complaint")]
+        table += [(md(row.aspect), row.count, row.positive, row.negative) for row in aspects]
+        parts += [f"{caption}.", _table("lrrr"[:columns], *(row[:columns] for row in table))]
     return ["## Figures", *parts] if any(parts) else []
 
 
 def _sources(sources: Iterable[SourceReport]) -> str:
     rows = [
-        f"| {md(row.name)} | {md(row.outcome)} | {row.fetched} | {row.kept} "
-        f"| {row.share} | {row.searched} | {md(row.judged)} | {row.requests} |"
+        (md(row.name), md(row.outcome), row.fetched, row.kept, row.share, row.searched,
+         md(row.judged), row.requests)
         for row in presentation.source_rows(sources)
-    ]
+    ]  # fmt: skip
     if not rows:
         return ""
-    head = "| source | outcome | found | about it | share | searched | judged | requests |"
-    table = "\n".join([head, "| --- | --- | ---: | ---: | ---: | --- | --- | ---: |", *rows])
+    head = "source", "outcome", "found", "about it", "share", "searched", "judged", "requests"
+    table = _table("llrrrllr", head, *rows)
     return "\n\n".join(filter(None, [table, md(presentation.unset(sources))]))
 
 

@@ -1,10 +1,6 @@
 """What every rendering of an answer shows, before it is laid out: numbers, rows, badges, reasons.
 
-The texts in it are strangers'; each face escapes them in its own way.
-
-Answers whose addresses can be opened: nothing made up leads out into the world.
-
-What languages are called in English, by the codes that the small words of a text tell.
+Texts of posts are strangers': each rendering escapes them. Also the English names of languages.
 """
 
 from __future__ import annotations
@@ -29,9 +25,10 @@ from api.core.progress import (
     SourceStarted,
     Writing,
 )
-from api.core.text import clean, cut, display_title, is_visible, one_line
+from api.core.text import clean, cut, display_title, is_visible, one_line, quantity
 from api.features.comparisons.comparison import Comparison
 from api.models.answer_parsing import STAND_IN
+from api.pipeline.question.product_name import judged_words, product_in
 from api.reports.composition import credit_of, parts_of
 from api.reports.report import (
     DroppedItem,
@@ -47,12 +44,12 @@ from api.reports.report import (
 from api.sources import SOURCE_TITLES
 
 SAMPLE = "sample"
-"""Stands where the address of something made up would be: no page in the world shows it."""
+"""Stands in place of the address of a sample post, which no page in the world shows."""
 Answer = TypeVar("Answer", Report, Fetched, Comparison)
 
 
 def openable(answer: Answer) -> Answer:
-    """The answer with addresses that can be opened alone; what is made up has none."""
+    """The answer without addresses of sample posts, which cannot be opened."""
     if not answer.sample:
         return answer
     unlinked = {"url": SAMPLE}
@@ -208,11 +205,6 @@ def numbered(items: Iterable[KeptItem]) -> dict[str, int]:
     return {item.key: number for number, item in enumerate(items, 1)}
 
 
-def cited(keys: Sequence[str], numbers: Mapping[str, int]) -> list[int]:
-    """The numbers of the items that are listed."""
-    return [numbers[key] for key in keys if key in numbers]
-
-
 def source_title(name: str) -> str:
     """A source as a person knows it."""
     return SOURCE_TITLES.get(name, name)
@@ -248,6 +240,30 @@ def unset(sources: Iterable[SourceReport]) -> str:
 
 def _unset(source: SourceReport) -> bool:
     return source.outcome is Outcome.NOT_CONFIGURED
+
+
+# Characters of a title that stands as an example within a line.
+_LONGEST_TITLE = 80
+
+
+def senses_heading(report: Report) -> str:
+    """That the name has several meanings and which one most kept posts have; empty without."""
+    if not report.senses:
+        return ""
+    name = product_in(judged_words(report.query)) or report.query
+    most = max(report.senses, key=lambda sense: sense.kept)
+    taken = f"; most posts below mean {most.number}" if most.kept else ""
+    return f"“{name}” means {len(report.senses)} different things in what was found{taken}."
+
+
+def sense_lines(report: Report) -> list[str]:
+    """A line a meaning, `browser, tabs: 13 posts, 12 of them kept, such as “...” and “...”`."""
+    lines = []
+    for sense in report.senses:
+        titles = (f"“{shortened(one_line(title), _LONGEST_TITLE)}”" for title in sense.titles)
+        counts = f"{quantity(sense.count, 'post')}, {sense.kept} of them kept"
+        lines.append(f"{', '.join(sense.words)}: {counts}, such as {' and '.join(titles)}")
+    return lines
 
 
 def source_notes(report: Report) -> list[str]:

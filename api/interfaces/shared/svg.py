@@ -29,12 +29,12 @@ def words(x: float | str, y: float, text: object, **attributes: float | str) -> 
 
 
 def title(text: object) -> str:
-    """What is shown where a pointer rests."""
+    """A text that appears under the pointer."""
     return element("title", escape(one_line(clean(text))))
 
 
 def percent(share: float) -> str:
-    """A length as a part of the picture's width, from 0 to 1; what is no number is none of it."""
+    """A share of the picture's width, from 0 to 1, as `12.5%`; not a number: `0%`."""
     return f"{_rounded(min(1.0, max(0.0, share if isfinite(share) else 0.0)) * 100)}%"
 
 

@@ -1,4 +1,4 @@
-"""What every door says of the places and models that can be asked, once each has been probed."""
+"""The status of every source, of the model and of Langfuse, each probed once."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from api.features.watches.watch import (
 )
 from api.features.watches.watch_run import Delivery, Gap, WatchRun
 from api.features.watches.watch_service import utc_now
-from api.interfaces.shared.requests import WatchOptions, WatchPatch, WatchRequest
+from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
 
 _UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
 # What stands before the address, by the kind of a target.

@@ -162,7 +162,8 @@ def test_python_of_what_has_no_report(sandbox: Sandbox, tmp_path: Path) -> None:
     assert json.loads(endings[0])["reason"] == "its process is gone"
     assert json.loads(endings[1])["error"]["code"] == "not_found"
     assert endings[2] == "it waits"
-    assert waits[0] == 2 <= waits[1]
+    assert waits[0] == 2
+    assert 1 <= waits[1] <= 60, "until the minute is over"
 
 
 def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:

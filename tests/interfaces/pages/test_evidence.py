@@ -8,11 +8,12 @@ from typing import Any
 
 import stopwordsiso
 
+from api.core.domain import Sense
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
 from tests.interfaces.http.conftest import Served
 from tests.interfaces.http.hostile_report import Tags
-from tests.interfaces.pages.visiting import submit
+from tests.interfaces.pages.visiting import finished, submit
 from tests.store.made import dropped, item, report, source, typed
 
 SILENT = {"judge": "gpt-4o-mini", "probability": None}
@@ -194,3 +195,49 @@ async def test_what_is_no_correction_is_refused(served: Served) -> None:
     assert foreign.status_code == 403
     elsewhere = await submit(client, url, correct="no reddit:t3_1", list="//evil.example#x")
     assert elsewhere.headers["location"] == "/analyses/a1/evidence?#source-1"
+
+
+async def test_posts_are_judged_again_with_the_corrections(served: Served) -> None:
+    """A button stands there once something is corrected; it leads to the new report."""
+    report = await finished(served)
+    url = f"/analyses/{report.id}"
+    assert "Judge these posts again" not in (await served.client.get(f"{url}/evidence")).text
+    wrong = report.items[0].key
+    await submit(served.client, f"{url}/correction", correct=f"no {wrong}")
+    page = (await served.client.get(f"{url}/evidence")).text
+    assert "Judge these posts again with 1 correction" in page
+
+    answer = await submit(served.client, f"{url}/again", again="")
+    begun = await served.app_context.store.get(LOCAL.id, answer.headers["location"].split("/")[2])
+    assert begun is not None
+    again = await served.app_context.runner.outcome(begun)
+
+    assert answer.status_code == 303
+    assert again.again_of == report.id
+    assert wrong not in {item.key for item in again.items}
+
+
+async def test_one_of_the_meanings_is_taken_with_one_button(served: Served) -> None:
+    """They stand ahead of the first finding; the one that is taken is remembered."""
+    report = await finished(served)
+    senses = (
+        Sense(1, ("recorder", "notes"), ("<b>A</b>", "B"), 5, 4), Sense(2, ("fish",), ("C",), 3),
+    )  # fmt: skip
+    await served.app_context.store.finish(LOCAL.id, report.model_copy(update={"senses": senses}))
+    page = (await served.client.get(f"/analyses/{report.id}")).text
+    heading = "means 2 different things in what was found; most posts below mean 1."
+    assert 0 < page.index(heading) < page.index('class="decision"')
+    assert "recorder, notes: 5 posts, 4 of them kept, such as “&lt;b&gt;A&lt;/b&gt;”" in page
+    saved = (await served.client.get(f"/analyses/{report.id}/export/html")).text
+    assert heading in saved
+    assert "Only this one" not in saved
+
+    wrong = await submit(served.client, f"/analyses/{report.id}/again", sense="x")
+    none = await submit(served.client, f"/analyses/{report.id}/again", sense="9")
+    answer = await submit(served.client, f"/analyses/{report.id}/again", sense="1")
+    begun = await served.app_context.store.get(LOCAL.id, answer.headers["location"].split("/")[2])
+    assert begun is not None
+    again = await served.app_context.runner.outcome(begun)
+
+    assert (wrong.status_code, none.status_code, answer.status_code) == (422, 404, 303)
+    assert (again.about, again.not_about) == ("recorder, notes", ("fish",))

@@ -1,0 +1,93 @@
+"""A stored analysis asked again: its items are judged anew, with another meaning or corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from api.choices import Aim
+from api.core.domain import Question, Sense
+from api.errors import NotFound, StoreUnavailable, UsageError
+from api.features.analyses.corrections import ChosenSense, CorrectionBook, corrections_of
+from api.reports.report import Report
+from api.services.product import Ask, question_digest
+
+
+def ask_again(
+    report: Report,
+    *,
+    about: str | None = None,
+    not_about: Sequence[str] | None = None,
+    aim: Aim | None = None,
+    sense: int | None = None,
+) -> Ask:
+    """The question of a report, to be put to the report's own items.
+
+    What is None stays as the report has it. `sense` is the number of one of its senses, whose words
+    become the description and those of the others what it is not; 0 is none of them.
+
+    Raises:
+        NotFound: the report has no sense of this number.
+        UsageError: a sense and a description are given at once, or the report asked nothing.
+    """
+    if not report.sources:
+        raise UsageError("this report asked no source, so there is nothing to judge again")
+    if sense is not None:
+        if about is not None or not_about is not None:
+            raise UsageError("give a sense or a description, not both", field="sense")
+        about, not_about = described(report.senses, sense) if sense else ("", ())
+    return Ask(
+        report.query,
+        report.depth,
+        limit=report.limit,
+        about=report.about if about is None else about,
+        not_about=tuple(report.not_about if not_about is None else not_about),
+        aim=aim or report.aim,
+        sandbox=report.sample,
+        since=report.since or "all",
+        again=report.id,
+    )
+
+
+def described(senses: Sequence[Sense], number: int) -> tuple[str, tuple[str, ...]]:
+    """A sense as a description, and the others as what the product is not.
+
+    Raises:
+        NotFound: there is no sense of this number.
+    """
+    chosen = [", ".join(sense.words) for sense in senses if sense.number == number]
+    if not chosen:
+        known = f"there are {len(senses)}" if senses else "its name has one meaning"
+        raise NotFound(f"the report has no sense {number}; {known}")
+    return chosen[0], tuple(", ".join(s.words) for s in senses if s.number != number)
+
+
+async def choose_sense(store: CorrectionBook, tenant: str, report: Report, number: int) -> None:
+    """Remember what a name means, for every later question of the tenant that says nothing else.
+
+    The number 0 forgets what was chosen.
+
+    Raises:
+        NotFound: the report has no sense of this number.
+        StoreUnavailable: the database cannot be used.
+    """
+    sense = ChosenSense(*described(report.senses, number)) if number else None
+    await store.choose_sense(tenant, question_digest(Question(report.query)), sense)
+
+
+async def with_memory(store: CorrectionBook, tenant: str, ask: Ask) -> Ask:
+    """The question with what the tenant taught the gate: the chosen sense, and corrections.
+
+    A question that says what it is about, or brings its own items, keeps its description. While the
+    database cannot be read the question stays as it is.
+    """
+    with suppress(StoreUnavailable):
+        if not (ask.about or ask.not_about or ask.items or ask.again):
+            chosen = await store.chosen_sense(tenant, question_digest(Question(ask.query)))
+            if chosen is not None:
+                ask = replace(
+                    ask, about=chosen.about, not_about=chosen.not_about, chosen_before=True
+                )
+        return replace(ask, corrections=await corrections_of(store, tenant, ask.question))
+    return ask
