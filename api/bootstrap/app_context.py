@@ -93,7 +93,7 @@ class AppContext:
     """Another process continues what this one leaves; at most one of a process is durable."""
     runner: Runner = field(init=False)
     engine: BackgroundEngine | None = field(default=None, init=False)
-    """Runs durable work."""
+    """Continues durable work of processes that ended; None unless `durable`."""
     _limiter: ModelCallLimiter = field(init=False)
     """Shared by everything here that asks a model."""
     _loading: asyncio.Task[Product] | None = None

@@ -186,7 +186,7 @@ class Grade:
     """How well one item answers the question."""
 
     score: int
-    """1 to 5."""
+    """From 1 (worst) to 5 (best)."""
     explanation: str = ""
     defaulted: bool = False
     """No grade could be had; 3 stands in."""

@@ -38,7 +38,7 @@ def _without_defaults(schema: dict[str, Any]) -> None:
 
 
 class _Post(Published):
-    """What somebody wrote."""
+    """Fields of whatever somebody wrote: strict values and a published schema."""
 
     # defaults are for whoever builds one: the JSON has every key, and its schema says so
     model_config = ConfigDict(
@@ -206,7 +206,7 @@ class Gathered:
 
     @property
     def fetched(self) -> int:
-        """Distinct items seen."""
+        """How many distinct items were seen."""
         return len(self.kept) + len(self.dropped)
 
     @property

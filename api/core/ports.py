@@ -245,7 +245,7 @@ class Facts:
     upstream_calls: int
     usd: float | None
     output: Published | str | None = None
-    """The answer itself."""
+    """The report, or the text of a chat's answer."""
     support_rate: float | None = None
     """Passages that support their sentence, over those that were checked."""
     items_cited: int | None = None

@@ -102,7 +102,7 @@ class RetrievalResult:
     questions: Mapping[str, Sequence[Reference]]  # what was cited, by id
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The result as values that JSON holds."""
         return asdict(self)
 
 

@@ -51,7 +51,7 @@ class Exhibit:
 
     @property
     def item(self) -> Item:
-        """The item shown."""
+        """The item that is shown."""
         return self.assessed.item
 
 

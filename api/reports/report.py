@@ -236,7 +236,7 @@ class Cost(Published):
     usd: float | None
     tokens: int
     upstream_calls: int
-    """Requests to sources."""
+    """How many requests went to sources."""
 
 
 class Timings(Published):
@@ -284,7 +284,7 @@ class Report(Published):
     coverage: str
     suggestions: tuple[str, ...]
     items: tuple[KeptItem, ...]
-    """Best first."""
+    """Kept items, best first."""
     dropped: tuple[DroppedItem, ...]
     sample: bool
     cost: Cost

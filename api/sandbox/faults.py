@@ -124,7 +124,7 @@ class Faults:
             self._latency[names] = seconds
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all faults and latencies."""
         with self._lock:
             self._faults, self._latency = [], {}
             self._seen.clear()

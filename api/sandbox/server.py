@@ -206,7 +206,7 @@ class Sandbox:
 
     @property
     def log(self) -> tuple[LoggedRequest, ...]:
-        """The request log."""
+        """Every request since the start or `forget`, oldest first."""
         return self.world.journal.entries()
 
     def requests(
@@ -221,7 +221,7 @@ class Sandbox:
             self.world.faults.add(text)
 
     def latency(self, *texts: str) -> None:
-        """Add latencies: `openai=800ms`."""
+        """Delay the answers of servers, as in `openai=800ms`."""
         for text in texts:
             self.world.faults.delay(text)
 
@@ -230,12 +230,12 @@ class Sandbox:
         self.world.faults.clear()
 
     def forget(self) -> None:
-        """Empty the log."""
+        """Forget every request that was logged."""
         self.world.journal.clear()
 
     @property
     def environment(self) -> dict[str, str]:
-        """See `environment`."""
+        """The variables with which a process uses this server."""
         return environment(self.url)
 
     def stop(self) -> None:

@@ -51,7 +51,7 @@ class Index:
 
     @cached_property
     def words(self) -> list[list[str]]:
-        """Words by post."""
+        """The words of each post, in the order of `posts`."""
         return [tokens(post.text) for post in self.posts]
 
     @cached_property

@@ -106,7 +106,7 @@ class Journal:
         )
 
     def clear(self) -> None:
-        """Empty the log."""
+        """Forget every request that was logged."""
         with self._lock:
             self._entries.clear()
 
@@ -291,7 +291,7 @@ class SandboxCall:
 
     @property
     def query(self) -> dict[str, str]:
-        """Its query parameters."""
+        """The query parameters of the request."""
         return dict(self.request.query_params)
 
     @property

@@ -241,7 +241,7 @@ class ResultPage:
 
 @dataclass(frozen=True, slots=True)
 class ProductPage:
-    """One product page."""
+    """What a product page shows."""
 
     title: str = ""
     bullets: tuple[str, ...] = ()

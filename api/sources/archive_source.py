@@ -55,5 +55,5 @@ class ArchiveSource(LocalSource):
         return Batch(plan, items, full=len(keys) > plan.limit, notes=notes)
 
     async def probe(self) -> Probe:
-        """Always ready."""
+        """`ok`: nothing outside is asked."""
         return Probe("ok")

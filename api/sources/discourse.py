@@ -69,7 +69,7 @@ class TooShort(NotAsked):
 
 
 class DiscourseSource(KeylessSource):
-    """Topics of forums."""
+    """Searches topics of forums that run Discourse."""
 
     name = NAME
     limits = (Limit(2, 1), Limit(15, 60))

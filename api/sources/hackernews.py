@@ -39,7 +39,7 @@ _SEARCHED_FIELDS = "title,url,story_text,comment_text"
 
 
 class HackerNewsSource(KeylessSource):
-    """Stories and comments."""
+    """Searches stories and comments of Hacker News."""
 
     name = NAME
     limits = (Limit(10_000, 3_600),)

@@ -74,7 +74,7 @@ def version_of(root: str) -> Version:
 
 
 class LemmySource(KeylessSource):
-    """Posts and comments."""
+    """Searches posts and comments of Lemmy servers."""
 
     name = NAME
     limits = (Limit(60, 600),)

@@ -105,7 +105,7 @@ class LocalSource:
         """Nothing: the items are judged once, with their comments."""
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Nothing: there are no connections."""
 
 
 class ItemsSource(LocalSource):
@@ -131,7 +131,7 @@ class ItemsSource(LocalSource):
         return Batch(plan, items, full=False, notes=(note, *self._notes) if old else self._notes)
 
     async def probe(self) -> Probe:
-        """Always ready."""
+        """`ok`, with the number of items."""
         return Probe("ok", f"{len(self._items)} items")
 
 

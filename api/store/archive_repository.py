@@ -68,7 +68,7 @@ _COLUMNS = (
 
 
 class ArchiveRepository(AnalysisRepository):
-    """Implements `Archive`."""
+    """The archive of all tenants in the database."""
 
     @unbroken
     async def matches(

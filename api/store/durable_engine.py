@@ -46,7 +46,7 @@ class Share:
     everywhere: int = 1_000
     """In all processes together."""
     here: int = 100
-    """In this process."""
+    """At once in this process."""
     tenant: int = 100
     """Of one tenant, in all processes."""
 

@@ -49,7 +49,7 @@ _UNDER_WAY = (
 
 
 class ImportRepository(AnalysisRepository):
-    """Implements `Imports`."""
+    """Imports and their entries in the database."""
 
     @unbroken
     async def begin_import(self, tenant: str, identity: FileIdentity) -> Import:

@@ -100,7 +100,7 @@ class ReportItem:
 
     @property
     def key(self) -> str:
-        """The item's key."""
+        """Key of the item."""
         return str(self.facts["key"])
 
 

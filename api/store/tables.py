@@ -138,7 +138,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return guarded
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Aware UTC again."""
+        """The moment, aware of UTC as before."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -69,9 +69,8 @@ class VectorFile:
     since: int
     last: int
     count: int
-    """Entries in it."""
+    """How many entries it holds."""
     size: int
-    """Bytes of it."""
     loaded: Compared | None = None
 
 

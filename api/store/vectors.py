@@ -44,8 +44,6 @@ _Owner = tuple[str, bool]
 
 @dataclass(slots=True)
 class _HeldVectors:
-    """One tenant's vectors."""
-
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     neighbours: Neighbours | None = None
 
@@ -282,7 +280,7 @@ class ExtensionVectors:
         """The database has done it."""
 
     async def aclose(self) -> None:
-        """Nothing goes on."""
+        """Nothing to end: the database does the work."""
 
 
 async def vectors_of(database: Database) -> StoredVectors | None:

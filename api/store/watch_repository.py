@@ -29,7 +29,7 @@ _UNCHANGED = ("began_at", "feed")
 
 
 class WatchRepository(Repository):
-    """Implements `Watches`."""
+    """Watches, their runs and seen posts in the database."""
 
     @unbroken
     async def add_watch(self, watch: Watch, most: int) -> None:

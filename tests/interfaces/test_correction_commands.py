@@ -95,3 +95,63 @@ def test_an_item_that_is_not_there_cannot_be_corrected(in_sandbox: Here) -> None
     )
     assert "has no correction" in in_sandbox("correct", report["id"], key, "--remove").err
     assert "there are no corrections" in in_sandbox("corrections").err
+
+
+def test_a_report_is_judged_again_without_asking_a_source(in_sandbox: Here) -> None:
+    """With the corrections, by the beginning of its id; both reports stay."""
+    first = in_sandbox(*QUERY).json
+    kept, dropped = kept_and_dropped(first)
+    wrong, missed = min(kept), min(dropped)
+    in_sandbox("correct", first["id"], wrong, "--irrelevant")
+    in_sandbox("correct", first["id"], missed, "--relevant")
+
+    done = in_sandbox("analyze", "--again", first["id"][:8], "--format", "json")
+
+    assert done.code == 0
+    assert (done.json["again_of"], done.json["query"]) == (first["id"], "Ember mug")
+    assert done.json["cost"]["upstream_calls"] == 0
+    assert kept_and_dropped(done.json)[0] == kept - {wrong} | {missed}
+    described = in_sandbox("analyze", first["id"], "--again", "--about", "a mug", *FORMAT).json
+    assert (described["about"], described["again_of"]) == ("a mug", first["id"])
+    assert len(json.loads(in_sandbox("reports", "list", *FORMAT).out)) == 3
+
+
+FORMAT = ("--format", "json")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("Ember mug", "--sense", "1"), "--sense` belongs to a stored report"),
+        (("0123", "--again"), "there is no"),
+        (("0123", "--again", "--source", "reddit"), "asks and reads nothing else"),
+        (("0123", "--again", "--estimate"), "asks and reads nothing else"),
+    ],
+)
+def test_what_cannot_be_judged_again(
+    in_sandbox: Here, words: tuple[str, ...], message: str
+) -> None:
+    """Is said, with exit code 2."""
+    done = in_sandbox("analyze", *words)
+
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_a_meaning_is_chosen_by_its_number(in_sandbox: Here) -> None:
+    """It must be one that the report lists; the next question about the name takes it."""
+    first = in_sandbox("analyze", "arc", *FORMAT).json
+    senses = first["senses"]
+    text = in_sandbox("reports", "show", first["id"]).out
+    missing = in_sandbox("analyze", "--again", first["id"], "--sense", "9")
+    chosen = in_sandbox("analyze", "--again", first["id"], "--sense", "1", *FORMAT).json
+    later = in_sandbox("analyze", "Arc", *FORMAT)
+
+    assert len(senses) >= 2
+    assert "different things in what was found" in text
+    assert text.index("different things") < text.index(first["decision_rationale"][:10])
+    assert missing.code == 2
+    assert f"there are {len(senses)}" in missing.err
+    assert chosen["about"] == later.json["about"] == ", ".join(senses[0]["words"])
+    assert "senses" not in chosen
+    assert any("as chosen before" in note for note in later.json["quality_notes"])

@@ -33,7 +33,7 @@ class StoredCorrection:
     source: str
     """The source of the item."""
     created_at: datetime
-    """Aware UTC."""
+    """Time of the correction, aware UTC."""
 
 
 @dataclass(frozen=True, slots=True)

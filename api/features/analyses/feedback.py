@@ -41,7 +41,7 @@ class RatedTurn:
     """Of the turn in its session, from 1."""
     trace_id: str | None
     author: str
-    """A pseudonym."""
+    """Pseudonym of who gave it."""
     rating: Rating
     comment: str
     created_at: datetime
@@ -60,7 +60,7 @@ class GivenOnTurn:
     turn: RatedTurn
     watched: Watched
     why: str = ""
-    """Why it failed."""
+    """Why whoever watches was not told; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Given:
     """Of the report."""
     watched: Watched
     why: str = ""
-    """Why it failed."""
+    """Why whoever watches was not told; else empty."""
     sample: bool = False
     """The report is made of sample data."""
     repeated: bool = False

@@ -334,7 +334,7 @@ class Sums:
         )  # fmt: skip
 
     def stats(self, since: datetime | None, now: datetime, *, cut: bool) -> Stats:
-        """The published figures."""
+        """The figures as they are published."""
         counts = self.counts
         first = min(self.days, default=now.date())
         weekly = (now.date() - first).days > DAYS_BY_DAY

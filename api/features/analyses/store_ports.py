@@ -66,7 +66,7 @@ class AnalysisSummary:
     summary: Summary | None
     """Of its report; None until it is done, and of a report that this program cannot read."""
     reason: str | None = None
-    """Why it failed."""
+    """Why it failed; None unless it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Filters:
     source: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    """Exclusive."""
+    """Only what was asked before this moment."""
     prefix: str = ""
     """How an id begins."""
 
@@ -107,7 +107,6 @@ class Purpose:
     watch_id: str = ""
     """Empty while the run goes on, and of a comparison."""
     watch: str = ""
-    """The watch's name."""
 
 
 class SourceTally(Published):
@@ -233,7 +232,7 @@ class Feedback:
 
     analysis_id: str
     author: str
-    """A pseudonym."""
+    """Pseudonym of who gave it."""
     subject: Subject
     rating: Rating
     finding: int | None = None
@@ -317,7 +316,7 @@ class Sessions(Protocol):
         """The text last saved."""
 
     async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
-        """Save a session."""
+        """Save the text of a session in place of an earlier one."""
 
 
 class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, Protocol):
@@ -467,7 +466,7 @@ class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, P
         """The tenant of a login that has not expired."""
 
     async def drop_login(self, digest: str) -> None:
-        """End a login."""
+        """Delete the login with this digest."""
 
     async def sessions(self, tenant: str, limit: int, cursor: str | None = None) -> SessionListing:
         """Chat sessions, the last used first.

@@ -38,7 +38,7 @@ class ArchiveFilters:
     since: datetime | None = None
     """Undated entries are not since any time."""
     until: datetime | None = None
-    """Exclusive."""
+    """Only entries written before this moment."""
     kept: bool | None = None
     """True: kept by a report or imported; False: dropped by every report that saw it."""
     product: str | None = None
@@ -66,7 +66,7 @@ class Match:
     by_words: bool
     """Found by its words."""
     by_vector: bool
-    """Among the nearest."""
+    """Its vector is among the nearest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class ArchiveHit(Published):
     label: str
     """`E1` and so on, in the order of the answer."""
     key: str
-    """The item's."""
+    """Key of the item."""
     comment_id: str | None
     """None: the item's own text."""
     source: str
@@ -167,7 +167,7 @@ class ArchiveAnswer(Published):
     guidance: str
     """What to ask instead, when nothing was searched; else empty."""
     hits: tuple[ArchiveHit, ...]
-    """The best first."""
+    """The most relevant first."""
     sample: bool = False
     """Everything in it is made up."""
     retrieval: Retrieval

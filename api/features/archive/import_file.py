@@ -128,7 +128,7 @@ class OpenedImport(Protocol):
 
     @property
     def identity(self) -> FileIdentity:
-        """Recognises the file."""
+        """What tells this file from every other."""
 
     def portions(self, since: ImportPosition) -> Iterator[ImportPortion]:
         """Its records from this position on."""

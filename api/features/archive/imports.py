@@ -115,7 +115,7 @@ class Imports(Protocol):
         """Note that all of it is stored."""
 
     async def imports(self, tenant: str) -> Sequence[Import]:
-        """The newest first."""
+        """All imports of a tenant, newest first."""
 
     async def refusals(self, tenant: str, import_id: str) -> Sequence[Refusal]:
         """The unreadable lines in order, at most `MOST_REFUSALS`."""

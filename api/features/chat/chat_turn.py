@@ -33,7 +33,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One finished answer."""
+    """A finished answer of a chat, with what it cites and cost."""
 
     session_id: str
     text: str  # markdown without links; exhibits are cited as `[E1]` or `[E1, E3]`

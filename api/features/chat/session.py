@@ -157,7 +157,7 @@ class Session:
 
     @property
     def questions_text(self) -> str:
-        """All remembered questions."""
+        """All remembered questions, one a line."""
         return "\n".join(exchange.question for exchange in self.exchanges)
 
     def exhibits_for(self, subjects: Iterable[str]) -> Mapping[str, Exhibit]:

@@ -129,7 +129,7 @@ class Comparison(Published):
     looked_at: int
     """Differences that were tested."""
     contrasts: tuple[Contrast, ...]
-    """The surest first."""
+    """Those least likely by chance first."""
     findings: tuple[ComparedFinding, ...]
     """Those with a contrast first, then by the number of posts."""
     items: tuple[ComparedItem, ...]

@@ -90,7 +90,7 @@ class NewQuestion(Published):
     """What somebody asks in a new post, and nobody in a post of an earlier run."""
 
     text: str
-    """Verbatim, one sentence."""
+    """One sentence, word for word."""
     cites: tuple[str, ...]
     """Keys of the new posts that ask it, the best first; the words are the first one's."""
 
@@ -126,14 +126,14 @@ class Delivery(Published):
 
 
 class WatchRun(Published):
-    """One run."""
+    """One run of a watch, as it is stored and published."""
 
     version: int
     id: str
     watch_id: str
     state: State
     reason: str | None
-    """Why it failed."""
+    """Why it failed or no source answered; else None."""
     report_id: str | None
     counts: RunCounts | None
     new: tuple[NewPost, ...]
@@ -141,7 +141,7 @@ class WatchRun(Published):
     kept: int
     """Posts that its report holds, known ones too."""
     unusual: tuple[Change, ...]
-    """The surest first."""
+    """Those least likely by chance first."""
     looked_at: int
     """Comparisons that could have been unusual; 0 while there is too little past."""
     new_aspects: tuple[str, ...]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -57,6 +57,23 @@ EstimateOnly = Annotated[
     bool, typer.Option("--estimate", help="Print the expected requests and cost, and send nothing.")
 ]
 
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Judge the items of a stored report again; QUERY is then its id. No source is "
+        "asked; of the options of the question --about, --not and --mentions count.",
+    ),
+]
+SenseNumber = Annotated[
+    int | None,
+    typer.Option(
+        help="With --again: the number of a meaning that the report lists, remembered for this "
+        "name; 0 forgets it.",
+        min=0,
+    ),
+]
+
 
 async def analyze(
     request: AnalysisRequest,
@@ -65,6 +82,8 @@ async def analyze(
         Path | None,
         typer.Option(help="Your own items instead of the sources, in a file that `import` takes."),
     ] = None,
+    again: Again = False,
+    sense: SenseNumber = None,
     dropped: Dropped = False,
     verbose: Verbose = False,
     output: Output = None,
@@ -73,14 +92,20 @@ async def analyze(
     """Ask every source, keep the posts that are about the product, and write a report."""
     from api import bootstrap
     from api.bootstrap.storage import with_stored_memory
-    from api.core.domain import Decision
     from api.services import product as product_service
     from api.sources.own_items import NAME
     from api.sources.searched_source import in_window
 
-    ask, options = request.ask(), OutputOptions(form, dropped, output)
-    settings = bootstrap.load_settings(sandbox=ask.sandbox)
     check_output(output)
+    options = OutputOptions(form, dropped, output)
+    if sense is not None and not again:
+        raise UsageError("`--sense` belongs to a stored report: `analyze --again ID --sense N`")
+    if again:
+        if items is not None or estimate or request.sources:
+            raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
+        return await _analyze_again(request, sense, options, verbose)
+    ask = request.ask()
+    settings = bootstrap.load_settings(sandbox=ask.sandbox)
     own = None if items is None else _read_items(items)
     if estimate:
         from api.bootstrap import estimates
@@ -98,12 +123,85 @@ async def analyze(
             report = await product_service.analyze(product, ask, live.listen)
         # stored while the last traces are handed over
         await after.enter_async_context(_kept(settings, report))
-        deliver(report, options)
+        number = await _chosen_sense(report) if form == "text" and output is None else None
+        if number is None:
+            deliver(report, options)
+            return _exit_code(report)
+    return await _judge_again(report, number, {}, options, verbose)
+
+
+def _exit_code(report: Report) -> int:
+    from api.core.domain import Decision
+
     if report.decision in {Decision.FULL, Decision.SHORT}:
         return ANSWERED
     sources = report.sources.values()
     answered = not sources or any(source.outcome.answered for source in sources)
     return INSUFFICIENT if answered else NOT_ASKED
+
+
+async def _chosen_sense(report: Report) -> int | None:
+    """The number of the meaning that somebody at the terminal chooses; None where nobody does."""
+    if not (report.senses and sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    import asyncio
+
+    from api.interfaces.cli.terminal_text import shown
+    from api.interfaces.shared import presentation
+
+    tell(shown(presentation.senses_heading(report)))
+    for number, line in enumerate(presentation.sense_lines(report), 1):
+        tell(f"  {number}. {shown(line)}")
+    tell(f"Which one is meant? 1 to {len(report.senses)}, or Enter for all of them:")
+    answer = (await asyncio.to_thread(sys.stdin.readline)).strip()
+    numbers = {str(sense.number): sense.number for sense in report.senses}
+    return numbers.get(answer)
+
+
+async def _analyze_again(
+    request: AnalysisRequest, sense: int | None, options: OutputOptions, verbose: bool
+) -> int:
+    from api.interfaces.cli.stored_commands import kept_of, opened_store
+
+    async with opened_store() as store:
+        stored = await kept_of(store, request.query)
+    if stored.report is None:
+        raise UsageError(stored.why_none)
+    options_of_meaning = request.model_fields_set & {"about", "not_about", "aim"}
+    meaning = {name: getattr(request, name) for name in options_of_meaning}
+    return await _judge_again(stored.report, sense, meaning, options, verbose)
+
+
+async def _judge_again(
+    before: Report,
+    sense: int | None,
+    meaning: Mapping[str, Any],
+    options: OutputOptions,
+    verbose: bool,
+) -> int:
+    """Report on the items of a report as one of its senses, or with another `meaning`."""
+    from api import bootstrap
+    from api.bootstrap.storage import over_report, with_stored_memory
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.analyses.rejudging import ask_again, choose_sense
+    from api.interfaces.cli.stored_commands import opened_store
+    from api.services import product as product_service
+    from api.sources.own_items import NAME, OwnItems
+
+    ask = ask_again(before, sense=sense, **meaning)
+    settings = bootstrap.load_settings(sandbox=before.sample)
+    if sense is not None:
+        async with opened_store() as store:
+            await choose_sense(store, LOCAL.id, before, sense)
+    own = OwnItems(()) if NAME in before.sources else None
+    async with AsyncExitStack() as after, built(settings, own, ()) as product:
+        over = over_report(product, before)
+        with _progress(over, verbose) as live:
+            ask = await with_stored_memory(settings, ask)
+            report = await product_service.analyze(over, ask, live.listen)
+        await after.enter_async_context(_kept(settings, report))
+        deliver(report, options)
+    return _exit_code(report)
 
 
 async def compare(

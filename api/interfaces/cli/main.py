@@ -74,7 +74,7 @@ class LazyCommand(TyperCommand):
 
     @property
     def params(self) -> list[Any]:
-        """Its options."""
+        """The options of the command, made when they are first needed."""
         options: list[Any] = self.made.params
         return options
 

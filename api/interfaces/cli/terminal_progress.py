@@ -54,7 +54,6 @@ class LiveProgress:
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
-        """Start following."""
         if self._sample:
             self._say("Sample data: everything below is made up and served by the offline sandbox.")
         console = Console(stderr=True, highlight=False)

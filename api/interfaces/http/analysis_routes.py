@@ -221,7 +221,10 @@ async def create_analysis(
 
 
 @router.post(
-    "/{analysis_id}/again", responses=_BEGUN, response_model=None, summary="Judge a report again"
+    "/{analysis_id}/again",
+    responses=_BEGUN | documented(422),  # it takes no `depth`
+    response_model=None,
+    summary="Judge a report again",
 )
 async def judge_again(
     request: Request,

@@ -118,7 +118,7 @@ class McpMount:
         self._over = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answer one request of a tenant who may ask."""
         connection = HTTPConnection(scope)
         tenant = await admitted(self._house, connection, "mcp")
         media = connection.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -75,7 +75,7 @@ class Vercel(VercelAIEventStream[Any, Any]):
 
 
 class AgUi(AGUIEventStream[Any, Any]):
-    """The AG-UI protocol."""
+    """The events of a turn in the AG-UI protocol."""
 
     async def on_error(self, error: Exception) -> AsyncIterator[Any]:
         """A RUN_ERROR with words that may be read."""
@@ -89,7 +89,7 @@ def vercel() -> TurnWire:
 
 
 def ag_ui(thread_id: str, run_id: str, accept: str) -> TurnWire:
-    """For AG-UI clients."""
+    """The stream of a turn for clients of the AG-UI protocol."""
     return _wire(AgUi(accept=accept, thread_id=thread_id, run_id=run_id))
 
 

@@ -87,7 +87,7 @@ class BoundedConnection(H11Protocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop its clocks."""
+        """Stop the timeouts of the connection."""
         super().connection_lost(exc)
         self._stop()
         self._read()

@@ -143,7 +143,7 @@ def documented(
 
 
 def error_body(code: str, message: str, trace_id: str) -> dict[str, Any]:
-    """The one shape."""
+    """The JSON of every error."""
     return {"error": {"code": code, "message": message, "trace_id": trace_id}}
 
 
@@ -231,7 +231,6 @@ class ErrorMiddleware:
     """Outermost: a trace id for each request, large bodies refused, faults of ours hidden."""
 
     def __init__(self, app: ASGIApp, page: Page) -> None:
-        """Stand before `app`."""
         self._app, self._page = app, page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

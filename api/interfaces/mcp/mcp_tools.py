@@ -61,7 +61,7 @@ class Answer:
     """What a tool answers."""
 
     text: str
-    """For a model."""
+    """The answer as a model reads it."""
     record: Mapping[str, Any]
     """For a program, as the tool's output schema says."""
 

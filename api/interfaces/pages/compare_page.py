@@ -42,7 +42,7 @@ router = APIRouter(prefix="/compare", include_in_schema=False, route_class=PageR
 
 @router.get("")
 async def compare_page(request: Request, visitor: Guest, app_context: OpenContext) -> Response:
-    """An empty form."""
+    """The empty form of a comparison."""
     return await _form(request, app_context, Submission(visitor, {}))
 
 

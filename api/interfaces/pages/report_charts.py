@@ -96,7 +96,7 @@ def name_in_lines(name: str, y: float) -> tuple[int, str]:
 
 
 def day_name(day: date) -> str:
-    """`23 Nov 2026`."""
+    """A date as `23 Nov 2026`."""
     return f"{day.day} {day:%b} {day.year}"
 
 

@@ -68,14 +68,14 @@ def _cited_words(report: Report) -> Mapping[str, list[str]]:
 
 
 def report_html(report: Report) -> str:
-    """The whole page."""
+    """The report as one HTML file."""
     values = report_values(report)
     title = presentation.heading(report) or "Listenpost"
     return rendered("export_report.html", **_file(title), **values)
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """The whole page of a comparison."""
+    """The comparison as one HTML file."""
     return rendered("export_comparison.html", **_file(""), **comparison_values(comparison))
 
 

@@ -299,7 +299,7 @@ async def login(request: Request, app_context: OpenContext) -> Response:
 
 @router.post("/logout")
 async def logout(request: Request, form: Ending, app_context: OpenContext) -> Response:
-    """End the login."""
+    """End the login of this browser."""
     await app_context.store.drop_login(digest(request.cookies.get(COOKIE, "")))
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE, httponly=True, samesite="strict")

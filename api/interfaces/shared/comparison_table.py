@@ -90,7 +90,7 @@ class Bullet:
 
 
 def title(comparison: Comparison) -> str:
-    """Which products."""
+    """`A, B and C, compared`."""
     *names, last = map(name_of, comparison.products)
     return f"{', '.join(names)} and {last}, compared"
 

@@ -17,7 +17,7 @@ _SAMPLE = "> **Sample data**: made up, from the offline sandbox."
 
 
 def report_markdown(report: Report, dropped: bool) -> str:
-    """The whole report."""
+    """The report as Markdown; `dropped` lists what was dropped, too."""
     report = openable(report)
     citations = _Citations(report.items)
     parts = [f"# {md(presentation.heading(report))}"]

@@ -58,7 +58,7 @@ else:  # the options of a request, without its bounds: what is stored is shown a
 
 
 class WatchView(_ShownOptions):
-    """A watch."""
+    """A watch as every interface shows it."""
 
     id: str
     notify: Annotated[
@@ -119,7 +119,7 @@ class UndeliveredView(Delivery):
 
     run_id: str
     created_at: AwareDatetime
-    """Of the run."""
+    """When the run began."""
 
 
 def undelivered_views(runs: Sequence[WatchRun]) -> list[UndeliveredView]:

@@ -98,7 +98,7 @@ class Server:
         return made if isinstance(made, Mapping) else {}
 
     def patch(self, path: str, body: Mapping[str, Any], title: str) -> None:
-        """Change something."""
+        """Change what stands at `path`; `title` names it in messages."""
         self._send("PATCH", path, body, title=title)
 
     def delete(self, path: str, title: str, **query: Any) -> None:
@@ -122,7 +122,7 @@ class Server:
         self._pause(seconds)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to Langfuse."""
         self._http.close()
 
     def _send(

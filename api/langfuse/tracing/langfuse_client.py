@@ -83,7 +83,7 @@ BATCH = 200  # most spans or scores in one request: enough for the scores of a r
 
 
 class Observation(Protocol):
-    """An open span."""
+    """A span or generation of Langfuse that has not ended."""
 
     id: str
     trace_id: str

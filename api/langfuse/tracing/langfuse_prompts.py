@@ -76,7 +76,7 @@ class LangfusePrompts:
         return "; ".join([label, *self._lines()])
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Close the connections to Langfuse, if any was opened."""
         if "_client" in self.__dict__:
             await self._client.aclose()
 

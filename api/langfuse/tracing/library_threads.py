@@ -81,7 +81,7 @@ class LogFilter(logging.Filter):
             logging.getLogger(name).addFilter(self)
 
     def remove(self) -> None:
-        """Restore the loggers."""
+        """Take the filter from the loggers again."""
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self)
 

@@ -131,7 +131,7 @@ class _Recorder(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class LangfuseObserver:
-    """Implements `Observer`."""
+    """An `Observer` that records each analysis as a trace in Langfuse."""
 
     client: Client
     old_scores: bool = False
@@ -239,7 +239,6 @@ class LangfuseObserver:
 
     @contextmanager
     def retrieving(self, query: str) -> Iterator[Recorder[Published]]:
-        """The span `search_archive`."""
 
         def record(answer: Published) -> None:
             # the figures at the top level, where `wordless` keeps them

@@ -42,19 +42,15 @@ class Tracing:
         return TracedModelStep(inner, self.client, scored)
 
     def grader(self, inner: ports.Grader) -> ports.Grader:
-        """Generations `grade`."""
         return TracedModelStep(inner, self.client)
 
     def rewriter(self, inner: ports.Rewriter) -> ports.Rewriter:
-        """Generations `rewrite`."""
         return TracedModelStep(inner, self.client)
 
     def checker(self, inner: ports.SupportChecker) -> ports.SupportChecker:
-        """Generations `support_check`."""
         return TracedModelStep(inner, self.client)
 
     def explainer(self, inner: Explainer) -> Explainer:
-        """Generations `explain`."""
         return TracedModelStep(inner, self.client)
 
     def model(self, inner: Model) -> Model:

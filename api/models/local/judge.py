@@ -40,7 +40,7 @@ LISTING = 6
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One logistic model."""
+    """Weights of one logistic model."""
 
     bias: float
     weights: Mapping[str, float]

@@ -96,7 +96,7 @@ class Reading:
 
     @cached_property
     def text(self) -> str:
-        """Both lines."""
+        """The title and the passage, each on a line."""
         return "\n".join(self.lines)
 
     @cached_property

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import regex
@@ -19,7 +20,7 @@ from api.core.items import Item
 from api.core.text import fold
 from api.core.words import content_words, split_words
 from api.models.local.word_vectors import Vectors, vectors
-from api.pipeline.gate.name_matches import everyday_parts, name_of
+from api.pipeline.gate.name_matches import NEARLY, Name, best, everyday_parts, name_of, sightings
 from api.pipeline.question.product_name import judged_words, product_in
 
 _READ = 1_000  # characters of a text, as many as the local judge reads
@@ -29,14 +30,25 @@ _MOST_ITEMS = 150  # joining n items takes n matrices of n x n: 0.2 s at this si
 _JOINED = 0.05
 _SMALLEST = 3  # items of a group; fewer have no words in common that could name it
 _MOST_SENSES = 4
-# Share of the items that the two largest groups hold where a name has several meanings, and where
-# it is an everyday word besides. Of 21 names of the development sets 6 reach the first, which all
-# have namesakes; one thing falls apart into topics with .23 (Notion) to .44 (Roku).
-_CLEAR, _EVERYDAY = 0.45, 0.3
+# Share of the items that the two largest groups hold where a name has several meanings, where it is
+# an everyday word besides, and how many items that must be. Of the 28 names of the development sets
+# 5 reach them, which all have namesakes; topics of one thing reach .24 (Notion) to .57 (Rain Bird,
+# of 8 items).
+_CLEAR, _EVERYDAY, _FEWEST_HELD = 0.45, 0.3, 9
 _WORDS, _FEWEST_WORDS = 5, 2
 _TITLES = 2
 # `raiders`, `e-ink`: what can name a group; no addresses, numbers or halves of contractions
 _NAMING = regex.compile(r"\p{L}[\p{L}-]+\p{L}")
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How the items that hold a name fall apart."""
+
+    senses: tuple[Sense, ...] = ()
+    """At most four, the largest first."""
+    share: float = 0.0
+    """Of the items, those that the two largest groups hold; 0 with fewer than two groups."""
 
 
 def find_senses(
@@ -44,17 +56,27 @@ def find_senses(
 ) -> tuple[Sense, ...]:
     """Two to four groups, the largest first, or none where the name means one thing.
 
-    `kept` are the keys of the items that the gate kept.
-
-    None either where the question says what it is about, or the vectors are not installed. The same
-    items give the same groups. Some 1 ms for 30 items and 200 ms for the 150 that are read at most.
+    `kept` are the keys of the items that the gate kept. None is found either where the question
+    says what it is about, or the vectors are not installed. Costs 1 to 30 ms for 30 items and 200
+    ms for the 150 that are read at most.
     """
-    known = vectors()
-    name = product_in(judged_words(question.text)) or question.text
-    # a copy is no second witness for a group
-    items = list({fold(item.title): item for item in reversed(items)}.values())[::-1][:_MOST_ITEMS]
-    if question.about or known is None or len(items) < 2 * _SMALLEST:
+    if question.about:
         return ()
+    name = name_of(_name_in(question))
+    grouping = group_items(question, items, kept)
+    least = _EVERYDAY if everyday_parts(name) else _CLEAR
+    held = sum(sense.count for sense in grouping.senses[:2])
+    return grouping.senses if grouping.share >= least and held >= _FEWEST_HELD else ()
+
+
+def group_items(question: Question, items: Sequence[Item], kept: Collection[str] = ()) -> Grouping:
+    """All groups that have words of their own, however many items they hold."""
+    known, name = vectors(), _name_in(question)
+    # a copy is no second witness for a group; what does not hold the name has none of its senses
+    distinct = list({fold(item.title): item for item in reversed(items)}.values())[::-1]
+    items = [item for item in distinct if _holds(name_of(name), item)][:_MOST_ITEMS]
+    if known is None or len(items) < 2 * _SMALLEST:
+        return Grouping()
     in_name = {word.text for word in split_words(name)}
     texts = [_without(in_name, item) for item in items]
     groups = [group for group in _joined(known, texts) if len(group) >= _SMALLEST]
@@ -63,17 +85,25 @@ def find_senses(
         for group, words in zip(groups, _naming_words(groups, texts), strict=True)
         if len(words) >= _FEWEST_WORDS
     ][:_MOST_SENSES]
-    held = sum(len(group) for group, _ in named[:2])
-    least = _EVERYDAY if everyday_parts(name_of(name)) else _CLEAR
-    if len(named) < 2 or held < least * len(items):
-        return ()
-    return tuple(
+    if len(named) < 2:
+        return Grouping()
+    senses = tuple(
         Sense(
             number, words, tuple(items[at].title for at in group[:_TITLES]), len(group),
             sum(items[at].key in kept for at in group),
         )
         for number, (group, words) in enumerate(named, 1)
     )  # fmt: skip
+    return Grouping(senses, sum(sense.count for sense in senses[:2]) / len(items))
+
+
+def _name_in(question: Question) -> str:
+    return product_in(judged_words(question.text)) or question.text
+
+
+def _holds(name: Name, item: Item) -> bool:
+    text = f"{item.title}\n{item.body[:_READ]}\n{item.place or ''}"
+    return best(sightings(name, split_words(text), text)).strength >= NEARLY
 
 
 def _without(name: set[str], item: Item) -> list[str]:

@@ -95,7 +95,7 @@ class Evidence:
 
     @property
     def kept(self) -> tuple[Assessed, ...]:
-        """Survivors, best first."""
+        """Items that passed every cutoff, best first."""
         return self.ranked.kept
 
     @property

@@ -160,7 +160,7 @@ class Sentiment(Published):
     """How the graded items sound."""
 
     n: int
-    """Graded items."""
+    """How many items were graded."""
     positive: int
     neutral: int
     negative: int
@@ -237,7 +237,7 @@ class Figures(Published):
     aspects: Annotated[tuple[AspectCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
     """Most often named first."""
     places: Annotated[tuple[PlaceCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
-    """Most items first."""
+    """The place with most items first."""
     engagement: Annotated[
         Mapping[str, Mapping[str, Spread]] | SkipJsonSchema[None], WHERE_THERE
     ] = None

@@ -24,7 +24,7 @@ class Counts:
     depth_name: DepthName
     depth: Depth
     answered: int
-    """Sources that answered."""
+    """How many sources answered."""
     wanted: int
     """Sources that should have."""
     anything_judged: bool

@@ -238,7 +238,7 @@ class Sighting(NamedTuple):
     at: int = -1
     size: int = 0
     start: int = 0
-    """Characters before it."""
+    """Characters of the text before it."""
 
 
 def sightings(name: Name, words: Sequence[Word], text: str) -> list[Sighting]:

@@ -116,7 +116,7 @@ class CollectedFile:
             yield ImportPortion(tuple(entries), record.position)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file that is read."""
         self.opened.close()
 
 

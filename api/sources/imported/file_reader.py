@@ -54,7 +54,7 @@ class Line:
     """A line without its end."""
 
     number: int
-    """From 1."""
+    """The line's number, from 1."""
     text: str
     end: int
     """Position of the next line, in bytes of the unpacked text as UTF-8."""

@@ -56,7 +56,7 @@ class Columns:
     """Which column holds what, and the form of its dates."""
 
     named: Mapping[str, str]
-    """Field -> column."""
+    """The column of each field."""
     day_first: bool
     """`3/4/2026` is the third of April."""
     dates: str
@@ -154,7 +154,7 @@ class Record:
     objects: tuple[Mapping[str, Any], ...]
     """One object; all objects of an array on one line."""
     line: int
-    """Its first line."""
+    """Number of its first line in the file."""
     position: ImportPosition
     """Position of the next record."""
     start: str = ""
