@@ -107,7 +107,7 @@ def test_differences_are_readable(langfuse: Sandbox, here: Here) -> None:
 
 
 def test_open_prints_addresses(langfuse: Sandbox, here: Here) -> None:
-    """One line per dashboard; before there is one, what makes them."""
+    """One line per dashboard; before there is one, what creates them."""
     env = named(langfuse)
     before = here("langfuse", "open", env=env)
     here("langfuse", "apply", env=env)
