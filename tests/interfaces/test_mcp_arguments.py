@@ -18,8 +18,8 @@ from api.interfaces.mcp.mcp_requests import (
 from tests.usual import EITHER
 
 KNOWN = (
-    "known are `query`, `about`, `not_about`, `depth`, `limit`, `sandbox`, `since` and "
-    "`include_dropped`"
+    "known are `query`, `about`, `not_about`, `aim`, `depth`, `limit`, `sandbox`, `since` "
+    "and `include_dropped`"
 )
 
 

@@ -74,7 +74,8 @@ ANSWER_ONLY = {
 """Options that say how one interface shows its answer; they change nothing in what is asked."""
 NAMES = {
     "source": "sources", "session": "session_id", "report": "report_id", "question": "message",
-    "item": "item_key", "not": "not_about", "q": "query", "product": "products", "id": "session_id",
+    "item": "item_key", "not": "not_about", "mentions": "aim", "q": "query",
+    "product": "products", "id": "session_id",
 }  # fmt: skip
 """Options of the command line and of forms whose name is another one in the request."""
 FILES = "the command line reads a person's own items from a file, a pipe or stdin"
@@ -100,14 +101,16 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("analyze", "python"): {
         "items": "a program calls `relevance_filter`", "sandbox": PYTHON_SETTINGS,
-        "not_about": PYTHON_ABOUT, "again": UNSTORED, "sense": UNSTORED,
+        "not_about": PYTHON_ABOUT, "aim": PYTHON_ABOUT, "again": UNSTORED, "sense": UNSTORED,
     },
     ("compare", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER},
-    ("fetch", "python"): {"sandbox": PYTHON_SETTINGS, "not_about": PYTHON_ABOUT},
+    ("fetch", "python"): {
+        "sandbox": PYTHON_SETTINGS, "not_about": PYTHON_ABOUT, "aim": PYTHON_ABOUT,
+    },
     ("relevance", "cli"): {"items": FILES, "judge": "a judge is a Python object"},
     ("relevance", "http"): {"judge": "a judge is a Python object"},
     ("relevance", "mcp"): {"judge": "a judge is a Python object"},
-    ("relevance", "python"): {"not_about": PYTHON_ABOUT},
+    ("relevance", "python"): {"not_about": PYTHON_ABOUT, "aim": PYTHON_ABOUT},
     ("chat", "cli"): {"items": FILES},
     ("chat", "http"): {"depth": "a turn's price is reserved for quick look-ups"},
     ("chat", "page"): {

@@ -88,6 +88,22 @@ def test_what_a_watch_excludes_can_be_added_and_removed(here: Here) -> None:
     assert excluded() == []
 
 
+def test_a_watch_can_count_mentions_and_stop_to(here: Here) -> None:
+    """A flag of `add`, and two of `change`; another change leaves it as it is."""
+    here(*ADD, "--mentions")
+
+    def aim() -> str:
+        shown: str = here("watch", "show", "Oura", "--format", "json").json["aim"]
+        return shown
+
+    assert aim() == "mention"
+    here("watch", "change", "Oura", "--no-mentions")
+    assert aim() == "about"
+    here("watch", "change", "Oura", "--mentions")
+    here("watch", "change", "Oura", "--depth", "deep")
+    assert aim() == "mention"
+
+
 def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     """By its name, its id, or the beginning of that; no secret is shown again."""
     assert here("watch", "list").err.startswith("nothing is watched")

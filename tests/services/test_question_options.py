@@ -50,6 +50,18 @@ def test_a_trace_has_what_was_set_of_a_question() -> None:
     }  # fmt: skip
 
 
+async def test_a_mention_can_be_enough() -> None:
+    """A judge is told so, the report keeps it, and the trace has it."""
+    judge = FakeJudge(relevant=["reddit-0"])
+    ask = Ask("Arc", aim="mention")
+    report = await analyze(kit(FakeSource(posts(4)), judge=judge), ask)
+
+    assert {question.aim for question in judge.questions} == {"mention"}
+    assert (report.question.aim, plain(report)["aim"]) == ("mention", "mention")
+    assert question_input(ask.question)["aim"] == "mention"
+
+
 def test_other_exclusions_are_another_question() -> None:
     """To whoever waits for the same question, and to a watch."""
-    assert Ask("Arc", not_about=("games",)).digest != Ask("Arc").digest
+    digests = {Ask("Arc", not_about=("games",)).digest, Ask("Arc", aim="mention").digest}
+    assert len(digests | {Ask("Arc").digest}) == 3

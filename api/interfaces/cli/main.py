@@ -136,6 +136,8 @@ class _Option:
     is_list: bool
     sets: str
     """Of a flag: the value that it gives the field."""
+    help: str
+    """Instead of the field's description, which speaks of both values; empty: that."""
     unsets: Any
     """Of a flag that may be negated: the other value."""
     bounds: Mapping[str, int]
@@ -168,7 +170,8 @@ def _option_of(model: type[RequestBody], name: str, hint: Any) -> _Option:
     if model is WatchPatch and name in WatchRequest.model_fields and name not in _NONE_WORDS:
         removable = is_list or WatchRequest.model_fields[name].default is None
     kind = str if is_list else kind
-    return _Option(name, spelling, kind, is_list, sets, unsets, bounds, removable)
+    words = written.help if written else ""
+    return _Option(name, spelling, kind, is_list, sets, words, unsets, bounds, removable)
 
 
 def request_options(
@@ -179,7 +182,7 @@ def request_options(
         if name in without or name not in model.model_fields:
             continue
         field, option = model.model_fields[name], _option_of(model, name, hint)
-        info: dict[str, Any] = {"help": field.description}
+        info: dict[str, Any] = {"help": option.help or field.description}
         if option.kind is int:
             info |= {"min": option.bounds.get("ge"), "max": option.bounds.get("le")}
         kind: Any = list[str] if option.is_list else option.kind

@@ -32,6 +32,7 @@ from api.choices import (
     MAX_QUESTION_LENGTH,
     MAX_SESSION_ID_LENGTH,
     MIN_PRODUCTS,
+    Aim,
     DepthName,
     Window,
 )
@@ -69,6 +70,8 @@ class CliOption:
     spelling: str
     value: str = ""
     """Of a flag: the value that it sets."""
+    help: str = ""
+    """Of a flag; else it is the field's description."""
 
 
 # Options of several verbs
@@ -99,6 +102,17 @@ NotAbout = Annotated[
         description="What the product is not, such as another thing of the same name: "
         "`the crochet square`.",
         max_length=MAX_EXCLUSIONS,
+    ),
+]
+WhatCounts = Annotated[
+    Aim,
+    Label(
+        "What counts",
+        words=(("about", "posts about it"), ("mention", "posts that only mention it, too")),
+    ),
+    CliOption("--mentions", "mention", "Keep posts that only mention the product, too."),
+    Field(
+        description="What makes a post relevant: to be `about` the product, or to `mention` it.",
     ),
 ]
 Depth = Annotated[
@@ -181,6 +195,7 @@ class SubjectOptions(RequestBody):
     query: Query
     about: About = ""
     not_about: NotAbout = ()
+    aim: WhatCounts = "about"
 
 
 class AskOptions(RequestBody):
@@ -272,6 +287,7 @@ class ProductOptions(RequestBody):
         ),
     ] = ()
     not_about: Annotated[NotAbout, Field(description="What none of the products is.")] = ()
+    aim: WhatCounts = "about"
 
 
 class ComparisonRequest(AskOptions, ProductOptions):
