@@ -123,6 +123,9 @@ class Ask(QuestionOptions):
         """
         check("query", self.query, str, "text")
         check("about", self.about, str, "text")
+        if self.aim not in get_args(Aim):
+            known = ", ".join(f"`{aim}`" for aim in get_args(Aim))
+            raise UsageError(f"there is no aim `{str(self.aim)[:40]}`; there are {known}")
         if self.limit is not None:
             check("limit", self.limit, int, f"a whole number from 1 to {MAX_LIMIT}")
 
@@ -407,6 +410,17 @@ def check(name: str, value: object, kind: type, wanted: str) -> None:
     """
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise UsageError(f"`{name}` must be {wanted}, not {type(value).__name__}")
+
+
+def texts_of(name: str, value: object) -> tuple[str, ...]:
+    """The texts of a list; raises `UsageError`, which names the argument, for anything else."""
+    wanted = "a list of texts"
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise UsageError(f"`{name}` must be {wanted}, not {type(value).__name__}")
+    texts = tuple(value)
+    for text in texts:
+        check(name, text, str, wanted)
+    return texts
 
 
 def question_of(options: QuestionOptions) -> Question:

@@ -81,7 +81,6 @@ NAMES = {
 FILES = "the command line reads a person's own items from a file, a pipe or stdin"
 PAGE_SERVER = "a page answers from what its server is configured for"
 PAGE_DEPTH = "a form has the depth, which sets the limit"
-PYTHON_ABOUT = "a program writes it into `about`: `the payments company; not crochet`"
 PYTHON_SETTINGS = "a program chooses the sandbox with `LISTENPOST_MODE`"
 AGAIN = "`POST /v1/analyses/{id}/again` and buttons on the page judge a stored report again"
 PERSON = "which meaning of a name is taken from now on is decided by a person"
@@ -101,16 +100,13 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("analyze", "python"): {
         "items": "a program calls `relevance_filter`", "sandbox": PYTHON_SETTINGS,
-        "not_about": PYTHON_ABOUT, "aim": PYTHON_ABOUT, "again": UNSTORED, "sense": UNSTORED,
+        "again": UNSTORED, "sense": UNSTORED,
     },
     ("compare", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER},
-    ("fetch", "python"): {
-        "sandbox": PYTHON_SETTINGS, "not_about": PYTHON_ABOUT, "aim": PYTHON_ABOUT,
-    },
+    ("fetch", "python"): {"sandbox": PYTHON_SETTINGS},
     ("relevance", "cli"): {"items": FILES, "judge": "a judge is a Python object"},
     ("relevance", "http"): {"judge": "a judge is a Python object"},
     ("relevance", "mcp"): {"judge": "a judge is a Python object"},
-    ("relevance", "python"): {"not_about": PYTHON_ABOUT, "aim": PYTHON_ABOUT},
     ("chat", "cli"): {"items": FILES},
     ("chat", "http"): {"depth": "a turn's price is reserved for quick look-ups"},
     ("chat", "page"): {
