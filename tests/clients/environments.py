@@ -87,7 +87,7 @@ def _made_by_uv(made: Path, wanted: Path) -> bool:
     """Uv takes seconds; False where our own environment lacks it, or it reaches no registry."""
     uv = Path(sys.executable).with_name("uv")
     system = {**os.environ, "UV_SYSTEM_CERTS": "1"}  # as pip trusts
-    commands = (
+    commands: tuple[list[str | Path], ...] = (
         [uv, "venv", "-q", "--clear", "--python", sys.executable, made],
         [uv, "pip", "install", "-q", "--python", made / "bin" / "python", "-r", wanted],
     )
