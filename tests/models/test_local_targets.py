@@ -74,6 +74,16 @@ def keyword(real: list[LabelledQuery]) -> EvalResult:
     return training.measured(BASELINES["keyword"], real)
 
 
+def test_the_packaged_judge_beats_the_keyword_on_real_texts(
+    real: list[LabelledQuery], keyword: EvalResult
+) -> None:
+    """It has seen these texts: a judge that has not is trained and measured at night."""
+    packaged = training.measured(LocalJudge(), real)
+    assert packaged.overall["mcc"] >= 0.55
+    assert packaged.overall["mcc"] > keyword.overall["mcc"]
+
+
+@pytest.mark.nightly
 def test_it_beats_the_keyword_on_real_texts(local: EvalResult, keyword: EvalResult) -> None:
     """MCC at least .55, and a difference whose interval leaves out zero."""
     assert local.overall["mcc"] >= 0.55
@@ -83,6 +93,7 @@ def test_it_beats_the_keyword_on_real_texts(local: EvalResult, keyword: EvalResu
     assert local.overall["ece"] <= 0.1
 
 
+@pytest.mark.nightly
 def test_no_large_family_is_below_the_keyword(local: EvalResult, keyword: EvalResult) -> None:
     """Families of 60 items or more, by .02 at most."""
     large = {name: part for name, part in local.families.items() if part["n"] >= 60}
@@ -91,6 +102,7 @@ def test_no_large_family_is_below_the_keyword(local: EvalResult, keyword: EvalRe
         assert part["mcc"] >= keyword.families[name]["mcc"] - 0.02, name
 
 
+@pytest.mark.nightly
 def test_everyday_names_are_told_from_their_namesakes(
     judge: training.FoldedJudge, mention: list[LabelledQuery]
 ) -> None:
@@ -121,6 +133,7 @@ def test_everyday_names_are_told_from_their_namesakes(
         assert (summed([counts])["recall"] or 0) >= least[brand], brand
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("count", "least"), [(5, 0.45), (10, 0.55)])
 def test_corrections_teach_and_do_no_harm(
     judge: training.FoldedJudge,
@@ -147,6 +160,7 @@ def test_corrections_teach_and_do_no_harm(
         assert corrected >= alone - 0.02, name
 
 
+@pytest.mark.nightly
 def test_late_mentions_are_found_and_threads_are_not_kept(
     judge: training.FoldedJudge, real: list[LabelledQuery]
 ) -> None:
@@ -167,6 +181,7 @@ def test_late_mentions_are_found_and_threads_are_not_kept(
     assert np.mean(kept["thread"]) <= 0.30
 
 
+@pytest.mark.nightly
 def test_older_sets_are_judged_as_well_as_ever(
     judge: training.FoldedJudge, older: list[LabelledQuery]
 ) -> None:
@@ -209,10 +224,11 @@ def test_a_description_lowers_no_products_recall() -> None:
 
 def test_lower_case_changes_next_to_no_verdict() -> None:
     """At most 2 %, over the sample corpus."""
+    in_lower_case = verdicts(lower=True)
     changed = [
         kept != lower
         for product, pairs in verdicts().items()
-        for (kept, _), (lower, _) in zip(pairs, verdicts(lower=True)[product], strict=True)
+        for (kept, _), (lower, _) in zip(pairs, in_lower_case[product], strict=True)
     ]
     assert np.mean(changed) <= 0.02
 
