@@ -26,6 +26,10 @@ MAX_QUESTION_LENGTH = 500
 """Longest question, in characters."""
 MAX_ABOUT_LENGTH = 5_000
 """Longest description of a product, in characters."""
+MAX_EXCLUSIONS = 8
+"""Most texts that say what a product is not."""
+MAX_EXCLUSION_LENGTH = 200
+"""Longest of these, in characters."""
 MAX_LIMIT = 500
 """Most items that a caller may ask of each source."""
 MAX_OWN_ITEMS = 500

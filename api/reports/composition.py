@@ -6,7 +6,7 @@ Whose words are shown, where a licence asks for the author's name and profile.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -86,9 +86,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         id=origin.id,
         version=VERSION,
         query=question.text,
-        about=question.about,
-        not_about=question.not_about,
-        aim=question.aim,
+        **_options_of(question),
         rewritten_queries=evidence.crawl.queries,
         depth=evidence.scope.depth_name,
         decision=decided.decision,
@@ -143,13 +141,20 @@ def _summary(drafted: DraftText, evidence: Evidence) -> str:
     return " ".join(filter(None, (drafted.summary, tone_sentence(felt.n, sounding, lean))))
 
 
-def clarified(query: str, about: str, depth: DepthName, guidance: str, origin: Origin) -> Report:
-    """The report of a question that is none: guidance, nothing asked, nothing spent."""
+def _options_of(question: Question) -> dict[str, Any]:
+    """The options of a question that a report has under the same name."""
+    return {name: value for name, value in asdict(question).items() if name in Report.model_fields}
+
+
+def clarified(
+    query: str, question: Question, depth: DepthName, guidance: str, origin: Origin
+) -> Report:
+    """The report of a query that names nothing: guidance, nothing asked, nothing spent."""
     return Report(
         id=origin.id,
         version=VERSION,
         query=clean(query),
-        about=clean(about),
+        **_options_of(question),
         rewritten_queries=(),
         depth=depth,
         decision=Decision.CLARIFY,

@@ -21,6 +21,7 @@ from api.core.domain import (
     Attempt,
     Decision,
     Outcome,
+    Question,
     Sense,
     Stage,
     Status,
@@ -292,6 +293,11 @@ class Report(Published):
     observations: Annotated[Mapping[str, tuple[str, ...]], IF_SET] = {}
     """Of its trace, span -> keys of the items that were judged there, or `findings`."""
     created_at: Timestamp
+
+    @property
+    def question(self) -> Question:
+        """What was asked, as judges took it, without corrections."""
+        return Question(self.query, self.about, self.not_about, self.aim)
 
     @property
     def cited(self) -> int:

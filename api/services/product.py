@@ -39,6 +39,7 @@ from api.pipeline.evidence.collection import Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
+from api.pipeline.question.exclusions import exclusions_of, split_exclusions
 from api.pipeline.question.product_name import judged_words, search_words
 from api.pipeline.question.query_screen import screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
@@ -74,9 +75,24 @@ class QuestionOptions:
     """Items asked of each source at first; None: the depth's."""
     about: str = ""
     not_about: tuple[str, ...] = ()
+    """What the product is not; `about` may say so, too: `the payments company; not crochet`."""
     aim: Aim = "about"
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
+
+    @classmethod
+    def of(cls, options: object, **more: Any) -> Self:
+        """The question with every field that `options` has under the same name, and `more`."""
+        names = [field.name for field in fields(cls) if hasattr(options, field.name)]
+        return cls(**{**{name: getattr(options, name) for name in names}, **more})
+
+    @property
+    def question(self) -> Question:
+        """The question as judges take it, even if it names nothing to look for."""
+        query, about = screen_query(self.query).query, clean(self.about)
+        described, denied = split_exclusions(about)
+        excluded = exclusions_of((*self.not_about, *denied))
+        return Question(query, described if denied else about, excluded, self.aim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +109,6 @@ class Ask(QuestionOptions):
     corrections: tuple[Correction, ...] = ()
     """What the tenant said of items of this question before; no part of what was asked."""
 
-    @classmethod
-    def of(cls, options: object, **more: Any) -> Self:
-        """The question with every field that `options` has under the same name, and `more`."""
-        names = [field.name for field in fields(cls) if hasattr(options, field.name)]
-        return cls(**{**{name: getattr(options, name) for name in names}, **more})
-
     @property
     def digest(self) -> str:
         """The same for the same question, in every process."""
@@ -113,6 +123,9 @@ class Ask(QuestionOptions):
         """
         check("query", self.query, str, "text")
         check("about", self.about, str, "text")
+        if self.aim not in get_args(Aim):
+            known = ", ".join(f"`{aim}`" for aim in get_args(Aim))
+            raise UsageError(f"there is no aim `{str(self.aim)[:40]}`; there are {known}")
         if self.limit is not None:
             check("limit", self.limit, int, f"a whole number from 1 to {MAX_LIMIT}")
 
@@ -224,10 +237,7 @@ class Product:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]
         names = tuple(dict.fromkeys(ask.sources)) or self.usual
-        query = screen_query(ask.query).query
-        question = Question(
-            query, clean(ask.about), tuple(map(clean, ask.not_about)), ask.aim, ask.corrections
-        )
+        question = replace(ask.question, corrections=ask.corrections)
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
 
 
@@ -304,7 +314,7 @@ async def analyze(
 
             report = await run_step("report", Report, reporting)
         else:
-            report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
+            report = clarified(ask.query, scope.question, ask.depth, screened.guidance, origin)
         cost, rate, count = report.cost, report.support.rate, len(report.items)
         span.record(
             Facts(
@@ -322,6 +332,10 @@ def _taken(ask: Ask) -> Iterator[str]:
         yield f"the items are those of report {ask.again[:SHORT_ID]}: no source was asked"
     if ask.chosen_before:
         yield f"taken as “{ask.about}”, as chosen before; `about` takes another"
+    _, denied = split_exclusions(clean(ask.about))
+    if denied:
+        named = " and ".join(f"“{text}”" for text in denied)
+        yield f"{named} was read as what it is not (`--not`)"
 
 
 def _senses_in(evidence: Evidence, find: SenseFinder | None) -> tuple[Sense, ...]:
@@ -351,7 +365,7 @@ async def fetch(
         UsageError: an unknown source, a limit out of range, or a query that names nothing.
     """
     scope = product.scope(replace(ask, sources=(source,)))
-    question_of(ask.query, ask.about)
+    question_of(ask)
     run = run or product.start(ask.since, listener)
     with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
         gathered = await run.search(
@@ -398,19 +412,23 @@ def check(name: str, value: object, kind: type, wanted: str) -> None:
         raise UsageError(f"`{name}` must be {wanted}, not {type(value).__name__}")
 
 
-def question_of(query: str, about: str | None) -> Question:
-    """The question as judges take it.
+def texts_of(name: str, value: object) -> tuple[str, ...]:
+    """The texts of a list; raises `UsageError`, which names the argument, for anything else."""
+    wanted = "a list of texts"
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise UsageError(f"`{name}` must be {wanted}, not {type(value).__name__}")
+    texts = tuple(value)
+    for text in texts:
+        check(name, text, str, wanted)
+    return texts
 
-    Raises:
-        UsageError: the query names nothing to look for, or one of the two is no text.
-    """
-    check("query", query, str, "text")
-    if about is not None:
-        check("about", about, str, "text")
-    screened = screen_query(query)
+
+def question_of(options: QuestionOptions) -> Question:
+    """The question as judges take it; raises `UsageError` if it names nothing to look for."""
+    screened = screen_query(options.query)
     if not screened.ok:
         raise UsageError(screened.guidance, field="query")
-    return Question(screened.query, clean(about))
+    return options.question
 
 
 def origin_of(source: str, argument: str = "source") -> str:

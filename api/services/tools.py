@@ -19,7 +19,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
-from api.choices import DepthName
+from api.choices import Aim, DepthName
 from api.core.display_names import SourceLabels, title_in
 from api.core.domain import Outcome, Status, Usage, Verdict
 from api.core.items import Gated, Gathered, Item
@@ -30,7 +30,7 @@ from api.errors import ConfigurationError, UsageError
 from api.pipeline.gate.caller_items import title_and_body
 from api.pipeline.gate.verdicts import Gate
 from api.reports.composition import Origin, fetched
-from api.services.product import Ask, SourceAnswer, check, origin_of, question_of
+from api.services.product import Ask, SourceAnswer, check, origin_of, question_of, texts_of
 from api.services.product_slot import provided
 
 T = TypeVar("T")
@@ -74,6 +74,8 @@ async def relevance_filter(
     *,
     judge: Judge | None = None,
     about: str | None = "",
+    not_about: Sequence[str] = (),
+    aim: Aim = "about",
 ) -> Filtered[T]:
     """Keep the items that are about the query: one judge call per 50 items, nothing remembered.
 
@@ -84,6 +86,8 @@ async def relevance_filter(
         source: `reddit`, `youtube`, `amazon` or any other name.
         judge: instead of the configured one.
         about: words that tell the product from its namesakes.
+        not_about: what the product is not.
+        aim: `mention` keeps items that only mention the product, too.
 
     Returns:
         The same objects in the same order, and relevant / total. Never raises for a judge that
@@ -95,7 +99,14 @@ async def relevance_filter(
             holds in one that is known what it cannot, or an argument is of another type; no judge
             was asked.
     """
-    question = question_of(query, about)
+    question = question_of(
+        Ask(
+            query,
+            about="" if about is None else about,
+            not_about=texts_of("not_about", not_about),
+            aim=aim,
+        )
+    )
     name = origin_of(source)
     if judge is not None:
         check("judge", judge, Judge, "an object with `name` and `judge`")

@@ -143,8 +143,8 @@ def main() -> None:
         print(row(f"mention, {query.query}", [judged(judge, query, query.question())]))
     by_words = replace(judge, known=None)
     for name, queries in sets.items():
-        found = [judged(by_words, query, query.question()) for query in queries]
-        print(row(f"{name}, without word vectors", found))
+        tallies = [judged(by_words, query, query.question()) for query in queries]
+        print(row(f"{name}, without word vectors", tallies))
     described = training.descriptions_with_exclusions(folder)
     mention = [(query, described[query.query]) for query in sets["mention"]]
     whole = [judged(judge, query, replace(query.question(), about=text)) for query, text in mention]

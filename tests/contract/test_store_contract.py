@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from api.core.domain import Question
 from api.errors import UsageError
 from api.features.analyses.store_ports import AnalysisSummary, DurableWork, Filters, Store
 from api.reports.composition import Origin, clarified
@@ -85,7 +86,11 @@ async def test_every_decision_is_stored(store: Store) -> None:
     reports = [
         report("insufficient", decision="insufficient_data", sources={}),
         report("unjudged", item("youtube:v1", judge=None, verdict=None), decision="unjudged"),
-        plain(clarified("hey", "", "standard", "Name a product.", Origin("clarify", True, None))),
+        plain(
+            clarified(
+                "hey", Question("hey"), "standard", "Name a product.", Origin("clarify", True, None)
+            )
+        ),
     ]
     for one in reports:
         await finish(store, "a", one)

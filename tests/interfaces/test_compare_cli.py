@@ -76,7 +76,7 @@ def test_every_product_has_its_description_or_none(here: Here) -> None:
     ended = here(*TWO, "--about", "a ring", "--about", "a band", "--format", "json")
     assert [product["about"] for product in ended.json["products"]] == ["a ring", "a band"]
     assert here(*TWO, "--about", "a ring").err == (
-        "listenpost: error: `--about` came 1 times for 2 products\n"
+        "listenpost: error: `about` has 1 text for 2 products\n"
     )
     assert here(*TWO, "--source", "myspace").code == 2
 

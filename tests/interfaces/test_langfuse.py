@@ -107,14 +107,14 @@ def test_differences_are_readable(langfuse: Sandbox, here: Here) -> None:
 
 
 def test_open_prints_addresses(langfuse: Sandbox, here: Here) -> None:
-    """One line per dashboard; before there is one, what makes them."""
+    """One line per dashboard; before there is one, what creates them."""
     env = named(langfuse)
     before = here("langfuse", "open", env=env)
     here("langfuse", "apply", env=env)
     after = here("langfuse", "open", env=env)
 
     assert (before.code, before.out) == (3, "")
-    assert "`listenpost langfuse apply` makes them" in before.err
+    assert "`listenpost langfuse apply` creates them" in before.err
     gate, reports = (line.split("  ") for line in after.out.splitlines())
     assert (gate[1], reports[1]) == ("Listenpost: the gate", "Listenpost: reports")
     assert gate[0].startswith(f"{langfuse.url}/project/sandbox/dashboards/c")

@@ -17,7 +17,10 @@ from api.interfaces.mcp.mcp_requests import (
 )
 from tests.usual import EITHER
 
-KNOWN = "known are `query`, `about`, `depth`, `limit`, `sandbox`, `since` and `include_dropped`"
+KNOWN = (
+    "known are `query`, `about`, `not_about`, `aim`, `depth`, `limit`, `sandbox`, `since` "
+    "and `include_dropped`"
+)
 
 
 @pytest.mark.parametrize("nothing", [None, ""])

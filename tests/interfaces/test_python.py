@@ -13,6 +13,7 @@ import pytest
 
 import api
 from api import Fetched, Report
+from api.core.domain import Question
 from api.errors import ConfigurationError, UsageError
 from api.services.product import Ask
 from tests.interfaces.command import inside
@@ -43,16 +44,22 @@ async def test_the_arguments_are_those_of_every_door(sources: Any) -> None:
     """All of `Ask`, under the names that the command line has."""
     judge = FakeJudge(["0", "1", "2", "3", "4", "5"])
     place, other = FakeSource(posts(9)), FakeSource(posts(9, "amazon"), "amazon")
-    words: dict[str, Any] = {"depth": "deep", "since": "year", "limit": 4, "about": "a cup"}
+    words: dict[str, Any] = {
+        "depth": "deep", "since": "year", "limit": 4, "about": "a cup",
+        "not_about": ["a game"], "aim": "mention",
+    }  # fmt: skip
     with providing(kit(place, other, judge=judge)):
         report = await api.analyze("ember mug", sources=sources, **words)
         answer = await api.fetch("reddit", "ember mug", **words)
 
     assert (report.about, report.depth, list(report.sources)) == ("a cup", "deep", ["reddit"])
     assert {(plan.limit, plan.window) for plan in place.plans} == {(4, "year")}
-    assert {question.about for question in judge.questions} == {"a cup"}
+    assert set(judge.questions) == {Question("ember mug", "a cup", ("game",), "mention")}
     assert [item.score for item in answer.items] == [None] * 4
     assert other.plans == []
+
+
+_SHARED = ("depth", "sources", "since", "limit", "about", "not_about", "aim")
 
 
 def test_the_defaults_are_those_of_every_door() -> None:
@@ -60,8 +67,8 @@ def test_the_defaults_are_those_of_every_door() -> None:
     plain = Ask("x")
     signature = inspect.signature(api.analyze).parameters
 
-    defaults = [signature[name].default for name in ("depth", "sources", "since", "limit", "about")]
-    assert defaults == [plain.depth, plain.sources, plain.since, plain.limit, plain.about]
+    defaults = [signature[name].default for name in _SHARED]
+    assert defaults == [getattr(plain, name) for name in _SHARED]
     assert inspect.signature(api.fetch).parameters["depth"].default == "quick"
     assert typing.get_type_hints(api.analyze)["return"] is Report
     assert typing.get_type_hints(api.fetch)["return"] is Fetched
@@ -85,6 +92,9 @@ def test_the_defaults_are_those_of_every_door() -> None:
         ({"query": b"plaud.ai"}, "`query` must be text, not bytes"),
         ({"query": None}, "`query` must be text, not NoneType"),
         ({"about": 5}, "`about` must be text, not int"),
+        ({"not_about": "a game"}, "`not_about` must be a list of texts, not str"),
+        ({"not_about": [5]}, "`not_about` must be a list of texts, not int"),
+        ({"aim": "all"}, "there is no aim `all`; there are `about`, `mention`"),
     ],
 )
 async def test_what_makes_no_sense_is_named(wrong: dict[str, Any], message: str) -> None:

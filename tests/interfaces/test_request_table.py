@@ -74,22 +74,33 @@ ANSWER_ONLY = {
 """Options that say how one interface shows its answer; they change nothing in what is asked."""
 NAMES = {
     "source": "sources", "session": "session_id", "report": "report_id", "question": "message",
-    "item": "item_key", "q": "query", "product": "products", "id": "session_id",
+    "item": "item_key", "not": "not_about", "mentions": "aim", "q": "query",
+    "product": "products", "id": "session_id",
 }  # fmt: skip
 """Options of the command line and of forms whose name is another one in the request."""
 FILES = "the command line reads a person's own items from a file, a pipe or stdin"
 PAGE_SERVER = "a page answers from what its server is configured for"
 PAGE_DEPTH = "a form has the depth, which sets the limit"
 PYTHON_SETTINGS = "a program chooses the sandbox with `LISTENPOST_MODE`"
+AGAIN = "`POST /v1/analyses/{id}/again` and buttons on the page judge a stored report again"
+PERSON = "which meaning of a name is taken from now on is decided by a person"
+UNSTORED = "a program's reports are not stored"
 RECEIVERS = "whom to notify is decided by a person, not by a model"
 PLOT = "`watch history` shows both the runs and, with `--plot`, the trend"
 ONE_SCREEN = "the page shows the best hits of one search and has no fields for the rest"
 HERE = "the command line shows the newest analyses; who looks for one uses the page or HTTP"
 ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
-    ("analyze", "mcp"): {"items": "a model judges own items with `relevance_filter`"},
-    ("analyze", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER, "items": FILES},
+    ("analyze", "http"): {"again": AGAIN, "sense": AGAIN},
+    ("analyze", "mcp"): {
+        "items": "a model judges own items with `relevance_filter`",
+        "again": PERSON, "sense": PERSON,
+    },
+    ("analyze", "page"): {
+        "limit": PAGE_DEPTH, "sandbox": PAGE_SERVER, "items": FILES, "again": AGAIN, "sense": AGAIN,
+    },
     ("analyze", "python"): {
         "items": "a program calls `relevance_filter`", "sandbox": PYTHON_SETTINGS,
+        "again": UNSTORED, "sense": UNSTORED,
     },
     ("compare", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER},
     ("fetch", "python"): {"sandbox": PYTHON_SETTINGS},
@@ -126,7 +137,7 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
 OWN: Mapping[tuple[str, str], Collection[str]] = {
     ("fetch", "cli"): ("sources",),
     ("fetch", "python"): ("sources",),
-    ("watch change", "cli"): ("watch", "no_source", "no_notify", "no_limit"),
+    ("watch change", "cli"): ("watch", "no_source", "no_notify", "no_limit", "no_not"),
     ("watch change", "page"): ("kept", "offered"),
     ("watch runs", "cli"): ("name",),
     ("watch trend", "cli"): ("name",),

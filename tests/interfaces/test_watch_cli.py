@@ -71,6 +71,39 @@ def test_history_over_time(here: Here) -> None:
     assert line["weeks"][0]["sources"]["hackernews"]["posts"] == posts
 
 
+def test_what_a_watch_excludes_can_be_added_and_removed(here: Here) -> None:
+    """`--not` is repeatable and names all; `--no-not` removes them."""
+    added = here(*ADD, "--not", "the ouroboros", "--not", "a river")
+
+    def excluded() -> list[str]:
+        shown: list[str] = here("watch", "show", "Oura", "--format", "json").json["not_about"]
+        return shown
+
+    assert added.code == 0
+    assert excluded() == ["the ouroboros", "a river"]
+    assert here("watch", "change", "Oura", "--not", "a river").code == 0
+    assert excluded() == ["a river"]
+    assert here("watch", "change", "Oura", "--not", "a lake", "--no-not").code == 2
+    assert here("watch", "change", "Oura", "--no-not").code == 0
+    assert excluded() == []
+
+
+def test_a_watch_can_count_mentions_and_stop_to(here: Here) -> None:
+    """A flag of `add`, and two of `change`; another change leaves it as it is."""
+    here(*ADD, "--mentions")
+
+    def aim() -> str:
+        shown: str = here("watch", "show", "Oura", "--format", "json").json["aim"]
+        return shown
+
+    assert aim() == "mention"
+    here("watch", "change", "Oura", "--no-mentions")
+    assert aim() == "about"
+    here("watch", "change", "Oura", "--mentions")
+    here("watch", "change", "Oura", "--depth", "deep")
+    assert aim() == "mention"
+
+
 def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     """By its name, its id, or the beginning of that; no secret is shown again."""
     assert here("watch", "list").err.startswith("nothing is watched")

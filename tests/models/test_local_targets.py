@@ -22,7 +22,7 @@ from api.evaluation.metrics import compare, summed
 from api.models.local.judge import LocalJudge, probabilities
 from api.models.local.word_vectors import vectors
 from api.pipeline.gate.excerpt import COMMENT_PLACE, contains_name
-from api.pipeline.gate.name_matches import everyday_parts, name_of
+from api.pipeline.gate.name_matches import name_of
 from tests.replay import DATA
 
 pytestmark = pytest.mark.skipif(vectors() is None, reason="word vectors have no wheel here")
@@ -74,6 +74,16 @@ def keyword(real: list[LabelledQuery]) -> EvalResult:
     return training.measured(BASELINES["keyword"], real)
 
 
+def test_the_packaged_judge_beats_the_keyword_on_real_texts(
+    real: list[LabelledQuery], keyword: EvalResult
+) -> None:
+    """It has seen these texts: a judge that has not is trained and measured at night."""
+    packaged = training.measured(LocalJudge(), real)
+    assert packaged.overall["mcc"] >= 0.55
+    assert packaged.overall["mcc"] > keyword.overall["mcc"]
+
+
+@pytest.mark.nightly
 def test_it_beats_the_keyword_on_real_texts(local: EvalResult, keyword: EvalResult) -> None:
     """MCC at least .55, and a difference whose interval leaves out zero."""
     assert local.overall["mcc"] >= 0.55
@@ -83,6 +93,7 @@ def test_it_beats_the_keyword_on_real_texts(local: EvalResult, keyword: EvalResu
     assert local.overall["ece"] <= 0.1
 
 
+@pytest.mark.nightly
 def test_no_large_family_is_below_the_keyword(local: EvalResult, keyword: EvalResult) -> None:
     """Families of 60 items or more, by .02 at most."""
     large = {name: part for name, part in local.families.items() if part["n"] >= 60}
@@ -91,22 +102,38 @@ def test_no_large_family_is_below_the_keyword(local: EvalResult, keyword: EvalRe
         assert part["mcc"] >= keyword.families[name]["mcc"] - 0.02, name
 
 
+@pytest.mark.nightly
 def test_everyday_names_are_told_from_their_namesakes(
     judge: training.FoldedJudge, mention: list[LabelledQuery]
 ) -> None:
-    """MCC at least .50 (.30 was aimed at), and exclusions only help."""
+    """MCC at least .75 (.30 was aimed at), no brand hidden, and exclusions do no harm."""
     described = training.descriptions_with_exclusions(folder("relevance-mention"))
+    by_brand = {query.query: measuring.judged(judge, query, query.question()) for query in mention}
     short, chosen, whole = (
-        summed([measuring.judged(judge, *pair) for pair in pairs])["mcc"] or 0
-        for pairs in (
-            [(query, query.question()) for query in mention],
-            [(query, measuring.excluding(query, described[query.query])) for query in mention],
-            [(query, replace(query.question(), about=described[query.query])) for query in mention],
+        summed(tallies)["mcc"] or 0
+        for tallies in (
+            [*by_brand.values()],
+            [
+                measuring.judged(judge, query, measuring.excluding(query, described[query.query]))
+                for query in mention
+            ],
+            [
+                measuring.judged(
+                    judge, query, replace(query.question(), about=described[query.query])
+                )
+                for query in mention
+            ],
         )
     )
-    assert 0.50 <= short <= min(chosen, whole)
+    assert short >= 0.75
+    assert min(chosen, whole) >= short - 0.01
+    # the least that the judge before kept of a brand without any description
+    least = {"Arc": 0.92, "Bolt": 0.27, "Corona": 0.60, "Monday": 0.88, "Notion": 0.87}
+    for brand, counts in by_brand.items():
+        assert (summed([counts])["recall"] or 0) >= least[brand], brand
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("count", "least"), [(5, 0.45), (10, 0.55)])
 def test_corrections_teach_and_do_no_harm(
     judge: training.FoldedJudge,
@@ -133,6 +160,7 @@ def test_corrections_teach_and_do_no_harm(
         assert corrected >= alone - 0.02, name
 
 
+@pytest.mark.nightly
 def test_late_mentions_are_found_and_threads_are_not_kept(
     judge: training.FoldedJudge, real: list[LabelledQuery]
 ) -> None:
@@ -153,6 +181,7 @@ def test_late_mentions_are_found_and_threads_are_not_kept(
     assert np.mean(kept["thread"]) <= 0.30
 
 
+@pytest.mark.nightly
 def test_older_sets_are_judged_as_well_as_ever(
     judge: training.FoldedJudge, older: list[LabelledQuery]
 ) -> None:
@@ -185,32 +214,30 @@ def recall(pairs: Sequence[tuple[bool, bool]]) -> float:
     return float(np.mean(found)) if found else 1.0
 
 
-def test_a_description_lowers_no_recall_of_a_telling_name() -> None:
-    """By more than .03, for products of the sample corpus whose name is no everyday word."""
+def test_a_description_lowers_no_products_recall() -> None:
+    """By more than .03, for any product of the sample corpus."""
     told, alone = verdicts(), verdicts(about=False)
-    queries = {query.family: query.query for query in labelled_corpus()}
-    telling = [name for name, query in queries.items() if not everyday_parts(name_of(query))]
-    assert len(telling) >= 6
-    for product in telling:
-        assert recall(told[product]) >= recall(alone[product]) - 0.03, product
+    assert len(told) == 14
+    for product, pairs in told.items():
+        assert recall(pairs) >= recall(alone[product]) - 0.03, product
 
 
 def test_lower_case_changes_next_to_no_verdict() -> None:
     """At most 2 %, over the sample corpus."""
+    in_lower_case = verdicts(lower=True)
     changed = [
         kept != lower
         for product, pairs in verdicts().items()
-        for (kept, _), (lower, _) in zip(pairs, verdicts(lower=True)[product], strict=True)
+        for (kept, _), (lower, _) in zip(pairs, in_lower_case[product], strict=True)
     ]
     assert np.mean(changed) <= 0.02
 
 
-def test_the_sample_corpus_is_judged_nearly_as_well_as_by_keyword() -> None:
-    """A smoke test within .15: it is made up, and fitted nothing."""
+def test_the_sample_corpus_is_no_worse_than_by_keyword() -> None:
+    """A smoke test: it is made up, and fitted nothing."""
     corpus = labelled_corpus()
     mine = training.measured(LocalJudge(), corpus)
-    keyword = training.measured(BASELINES["keyword"], corpus)
-    assert mine.overall["mcc"] >= keyword.overall["mcc"] - 0.15
+    assert mine.overall["mcc"] >= training.measured(BASELINES["keyword"], corpus).overall["mcc"]
 
 
 def test_a_page_takes_milliseconds(real: list[LabelledQuery]) -> None:

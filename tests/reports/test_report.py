@@ -182,7 +182,11 @@ def test_clarify_has_the_same_fields_and_encodes_anything() -> None:
     But how far back: nothing asked, nothing spent, and no lone surrogate in it.
     """
     origin = Origin("1", sample=True, trace_id="t")
-    answer = plain(clarified("hey \ud83d", "\x1b[1mthe app", "quick", "Name it.", origin))
+    answer = plain(
+        clarified(
+            "hey \ud83d", Ask("hey", about="\x1b[1mthe app").question, "quick", "Name it.", origin
+        )
+    )
 
     assert set(answer) == ANALYZE | MORE["analyze"]
     assert (answer["query"], answer["about"]) == ("hey \ufffd", "the app")

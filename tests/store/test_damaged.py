@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -56,28 +56,35 @@ async def filled(url: str) -> SqlStore:
     return store
 
 
-@pytest.fixture
-async def whole(tmp_path: Path) -> bytes:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The file of such a store, with nothing left in its log."""
-    store = await filled(f"sqlite:///{tmp_path / 'whole.db'}")
-    await store.aclose()
-    with sqlite3.connect(tmp_path / "whole.db") as file:
+    path: Path = tmp_path_factory.mktemp("whole") / "whole.db"
+
+    async def made() -> None:
+        await (await filled(f"sqlite:///{path}")).aclose()
+
+    asyncio.run(made())
+    with sqlite3.connect(path) as file:
         file.execute("PRAGMA journal_mode=DELETE")
     file.close()
-    return (tmp_path / "whole.db").read_bytes()
+    return path.read_bytes()
 
 
+@pytest.mark.parametrize(
+    "every",
+    [pytest.param(False, id="one"), pytest.param(True, id="all", marks=pytest.mark.nightly)],
+)
 @pytest.mark.parametrize("name", METADATA.tables)
-async def test_no_damaged_value_is_a_raw_error(tmp_path: Path, whole: bytes, name: str) -> None:
-    """Whatever stands in one column of one row: the store goes on, or says it is unavailable."""
+async def test_no_damaged_value_is_a_raw_error(
+    tmp_path: Path, whole: bytes, name: str, every: bool
+) -> None:
+    """Whatever stands in one column of one row: the store goes on, or says it is unavailable.
+
+    By day every column gets one of the values, the next column the next one.
+    """
     refused = answered = 0
-    for n, (column, value) in enumerate(
-        (column, value) for column in METADATA.tables[name].columns for value in VALUES
-    ):
-        path = tmp_path / f"{n}.db"
-        path.write_bytes(whole)
-        if not _damaged(path, column, value):
-            continue
+    for path in _damaged_files(tmp_path, whole, name, every):
         try:
             store = await open_store(f"sqlite:///{path}")
         except StoreUnavailable:
@@ -90,6 +97,19 @@ async def test_no_damaged_value_is_a_raw_error(tmp_path: Path, whole: bytes, nam
         await store.aclose()
 
     assert answered or (name == "schema_version" and refused), "nothing was damaged, or all is lost"
+
+
+def _damaged_files(folder: Path, whole: bytes, name: str, every: bool) -> Iterator[Path]:
+    """Files with one damaged value each: for every column all values, or the first that fits."""
+    for number, column in enumerate(METADATA.tables[name].columns):
+        start = number % len(VALUES)
+        for value in (*VALUES[start:], *VALUES[:start]):
+            path = folder / f"{number}-{VALUES.index(value)}.db"
+            path.write_bytes(whole)
+            if _damaged(path, column, value):
+                yield path
+                if not every:
+                    break
 
 
 def _damaged(path: Path, column: Column[Any], value: object) -> bool:

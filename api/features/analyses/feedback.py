@@ -10,7 +10,7 @@ from typing import Literal
 
 from api.choices import MAX_COMMENT_LENGTH, Rating
 from api.core.display_names import source_of_key
-from api.core.domain import Correction, Question
+from api.core.domain import Correction
 from api.core.text import clean, cut, one_line
 from api.errors import NotFound, UsageError
 from api.features.analyses.analysis_job import missing_report, stored_report
@@ -196,7 +196,7 @@ async def correct(
         item.key, relevant, item.title, cut(one_line(clean(text)), LONGEST_BODY), item.place or ""
     )
     entry = StoredCorrection(
-        correction, question_digest(question_of_report(report)), report.query, report.about,
+        correction, question_digest(report.question), report.query, report.about,
         source_of(report, key) or "", datetime.now(UTC),
     )  # fmt: skip
     await store.put_correction(tenant, entry, MOST_CORRECTIONS)
@@ -211,14 +211,9 @@ async def withdraw(store: Store, tenant: str, analysis_id: str, key: str) -> Non
         StoreUnavailable: the database cannot be used.
     """
     report = await stored_report(store, tenant, analysis_id)
-    digest = question_digest(question_of_report(report))
+    digest = question_digest(report.question)
     if not await store.remove_correction(tenant, digest, key):
         raise NotFound(f"the item `{one_line(clean(key))[:60]}` has no correction")
-
-
-def question_of_report(report: Report) -> Question:
-    """The question that a stored report answers, without corrections."""
-    return Question(report.query, report.about, report.not_about, report.aim)
 
 
 def _item(report: Report, key: str) -> KeptItem | DroppedItem | None:

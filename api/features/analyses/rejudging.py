@@ -89,6 +89,5 @@ async def with_memory(store: CorrectionBook, tenant: str, ask: Ask) -> Ask:
                 ask = replace(
                     ask, about=chosen.about, not_about=chosen.not_about, chosen_before=True
                 )
-        question = Question(ask.query, ask.about, ask.not_about, ask.aim)
-        return replace(ask, corrections=await corrections_of(store, tenant, question))
+        return replace(ask, corrections=await corrections_of(store, tenant, ask.question))
     return ask

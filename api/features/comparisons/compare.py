@@ -85,7 +85,7 @@ def ask_of_report(report: Report) -> Ask:
         if source.outcome is not Outcome.NOT_CONFIGURED
     )
     since = report.since or "all"
-    return Ask(report.query, report.depth, sources, report.limit, report.about, since=since)
+    return Ask.of(report, sources=sources, since=since, items=())
 
 
 def window_in_words(since: Window) -> str:
@@ -199,11 +199,11 @@ def asks_of(products: Sequence[tuple[str, str]], like: Ask) -> tuple[Ask, ...]:
     """A request, like `like`, for each product and its description; raises `UsageError`."""
     asks = []
     for query, about in products:
+        ask = replace(like, query=query, about=clean(about))
         try:
-            question = question_of(query, about)
+            asks.append(replace(ask, query=question_of(ask).text))
         except UsageError as error:
             raise UsageError(f"“{_shown(query)}”: {error}") from None
-        asks.append(replace(like, query=question.text, about=question.about))
     check_products([ask.query for ask in asks])
     return tuple(asks)
 

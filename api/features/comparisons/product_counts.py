@@ -10,7 +10,6 @@ from math import inf
 from types import MappingProxyType
 
 from api.core.display_names import SourceLabels, title_in
-from api.core.domain import Question
 from api.core.text import clean, one_line, quantity
 from api.core.work import Failure
 from api.features.comparisons.comparison import Contrast, Measure, SourceVolume, Standing, State
@@ -104,7 +103,7 @@ def count_product(ask: Ask, report: Report | Failure, names: Sequence[str]) -> P
         return ProductCounts(_standing(ask, report, state, report.decision_rationale))
     exhibits = Dossier().show(map(assessed_of, items))
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
-    question = Question(report.query, report.about)
+    question = report.question
     themed = find_themes(question, exhibits, most=len(names), focus=names)
     by_aspect = {finding.name.lower(): finding.passages for finding in themed.findings}
     passages = {

@@ -11,7 +11,7 @@ import re
 import secrets
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
 from urllib.parse import urlsplit
@@ -197,7 +197,7 @@ class Watch(QuestionOptions):
     @property
     def rule(self) -> str:
         """A digest of what decides whether a post is one of its: verdicts by another are void."""
-        deciding = json.dumps([self.query, self.about, sorted(self.sources), self.sandbox])
+        deciding = json.dumps([asdict(self.question), sorted(self.sources), self.sandbox])
         return hashlib.sha256(deciding.encode()).hexdigest()[:16]
 
     @property
@@ -220,7 +220,7 @@ def check_watch(watch: Watch) -> None:
     if not 0 < len(watch.name) <= _LONGEST_NAME or watch.name != one_line(clean(watch.name)):
         wrong = f"the name of a watch is one line of 1 to {_LONGEST_NAME} characters"
         raise UsageError(wrong, field="name")
-    question_of(watch.query, watch.about)
+    question_of(watch)
     schedule_of(watch.every)
     zone_of(watch.zone)
     if len(watch.notify) > MAX_RECEIVERS:

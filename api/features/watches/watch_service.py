@@ -17,7 +17,6 @@ from typing import Any
 
 from api.choices import WINDOW_DAYS, Window
 from api.core.display_names import SourceLabels
-from api.core.domain import Question
 from api.core.work import Failure, StepRunner, contained, run_step
 from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
 from api.features.watches import unusual_changes
@@ -158,7 +157,7 @@ class WatchRunner:
         run = self._run_of(claim, report, counted(report, ask, sift, since, now), past, now)
         if watch.only is None and len(past) >= unusual_changes.FEWEST_RUNS:
             earlier = [entry.item for entry in known if entry.item is not None]
-            questions = new_questions(Question(report.query, report.about), sift.new, earlier)
+            questions = new_questions(report.question, sift.new, earlier)
             run = run.model_copy(update={"questions": questions})
         return run, sift.learnt
 

@@ -54,7 +54,7 @@ ANSWERED, INSUFFICIENT, NOT_ASKED = 0, 3, 4
 _MAX_BYTES = 64_000_000
 Verbose = Annotated[bool, typer.Option(help="Print more on stderr: grades, upstream requests.")]
 EstimateOnly = Annotated[
-    bool, typer.Option("--estimate", help="Print requests and cost, and ask nobody.")
+    bool, typer.Option("--estimate", help="Print the expected requests and cost, and send nothing.")
 ]
 
 Again = Annotated[
@@ -89,7 +89,7 @@ async def analyze(
     output: Output = None,
     estimate: EstimateOnly = False,
 ) -> int:
-    """Ask every source, keep what is about the question, and report."""
+    """Ask every source, keep the posts that are about the product, and write a report."""
     from api import bootstrap
     from api.bootstrap.storage import with_stored_memory
     from api.services import product as product_service
@@ -211,7 +211,7 @@ async def compare(
     output: Output = None,
     estimate: EstimateOnly = False,
 ) -> int:
-    """Ask the same about each product, and set them side by side; see docs/compare.md."""
+    """Ask the same question about each product and compare the answers; see docs/compare.md."""
     from api import bootstrap
     from api.features.comparisons.compare import analyze_each, comparison_of
     from api.reports.report import Report
@@ -253,7 +253,7 @@ async def fetch(
     output: Output = None,
     estimate: EstimateOnly = False,
 ) -> int:
-    """Ask one source and keep what is about the query."""
+    """Ask one source, and keep the posts that are about the query."""
     from api import bootstrap
     from api.bootstrap.storage import with_stored_memory
     from api.core.domain import Outcome
@@ -288,10 +288,10 @@ async def filter_items(request: RelevanceRequest, form: As = "text") -> int:
     from api import bootstrap
     from api.core.display_names import reason_in_words
     from api.interfaces.http.schemas import Relevance
-    from api.services.product import origin_of, question_of
+    from api.services.product import QuestionOptions, origin_of, question_of
     from api.sources.own_items import item_of, read_lines
 
-    question = question_of(request.query, request.about)
+    question = question_of(QuestionOptions.of(request))
     name = origin_of(request.source, "--source")
     settings = bootstrap.load_settings()
     lines = read_lines(sys.stdin.buffer.read())
@@ -317,13 +317,14 @@ async def filter_items(request: RelevanceRequest, form: As = "text") -> int:
 def chat(
     request: ChatRequest,
     question: Annotated[
-        str | None, typer.Argument(help="Answer this question and exit; without it: converse.")
+        str | None,
+        typer.Argument(help="Question to answer before exiting (default: start a conversation)."),
     ] = None,
     depth: Annotated[
         DepthName, typer.Option(help="How far a look-up goes: quick, standard, or deep.")
     ] = "quick",
 ) -> int:
-    """Talk about products; Ctrl-C ends a turn, Ctrl-D the conversation. See docs/chat.md."""
+    """Chat about products; Ctrl-C ends a turn, Ctrl-D the conversation. See docs/chat.md."""
     from api.interfaces.cli.chat_command import chat_command
 
     return chat_command(request, question, depth)

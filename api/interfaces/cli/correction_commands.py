@@ -32,7 +32,7 @@ async def correct(
         bool, typer.Option("--remove", help="Remove the correction of this item.")
     ] = False,
 ) -> None:
-    """Correct the gate's verdict on one item; later analyses of this question learn from it."""
+    """Correct whether one item is relevant; later analyses of this question learn from it."""
     if (relevant is None) != remove:
         raise UsageError("say one of `--relevant`, `--irrelevant` and `--remove`")
     from api.features.analyses import feedback
@@ -72,7 +72,7 @@ async def review(
         kept = await kept_of(store, analysis)
         if kept.report is None:
             raise UsageError(kept.why_none)
-        question = feedback.question_of_report(kept.report)
+        question = kept.report.question
         known = {correction.key for correction in await corrections_of(store, LOCAL.id, question)}
         left = [entry for entry in _by_doubt(kept.report) if entry.key not in known]
         if audit is not None:

@@ -22,36 +22,46 @@ def evaluate(
     ] = False,
     about: Annotated[bool, typer.Option(help="Tell the judge what each query is about.")] = True,
     pure: Annotated[
-        bool, typer.Option("--pure", help="Split pages into all relevant and all irrelevant.")
+        bool, typer.Option("--pure", help="Judge relevant and irrelevant items on separate pages.")
     ] = False,
     page: Annotated[int, typer.Option(help="Items judged in one call.", min=1, max=50)] = 25,
     form: As = "text",
     compare: Annotated[
-        Path | None, typer.Option(help="Result (JSON) to subtract: of FILE, or a newer result.")
+        Path | None,
+        typer.Option(help="Earlier result (JSON) to compare with: FILES, or one newer result."),
     ] = None,
     fail_below: Annotated[
         float | None,
         typer.Option(
-            help="With --compare: end with 1 when the MCC surely fell by more, such as -0.03.",
+            help="With --compare: exit with 1 when the MCC surely fell by more, such as -0.03.",
             min=-2,
             max=0,
         ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="New SVG file for the calibration.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for the answers of models.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a calibration plot to this new SVG file.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder in which answers of models are cached.")
+    ] = None,
     support: Annotated[
-        Path | None, typer.Option(help="Labelled claims: measure a support check on them.")
+        Path | None, typer.Option(help="File of labelled claims, to measure a support check on.")
     ] = None,
     langfuse: Annotated[
         str | None,
-        typer.Option(help="Dataset in Langfuse: upload the labels, and record an experiment."),
+        typer.Option(
+            help="Name of a dataset in Langfuse: upload the labels to it, and record an experiment."
+        ),
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(help="Name of that experiment, after the judge's (default: the time)."),
+        typer.Option(
+            help="With --langfuse: name of the experiment, after the judge's (default: the time)."
+        ),
     ] = None,
     retrieval: Annotated[
-        Path | None, typer.Option(help="Labelled questions: measure the archive's search on them.")
+        Path | None,
+        typer.Option(help="File of labelled questions, to measure the archive's search on."),
     ] = None,
 ) -> int:
     """Measure a judge on labelled items; see docs/evaluation.md."""

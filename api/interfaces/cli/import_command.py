@@ -52,10 +52,10 @@ async def import_file(
         str, typer.Option("--map", help="Columns of a table: title=Headline,body=Full Text,...")
     ] = "",
     product: Annotated[
-        str, typer.Option(help="Product that the file is about; the title of what has none.")
+        str, typer.Option(help="Product that the file is about, and title of items without one.")
     ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what the file holds, and write nothing.")
+        bool, typer.Option("--dry-run", help="Print what the file holds, and write nothing.")
     ] = False,
 ) -> None:
     """Store what a file holds; an import that was stopped is continued."""
@@ -106,7 +106,7 @@ async def list_imports(form: Data = "text") -> None:
 
 
 async def show(import_id: ImportId, form: Data = "text") -> None:
-    """Show one import: its counts, and the lines that were kept aside, with the reason of each."""
+    """Show one import: its counts, and the lines that could not be imported, with the reasons."""
     from api.features.analyses.api_keys import LOCAL
 
     async with opened_store() as store:

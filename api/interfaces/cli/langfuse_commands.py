@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be done, and write nothing.")
+    bool, typer.Option("--dry-run", help="Print what would be done, and write nothing.")
 ]
 _UNREACHABLE, _NONE, _LEFT = 4, 3, 4
 _PAST = {"create": "created", "push": "pushed", "change": "changed", "archive": "archived",
@@ -32,7 +32,7 @@ def apply(
     dry_run: DryRun = False,
     diff: Annotated[bool, typer.Option("--diff", help="Also print what differs.")] = False,
 ) -> int:
-    """Create what is missing and change what differs; nothing that is not ours is touched."""
+    """Create what is missing and update what differs; what others created is left alone."""
     from api import bootstrap
     from api.langfuse.dashboards import definitions
     from api.langfuse.dashboards.dashboard_client import read_stock

@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType, UnionType
 from typing import (
@@ -54,11 +55,6 @@ if TYPE_CHECKING:
 
 # Fields that are written without a dash where they are required.
 _ARGUMENTS = ("query", "products")
-# Options whose name is not that of their field.
-_SPELLINGS = {
-    "sources": "--source", "session_id": "--session", "report_id": "--report",
-    "item_key": "--item", "kept": "--kept/--dropped",
-}  # fmt: skip
 # The word for None, of options that choose among words.
 _NONE_WORDS = {"only": "everything"}
 
@@ -129,100 +125,122 @@ def with_options(function: Callable[..., Any], without: Collection[str]) -> Call
     return call
 
 
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """How the command line offers a field of a request."""
+
+    field: str
+    spelling: str
+    kind: Any
+    """Type of its value, of each where several may be given."""
+    is_list: bool
+    sets: str
+    """Of a flag: the value that it gives the field."""
+    help: str
+    """Instead of the field's description, which speaks of both values; empty: that."""
+    unsets: Any
+    """Of a flag that may be negated: the other value."""
+    bounds: Mapping[str, int]
+    can_be_removed: bool
+    """Of a patch: it can be set to nothing, for which its own spelling has no word."""
+
+    @property
+    def negative(self) -> str:
+        """The option that removes what this one sets."""
+        return self.spelling.replace("--", "--no-")
+
+
+def _option_of(model: type[RequestBody], name: str, hint: Any) -> _Option:
+    from api.interfaces.shared.requests import CliOption
+    from api.interfaces.shared.watch_requests import WatchPatch, WatchRequest
+
+    kinds, extras = _taken_apart(hint)
+    written = next((part for part in reversed(extras) if isinstance(part, CliOption)), None)
+    spelling = written.spelling if written else f"--{name.replace('_', '-')}"
+    constraints = [part for extra in extras for part in getattr(extra, "metadata", ())]
+    bounds = {key: getattr(c, key) for c in constraints for key in ("ge", "le") if hasattr(c, key)}
+    kind, is_list = kinds[0], get_origin(kinds[0]) in {list, tuple}
+    sets, unsets = written.value if written else "", None
+    if sets:
+        unsets = next(value for value in get_args(kind) if value != sets)
+        kind = bool
+    if model is WatchPatch and kind is bool:
+        spelling = f"{spelling}/{spelling.replace('--', '--no-')}"
+    removable = False
+    if model is WatchPatch and name in WatchRequest.model_fields and name not in _NONE_WORDS:
+        removable = is_list or WatchRequest.model_fields[name].default is None
+    kind = str if is_list else kind
+    words = written.help if written else ""
+    return _Option(name, spelling, kind, is_list, sets, words, unsets, bounds, removable)
+
+
 def request_options(
     model: type[RequestBody], without: Collection[str]
 ) -> Iterator[inspect.Parameter]:
-    """A parameter for each field; of a patch also one that takes an option away again."""
+    """A parameter for each field; of a patch also one that removes what an option set."""
     for name, hint in get_type_hints(model, include_extras=True).items():
         if name in without or name not in model.model_fields:
             continue
-        field = model.model_fields[name]
-        kinds, bounds = _taken_apart(hint)
-        is_list = _is_list(field.annotation)
-        info: dict[str, Any] = {"help": field.description}
-        if int in kinds:
-            info |= {"min": bounds.get("ge"), "max": bounds.get("le")}
-        kind: Any = list[str] if is_list else kinds[0]
+        field, option = model.model_fields[name], _option_of(model, name, hint)
+        info: dict[str, Any] = {"help": option.help or field.description}
+        if option.kind is int:
+            info |= {"min": option.bounds.get("ge"), "max": option.bounds.get("le")}
+        kind: Any = list[str] if option.is_list else option.kind
         if name in _NONE_WORDS:
             kind = Literal[*get_args(kind), _NONE_WORDS[name]]
         default: Any = inspect.Parameter.empty
-        if (
-            not field.is_required()
-        ):  # of text and lists that are left out the model knows the default
+        if not field.is_required():
+            # of text and lists that are left out the model knows the default
             default = field.default if kind is bool else field.default or None
+            if option.sets:
+                default = None if field.default is None else False
             kind = kind | None if default is None else kind
         if field.is_required() and name in _ARGUMENTS:
             yield _keyword(name, Annotated[kind, typer.Argument(**info)], default)
         else:
-            if is_list:
+            if option.is_list:
                 info["help"] = f"{(field.description or '').rstrip('.')}; repeatable."
-            option = typer.Option(_spelling(name, kind), **info)
-            yield _keyword(name, Annotated[kind, option], default)
-        if _can_be_taken_away(model, name):
-            option = typer.Option(_negative(name), help=f"Take away what `{_spelling(name)}` set.")
-            yield _keyword(f"no_{name}", Annotated[bool, option], False)
+            yield _keyword(name, Annotated[kind, typer.Option(option.spelling, **info)], default)
+        if option.can_be_removed:
+            removing = typer.Option(option.negative, help=f"Remove what `{option.spelling}` set.")
+            yield _keyword(f"no_{name}", Annotated[bool, removing], False)
 
 
 def request_of(model: type[RequestBody], given: Mapping[str, Any]) -> Any:
     """The request that was written, which Typer has checked; what was left out is not set.
 
     Raises:
-        UsageError: an option is set and taken away at once.
+        UsageError: an option is set and removed at once.
     """
     request: dict[str, Any] = {}
-    for name in model.model_fields.keys() & given.keys():
-        value, is_list = given[name], _is_list(model.model_fields[name].annotation)
+    for name, hint in get_type_hints(model, include_extras=True).items():
+        if name not in given:
+            continue
+        value, option = given[name], _option_of(model, name, hint)
         if given.get(f"no_{name}"):
             if value is not None:
-                raise UsageError(f"use one of `{_spelling(name)}` and `{_negative(name)}`")
-            request[name] = () if is_list else None
+                raise UsageError(f"use one of `{option.spelling}` and `{option.negative}`")
+            request[name] = () if option.is_list else None
+        elif option.sets:
+            if value is not None and (value or model.model_fields[name].default is None):
+                request[name] = option.sets if value else option.unsets
         elif value is not None:
-            request[name] = tuple(value) if is_list else value
+            request[name] = tuple(value) if option.is_list else value
             if value == _NONE_WORDS.get(name):
                 request[name] = None
     return model.model_construct(set(request), **request)
 
 
-def _taken_apart(hint: Any) -> tuple[list[Any], dict[str, Any]]:
-    """The types of a hint without `Annotated` and None, and the bounds in it by their names."""
+def _taken_apart(hint: Any) -> tuple[list[Any], list[Any]]:
+    """The types of a hint without `Annotated` and None, and what annotates them, outermost last."""
     if get_origin(hint) is Annotated:
         inner, *extras = get_args(hint)
-        kinds, bounds = _taken_apart(inner)
-        for extra in extras:
-            for bound in getattr(extra, "metadata", ()):
-                bounds |= {key: getattr(bound, key) for key in ("ge", "le") if hasattr(bound, key)}
-        return kinds, bounds
+        kinds, inside = _taken_apart(inner)
+        return kinds, [*inside, *extras]
     if get_origin(hint) in {Union, UnionType}:
         parts = [_taken_apart(part) for part in get_args(hint)]
-        return [kind for kinds, _ in parts for kind in kinds], {
-            key: value for _, bounds in parts for key, value in bounds.items()
-        }
-    return ([] if hint is NoneType else [hint]), {}
-
-
-def _is_list(hint: Any) -> bool:
-    return any(get_origin(kind) in {list, tuple} for kind in _taken_apart(hint)[0])
-
-
-def _can_be_taken_away(model: type[RequestBody], name: str) -> bool:
-    """Whether a patch can set an option to nothing, for which its own spelling has no word."""
-    from api.interfaces.shared.watch_requests import WatchPatch, WatchRequest
-
-    if model is not WatchPatch or name not in WatchRequest.model_fields or name in _NONE_WORDS:
-        return False
-    field = WatchRequest.model_fields[name]
-    return _is_list(field.annotation) or field.default is None
-
-
-def _spelling(name: str, kind: Any = None) -> str:
-    spelling = _SPELLINGS.get(name, f"--{name.replace('_', '-')}")
-    if kind == bool | None and "/" not in spelling:
-        return f"{spelling}/{spelling.replace('--', '--no-')}"
-    return spelling
-
-
-def _negative(name: str) -> str:
-    return _spelling(name).replace("--", "--no-")
+        return [k for kinds, _ in parts for k in kinds], [e for _, extras in parts for e in extras]
+    return ([] if hint is NoneType else [hint]), []
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -297,7 +315,7 @@ add_command(_reports, stored_commands.delete_report, "delete")
 
 _watches = add_group(
     "watch",
-    "Ask a question again and again, and hear what is new; docs/watches.md.",
+    "Ask a question on a schedule, and be notified of what is new; see docs/watches.md.",
     no_args_is_help=True,
 )
 add_command(_watches, watch_commands.add)

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 DataFormat = Literal["text", "json"]
 TextFormat = Literal["text", "json", "markdown"]
 ReportFormat = Literal["text", "json", "markdown", "html", "csv"]
-Data = Annotated[DataFormat, typer.Option("--format", help="How to print it.")]
-As = Annotated[TextFormat, typer.Option("--format", help="How to print the answer.")]
-ReportAs = Annotated[ReportFormat, typer.Option("--format", help="How to print the answer.")]
-Dropped = Annotated[bool, typer.Option("--dropped", help="Also list what was dropped, and why.")]
+Data = Annotated[DataFormat, typer.Option("--format", help="Output format.")]
+As = Annotated[TextFormat, typer.Option("--format", help="Output format.")]
+ReportAs = Annotated[ReportFormat, typer.Option("--format", help="Output format.")]
+Dropped = Annotated[
+    bool, typer.Option("--dropped", help="Also list dropped items, with the reasons.")
+]
 Output = Annotated[Path | None, typer.Option(help="Write the answer to this new file.")]
 INTERRUPTED, TERMINATED = 130, 143
 _FILE_COLUMNS = 100

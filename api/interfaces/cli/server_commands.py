@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Sandbox = Annotated[
     bool,
-    typer.Option("--sandbox", help="Answer from the sample world: made-up data, offline, no keys."),
+    typer.Option("--sandbox", help="Answer from the offline sandbox: made-up data, without keys."),
 ]
 Port = Annotated[int, typer.Option(help="Port; 0: any free one.", min=0, max=65535)]
 
@@ -109,7 +109,8 @@ def mcp(
     text_only: Annotated[
         bool,
         typer.Option(
-            "--text-only", help="Send no structured content, for clients that show a model that."
+            "--text-only",
+            help="Send text only, for clients that also show structured content to their model.",
         ),
     ] = False,
     sandbox: Sandbox = False,
@@ -168,9 +169,9 @@ _NAME_COLUMNS, _ROW_COLUMNS = 10, 76
 
 
 async def doctor(form: As = "text") -> int:
-    """Say of each upstream: configured, reachable, what is left of its quota, and how to fix it.
+    """Check every source and service: configured, reachable, quota left, and how to fix it.
 
-    Everything is asked at once, at the lowest cost there is; ends with 4 when no source answers.
+    All are asked at once, at the lowest possible cost; exits with 4 when no source answers.
     """
     from api import bootstrap
     from api.interfaces.cli.command_product import remembered

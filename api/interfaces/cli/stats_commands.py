@@ -25,7 +25,7 @@ _NOTHING_FOUND = 3
 
 
 async def stats(request: StatsRequest, form: Data = "text") -> None:
-    """Print figures over stored analyses: yields, outcomes, decisions, cost; docs/stats.md."""
+    """Print statistics of stored analyses: yields, outcomes, decisions, cost; see docs/stats.md."""
     from datetime import UTC, datetime
 
     from api.features.analyses.api_keys import LOCAL
@@ -46,14 +46,14 @@ async def stats(request: StatsRequest, form: Data = "text") -> None:
 async def feedback(
     request: FeedbackRequest,
     report: AnalysisId,
-    up: Annotated[bool, typer.Option("--up", help="A thumb up.")] = False,
-    down: Annotated[bool, typer.Option("--down", help="A thumb down.")] = False,
+    up: Annotated[bool, typer.Option("--up", help="Rate it as good.")] = False,
+    down: Annotated[bool, typer.Option("--down", help="Rate it as bad.")] = False,
     labels: Annotated[
         bool, typer.Option("--labels", help="Print ratings of items as labels for `eval`.")
     ] = False,
     form: Data = "text",
 ) -> None:
-    """Rate a report, or a finding or item of it; without a thumb: list the ratings."""
+    """Rate a report, or a finding or item of it; without --up or --down: list the ratings."""
     if up and down:
         raise UsageError("`--up` or `--down`, not both")
     if labels and (up or down):
@@ -122,9 +122,9 @@ def _plain(opinion: Feedback) -> dict[str, Any]:
 
 
 async def search(request: SearchRequest, form: Data = "text") -> int:
-    """Search what is stored; nothing is fetched and nothing is asked again; docs/archive.md.
+    """Search stored posts, without asking any source; see docs/archive.md.
 
-    Ends with 3 when nothing is found.
+    Exits with 3 when nothing is found.
     """
     from api import bootstrap
     from api.bootstrap.storage import archive_search, open_store_of

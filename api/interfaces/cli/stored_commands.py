@@ -70,7 +70,7 @@ async def _opened_keys() -> AsyncIterator[Keys]:
 
 
 async def add_key(name: Annotated[str, typer.Argument(help="Name of the key's owner.")]) -> None:
-    """Make a key and print it, this once."""
+    """Create a key and print it; it cannot be shown again."""
     async with _opened_keys() as keys:
         made, text = await keys.add(name)
     say(text)
@@ -104,14 +104,16 @@ async def list_keys(form: As = "text") -> None:
 
 
 async def revoke_key(key: Annotated[str, typer.Argument(help="Id or name of the key.")]) -> None:
-    """Make a key invalid for good."""
+    """Revoke a key for good."""
     async with _opened_keys() as keys:
         await keys.revoke(key)
     tell(f"`{key}` is revoked")
 
 
 async def list_reports(
-    limit: Annotated[int, typer.Option(help="Most analyses, newest first.", min=1, max=1000)] = 20,
+    limit: Annotated[
+        int, typer.Option(help="Number of analyses at most, newest first.", min=1, max=1000)
+    ] = 20,
     form: As = "text",
 ) -> None:
     """List stored analyses: id, time, decision, how many items were kept, question."""
@@ -165,7 +167,7 @@ async def open_report(report: AnalysisId) -> None:
 
 
 async def delete_report(report: AnalysisId) -> None:
-    """Delete one report, with every item that only it held."""
+    """Delete one report, and every item that no other report holds."""
     from api.features.analyses.api_keys import LOCAL
 
     async with opened_store() as store:

@@ -52,7 +52,7 @@ async def list_watches(form: Data = "text") -> None:
 async def change(request: WatchPatch, watch: WatchName) -> None:
     """Change a watch from its next run on; what is not named stays.
 
-    What was dropped by another question is judged anew. `--notify` names all receivers.
+    Posts that another question dropped are judged again. `--notify` replaces all receivers.
     """
     from api.interfaces.shared.watch_view import watch_fields
 

@@ -42,7 +42,7 @@ async def opened_watch(name: str) -> AsyncIterator[tuple[Store, Watch]]:
 
 
 async def show(name: WatchName, form: Data = "text") -> None:
-    """Show one watch: what it asks, whom it notifies, its last run, what did not arrive."""
+    """Show one watch: its question, its receivers, its last run, what did not arrive."""
     from api.features.watches.notification import run_text
     from api.features.watches.watch_service import undelivered_runs
     from api.interfaces.cli.terminal_text import shown
@@ -80,12 +80,14 @@ async def show(name: WatchName, form: Data = "text") -> None:
 
 async def history(
     name: WatchName,
-    limit: Annotated[int, typer.Option(help="Most runs, newest first.", min=1, max=1000)] = 20,
+    limit: Annotated[
+        int, typer.Option(help="Number of runs at most, newest first.", min=1, max=1000)
+    ] = 20,
     plot: Annotated[
         bool, typer.Option("--plot", help="Show volume, sentiment and aspects by week instead.")
     ] = False,
     weeks: Annotated[
-        int, typer.Option(help="Weeks of --plot.", min=1, max=MAX_TREND_WEEKS)
+        int, typer.Option(help="Weeks that --plot shows.", min=1, max=MAX_TREND_WEEKS)
     ] = TREND_WEEKS,
     form: Data = "text",
 ) -> None:
@@ -133,9 +135,9 @@ async def run_watches(
     due: Annotated[bool, typer.Option("--due", help="Run every watch that is due.")] = False,
     form: Data = "text",
 ) -> int:
-    """Run one watch now, or all that are due, as cron does; docs/watches.md.
+    """Run one watch now, or all that are due; see docs/watches.md.
 
-    Ends with 4 when a run heard nothing or failed.
+    Exits with 4 when a run failed, or no source answered it.
     """
     if (name is None) != due:
         raise UsageError("name one watch, or use `--due`")
@@ -172,7 +174,7 @@ async def run_watches(
 
 
 async def notify_test(name: WatchName) -> int:
-    """Send a test message to every receiver; ends with 4 when one does not arrive."""
+    """Send a test message to every receiver; exits with 4 when one does not arrive."""
     from api import bootstrap
     from api.bootstrap.background_work import notifier_of
     from api.features.watches.watch_service import send_trial
@@ -191,9 +193,9 @@ async def notify_again(
         ),
     ] = None,
 ) -> int:
-    """Notify once more about runs of which not everybody was; ends with 4 when one still is not.
+    """Send notifications that did not arrive again; exits with 4 when one still does not.
 
-    Receivers see the same id. Of several runs the oldest is sent first.
+    Receivers get the same id as before. Of several runs the oldest is sent first.
     """
     from api import bootstrap
     from api.bootstrap.background_work import notifier_of
@@ -223,7 +225,7 @@ async def feed(
         bool, typer.Option("--close", help="Close the feed; its address stops working.")
     ] = False,
 ) -> None:
-    """Give a watch an Atom feed, and print the path of its address, this once."""
+    """Give a watch an Atom feed and print its path, which cannot be shown again."""
     if renew and close:
         raise UsageError("use one of `--renew` and `--close`")
     from api.features.analyses.share_links import open_feed

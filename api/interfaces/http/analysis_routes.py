@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
 from api.bootstrap.app_context import AppContext
-from api.core.domain import Decision, Outcome
+from api.core.domain import Decision, Outcome, Question
 from api.core.items import Gathered
 from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
 from api.errors import Conflict, NotFound, UsageError
@@ -52,7 +52,7 @@ _EXAMPLE_BEGUN = datetime(2026, 11, 2, tzinfo=UTC)
 _FIRST = int(_EXAMPLE_BEGUN.timestamp()) * 1_000_000
 _ORIGIN = Origin(_ID, False, None)
 _NOTHING = Gathered("reddit", _QUERY, Outcome.EMPTY)
-_REPORT = clarified(_QUERY, "", "quick", "", _ORIGIN).model_copy(
+_REPORT = clarified(_QUERY, Question(_QUERY), "quick", "", _ORIGIN).model_copy(
     update={
         "since": "all",
         "decision": Decision.INSUFFICIENT,
@@ -206,7 +206,7 @@ async def create_analysis(
     prefer: Prefer = "",
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Ask every source, keep what is about the question, and report.
+    """Ask every source, keep the posts that are about the product, and write a report.
 
     With `Accept: text/event-stream` real progress comes first: `begun`, `source.started`,
     `source.fetched`, `source.judged`, `source.refetching`, `source.looked_again`, `source.kept`,

@@ -27,7 +27,7 @@ from api.interfaces.http.schemas import Relevance, Sources, SourceState
 from api.interfaces.shared.listing_requests import SearchRequest, StatsRequest
 from api.interfaces.shared.requests import FetchRequest, RelevanceRequest, SourceName
 from api.reports.report import Fetched
-from api.services.product import question_of
+from api.services.product import QuestionOptions, question_of
 
 router = APIRouter(prefix="/v1")
 _COMMON = (401, 403, 429, 500, 503)
@@ -93,7 +93,7 @@ async def judge_relevance(
     request: Request, body: RelevanceRequest, tenant: Asker, app_context: OpenContext
 ) -> Response:
     """One model call for 50 items; a judge that fails lets all pass and says why."""
-    question = question_of(body.query, body.about)
+    question = question_of(QuestionOptions.of(body))
     work = app_context.judge(tenant, question, body.own, body.source)
     gated = await unless_gone(request.receive, work)
     if gated is None:

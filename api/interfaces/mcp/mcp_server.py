@@ -37,7 +37,7 @@ from api.interfaces.mcp.mcp_tools import (
     tools,
 )
 from api.interfaces.shared.presentation import progress, source_title
-from api.services.product import question_of
+from api.services.product import QuestionOptions, question_of
 from api.sources import SOURCE_LIST
 
 _RULES = (
@@ -64,8 +64,8 @@ class PromptTemplate:
 
 
 def _check(given: ProductArguments) -> str:
-    question = question_of(given.product, given.about)
-    product, what = question.text, one_line(question.about)
+    product = question_of(QuestionOptions(given.product)).text
+    what = one_line(clean(given.about))
     about = f' and `about` = "{what}"' if what else ""
     return (
         f"What do people really say about {product}? Call `analyze_product` with `query` = "
@@ -76,7 +76,9 @@ def _check(given: ProductArguments) -> str:
 
 
 def _compare(given: CompareArguments) -> str:
-    first, second = (question_of(name, "").text for name in (given.first, given.second))
+    first, second = (
+        question_of(QuestionOptions(name)).text for name in (given.first, given.second)
+    )
     return (
         f"Compare what people say about {first} and about {second}. Call `compare_products` with "
         f'`products` = ["{first}", "{second}"]. Then show its table, say of each subject '

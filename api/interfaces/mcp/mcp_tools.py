@@ -49,7 +49,7 @@ from api.interfaces.shared.markdown_report import comparison_markdown, report_ma
 from api.interfaces.shared.watch_view import WatchView, requested_watch, watch_view
 from api.reports.markdown_text import md
 from api.reports.report import Fetched, Report
-from api.services.product import ROOM, Ask, question_of
+from api.services.product import ROOM, Ask, QuestionOptions, question_of
 from api.sources import ALL_SOURCES, ITEM_SOURCES, SOURCE_LIST, SOURCES, Price
 
 # Characters for the note of how much was cut.
@@ -243,13 +243,13 @@ def tools(app_context: AppContext) -> dict[str, Tool]:
         return fetch
 
     async def judge(tenant: Tenant, given: RelevanceArguments, listener: Listener) -> Answer:
-        question = question_of(given.query, given.about)
+        question = question_of(QuestionOptions.of(given))
         gated = await app_context.judge(tenant, question, given.own, given.source)
         relevance = Relevance.of(given.own, gated)
         return Answer(_kept(given.own, gated), relevance.model_dump(mode="json"))
 
     async def analyze(tenant: Tenant, given: AnalysisArguments, listener: Listener) -> Answer:
-        question_of(given.query, given.about)  # a program reads `clarify`; a model asks anew
+        question_of(given.ask())  # a program reads `clarify`; a model asks anew
         report = await app_context.runner.run(tenant, given.ask(), listener)
         text = report_markdown(report, dropped=False)
         kept = f"The whole report is the resource `{REPORTS}{report.id}`."

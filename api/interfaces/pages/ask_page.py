@@ -32,7 +32,7 @@ from api.interfaces.shared.upstream_status import Upstream, check_upstreams
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_screen import screen_query
-from api.services.product import Ask, question_of
+from api.services.product import Ask, QuestionOptions, question_of
 from api.settings import Settings
 from api.sources import SOURCES, SourceSpec, check_askable, default_sources
 
@@ -121,7 +121,7 @@ def _question(form: QuestionForm, usual: tuple[str, ...]) -> Ask:
     Raises:
         UsageError: a field, which it names, holds what cannot be asked.
     """
-    question_of(form.texts["query"], form.texts["about"])
+    question_of(QuestionOptions(form.texts["query"]))
     return _choice(form, usual)
 
 

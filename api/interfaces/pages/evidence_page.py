@@ -17,7 +17,7 @@ from api.core.text import fold
 from api.core.words import languages_of
 from api.errors import UsageError
 from api.features.analyses.corrections import corrections_of
-from api.features.analyses.feedback import correct, question_of_report, withdraw
+from api.features.analyses.feedback import correct, withdraw
 from api.features.analyses.rejudging import ask_again, choose_sense
 from api.features.analyses.store_ports import StoredAnalysis
 from api.interfaces.http.access import OpenContext
@@ -175,9 +175,7 @@ async def evidence_page(
     values = evidence_values(await report_of(app_context, visitor, analysis_id))
     report: Report = values["report"]
     chosen = EvidenceFilter(place, stage, language, text[:200])
-    corrections = await corrections_of(
-        app_context.store, visitor.tenant.id, question_of_report(report)
-    )
+    corrections = await corrections_of(app_context.store, visitor.tenant.id, report.question)
     cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
     sources = [source_of_key(item.key) for item in everything]

@@ -64,7 +64,7 @@ from api.interfaces.shared.watch_view import (
     watch_fields,
     watch_view,
 )
-from api.services.product import Ask, question_of
+from api.services.product import Ask, QuestionOptions, question_of
 from api.sources import ALL_SOURCES, SOURCES
 
 
@@ -86,7 +86,7 @@ class WatchForm(QuestionForm):
     def of_watch(cls, watch: Watch) -> WatchForm:
         """The watch as it is stored; addresses may hold secrets, so receivers are marks."""
         view = watch_view(watch)
-        texts = {name: str(getattr(view, name) or "") for name in texts_of(WatchRequest, {})}
+        texts = {name: _typed(getattr(view, name)) for name in texts_of(WatchRequest, {})}
         marks = [mark for mark, _ in _marked(watch)]
         return cls(WatchRequest, {**texts, "notify": ""}, watch.sources, marks)
 
@@ -104,7 +104,7 @@ class WatchForm(QuestionForm):
         Raises:
             UsageError: a field holds what none of ours offers.
         """
-        question_of(self.texts["query"], self.texts["about"])
+        question_of(QuestionOptions(self.texts["query"]))
         request: WatchRequest = self.request(notify=self.texts["notify"].split(), **more)
         return request
 
@@ -124,6 +124,11 @@ class WatchForm(QuestionForm):
             if mark in self.kept or mark not in self.offered
         ]
         return fields | {"notify": (*kept, *fields["notify"])}
+
+
+def _typed(value: object) -> str:
+    """The value of an option as it stands in its field: of a list each on its line."""
+    return "\n".join(value) if isinstance(value, tuple) else str(value or "")
 
 
 def receivers_of(watch: Watch) -> list[tuple[str, str]]:

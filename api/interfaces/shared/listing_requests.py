@@ -21,8 +21,10 @@ from api.choices import (
 from api.core.domain import Decision
 from api.interfaces.shared.requests import (
     About,
+    CliOption,
     ItemSource,
     Label,
+    NotAbout,
     Query,
     RequestBody,
     Sandbox,
@@ -40,8 +42,7 @@ class AgainRequest(RequestBody):
 
     about: Annotated[About | None, Field(description="What the product is.")] = None
     not_about: Annotated[
-        tuple[About, ...] | None,
-        Field(description="What it is not: one namesake or topic each.", max_length=10),
+        NotAbout | None, Field(description="What it is not: one namesake or topic each.")
     ] = None
     aim: Annotated[
         Aim | None,
@@ -62,7 +63,7 @@ class SearchRequest(RequestBody):
         ItemSource | None, Label("Place"), Field(description="Only posts of this source.")
     ] = None
     about: Annotated[
-        str, Field(description="Only what was found for this product.", max_length=500)
+        str, Field(description="Only posts that were found for this product.", max_length=500)
     ] = ""
     language: Annotated[
         str | None,
@@ -73,6 +74,7 @@ class SearchRequest(RequestBody):
     ] = None
     kept: Annotated[
         bool | None,
+        CliOption("--kept/--dropped"),
         Field(
             description="Only posts that a report kept or an import brought, or only posts that "
             "every report dropped (default: both)."
@@ -80,11 +82,13 @@ class SearchRequest(RequestBody):
     ] = None
     k: Annotated[
         int | None,
-        Field(description="Most hits (default: `LISTENPOST_RETRIEVAL_K`).", ge=1, le=50),
+        Field(
+            description="Number of hits at most (default: `LISTENPOST_RETRIEVAL_K`).", ge=1, le=50
+        ),
     ] = None
     # what stands in an address is text: `sandbox=true`
     sandbox: Annotated[
-        Sandbox, Field(description="Search what was found in the sample world.", strict=False)
+        Sandbox, Field(description="Search posts of the offline sandbox.", strict=False)
     ] = False
 
     def filters(self) -> ArchiveFilters:
@@ -103,7 +107,9 @@ class SearchRequest(RequestBody):
 class RunsRequest(RequestBody):
     """Which runs of a watch."""
 
-    limit: Annotated[int, Field(description="Most runs, newest first.", ge=1, le=100)] = 20
+    limit: Annotated[
+        int, Field(description="Number of runs at most, newest first.", ge=1, le=100)
+    ] = 20
 
 
 class TrendRequest(RequestBody):
@@ -143,6 +149,7 @@ class FeedbackRequest(RequestBody):
     ] = None
     item_key: Annotated[
         str | None,
+        CliOption("--item"),
         Field(description="Key of the rated item, kept or dropped.", max_length=5_000),
     ] = None
 
@@ -159,7 +166,7 @@ Moment = Annotated[str | None, Field(max_length=40, json_schema_extra={"format":
 class PageRequest(RequestBody):
     """Which part of a list."""
 
-    limit: Annotated[int, Field(description="Most entries of this page.", ge=1, le=100)] = 20
+    limit: Annotated[int, Field(description="Number of entries at most.", ge=1, le=100)] = 20
     cursor: Annotated[
         str | None, Field(description="`cursor` of the page before.", max_length=500)
     ] = None

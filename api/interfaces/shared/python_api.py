@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from api.choices import DepthName, Window
+from api.choices import Aim, DepthName, Window
 from api.reports.report import Fetched, Report
 from api.services import product
-from api.services.product import Ask, check
+from api.services.product import Ask, check, texts_of
 from api.services.product_slot import provided
 
 
@@ -19,6 +19,8 @@ async def analyze(
     since: Window = "all",
     limit: int | None = None,
     about: str | None = "",
+    not_about: Sequence[str] = (),
+    aim: Aim = "about",
 ) -> Report:
     """Ask every source about a product, keep what is about it, and report with citations.
 
@@ -33,6 +35,8 @@ async def analyze(
         since: `day`, `week`, `month`, `year` or `all`: how far back; undated items stay.
         limit: items per source at first, 1 to 500; None: the depth's.
         about: what it is, to tell it from its namesakes: `"the notes app"`.
+        not_about: what it is not, one namesake or topic each: `["the crochet square"]`.
+        aim: `about` keeps what is about the product, `mention` also what only mentions it.
 
     Returns:
         The report, whatever happened: `report.decision` says which kind of answer it is, and a
@@ -45,7 +49,8 @@ async def analyze(
     """
     names = () if sources is None else (sources,) if isinstance(sources, str) else sources
     check("sources", names, Iterable, "a list of names")
-    ask = Ask(query, depth, tuple(names), limit, "" if about is None else about, since=since)
+    about, denied = "" if about is None else about, texts_of("not_about", not_about)
+    ask = Ask(query, depth, tuple(names), limit, about, denied, aim, since=since)
     return await product.analyze(await provided(), ask)
 
 
@@ -57,6 +62,8 @@ async def fetch(
     since: Window = "all",
     limit: int | None = None,
     about: str | None = "",
+    not_about: Sequence[str] = (),
+    aim: Aim = "about",
 ) -> Fetched:
     """Ask one source and keep what is about the query; at standard and deep grade and rank it too.
 
@@ -67,6 +74,8 @@ async def fetch(
         since: how far back; undated items stay.
         limit: items at first, 1 to 500; None: the depth's.
         about: what it is, to tell it from its namesakes.
+        not_about: what it is not.
+        aim: whether a mention of it is enough.
 
     Returns:
         `items`, best first, and how they came about; when the source could not be asked,
@@ -76,5 +85,6 @@ async def fetch(
         UsageError: as `analyze`, and for a query that names nothing to look for.
         ConfigurationError: as `analyze`.
     """
-    ask = Ask(query, depth, (source,), limit, "" if about is None else about, since=since)
+    about, denied = "" if about is None else about, texts_of("not_about", not_about)
+    ask = Ask(query, depth, (source,), limit, about, denied, aim, since=since)
     return (await product.fetch(await provided(), source, ask)).fetched

@@ -25,11 +25,14 @@ from pydantic import (
 
 from api.choices import (
     MAX_ABOUT_LENGTH,
+    MAX_EXCLUSION_LENGTH,
+    MAX_EXCLUSIONS,
     MAX_LIMIT,
     MAX_PRODUCTS,
     MAX_QUESTION_LENGTH,
     MAX_SESSION_ID_LENGTH,
     MIN_PRODUCTS,
+    Aim,
     DepthName,
     Window,
 )
@@ -60,6 +63,17 @@ class Label:
     suggestions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CliOption:
+    """How the command line writes an option, where not as its field is named."""
+
+    spelling: str
+    value: str = ""
+    """Of a flag: the value that it sets."""
+    help: str = ""
+    """Of a flag; else it is the field's description."""
+
+
 # Options of several verbs
 
 
@@ -80,6 +94,27 @@ About = Annotated[
         max_length=MAX_ABOUT_LENGTH,
     ),
 ]
+NotAbout = Annotated[
+    tuple[Annotated[str, Field(max_length=MAX_EXCLUSION_LENGTH)], ...],
+    Label("What it is not", "other things of the same name, one on each line; may be empty"),
+    CliOption("--not"),
+    Field(
+        description="What the product is not, such as another thing of the same name: "
+        "`the crochet square`.",
+        max_length=MAX_EXCLUSIONS,
+    ),
+]
+WhatCounts = Annotated[
+    Aim,
+    Label(
+        "What counts",
+        words=(("about", "posts about it"), ("mention", "posts that only mention it, too")),
+    ),
+    CliOption("--mentions", "mention", "Keep posts that only mention the product, too."),
+    Field(
+        description="What makes a post relevant: to be `about` the product, or to `mention` it.",
+    ),
+]
 Depth = Annotated[
     DepthName,
     Label("How deep"),
@@ -93,6 +128,7 @@ SourceName = Annotated[
 SourceNames = Annotated[
     tuple[SourceName, ...],
     Label("Where"),
+    CliOption("--source"),
     Field(
         description="Ask only these sources (default: all that are configured).",
         max_length=20,
@@ -126,7 +162,7 @@ Limit = Annotated[
 Sandbox = Annotated[
     bool,
     Field(
-        description="Answer from the sample world: made-up data, offline, without keys.",
+        description="Answer from the offline sandbox: made-up data, without keys.",
         strict=True,
     ),
 ]
@@ -158,6 +194,8 @@ class SubjectOptions(RequestBody):
 
     query: Query
     about: About = ""
+    not_about: NotAbout = ()
+    aim: WhatCounts = "about"
 
 
 class AskOptions(RequestBody):
@@ -244,10 +282,12 @@ class ProductOptions(RequestBody):
     about: Annotated[
         tuple[About, ...],
         Field(
-            description="What each product is, in their order; either for all or for none.",
+            description="What each product is, in the order of the products; for all or none.",
             max_length=MAX_PRODUCTS,
         ),
     ] = ()
+    not_about: Annotated[NotAbout, Field(description="What none of the products is.")] = ()
+    aim: WhatCounts = "about"
 
 
 class ComparisonRequest(AskOptions, ProductOptions):
@@ -276,7 +316,7 @@ class ComparisonRequest(AskOptions, ProductOptions):
         return asks_of(list(zip(self.products, abouts, strict=True)), like)
 
 
-class RelevanceRequest(RequestBody):
+class RelevanceRequest(SubjectOptions):
     """Your own items, judged against a question."""
 
     model_config = ConfigDict(
@@ -290,14 +330,12 @@ class RelevanceRequest(RequestBody):
             ]
         }
     )
-    query: Query
     source: Annotated[
         str, Field(description="Where the items are from: any name.", max_length=5_000)
     ]
     items: Annotated[
         OwnItems, Field(description=f"Each with at least one text: {TEXT_FIELD_NAMES}.")
     ]
-    about: About = ""
 
     @property
     def own(self) -> list[dict[str, Any]]:
@@ -320,10 +358,13 @@ class ChatRequest(EvidenceOptions):
     )
     message: Annotated[str, Field(description="The question.", max_length=MAX_QUESTION_LENGTH)]
     session_id: Annotated[
-        SessionId | None, Field(description="Session to continue (default: a new one).")
+        SessionId | None,
+        CliOption("--session"),
+        Field(description="Session to continue (default: a new one)."),
     ] = None
     report_id: Annotated[
         str | None,
+        CliOption("--report"),
         Field(
             description="Report whose items a new session starts with.",
             min_length=1,

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -181,7 +181,7 @@ class LangfuseObserver:
                     whole_trace=whole_trace, comment=comment,
                 )  # fmt: skip
 
-        given = {"question": question.text, "about": question.about or None}
+        given = question_input(question)
         kind: Kind = "span" if name == "fetch" else "agent"
         with self.client.observation(name, kind, tags, input=given) as span:
             if not nested:
@@ -290,6 +290,17 @@ def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
         "timestamp": feedback.created_at.isoformat() if feedback.created_at else None,
     }  # fmt: skip
     return {name: value for name, value in score.items() if value is not None}
+
+
+def question_input(question: Question) -> dict[str, Any]:
+    """The question as the input of a span: what it asks, and its options other than defaults."""
+    options = {
+        field.name: getattr(question, field.name)
+        for field in fields(question)
+        if field.name not in {"text", "about", "corrections"}
+        and getattr(question, field.name) != field.default
+    }
+    return {"question": question.text, "about": question.about or None, **options}
 
 
 def send_feedback(settings: TracingSettings, rated: Rated, seconds: float = SECONDS) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from api.core import ports
 from api.core.domain import FetchPlan, Question
 from api.core.items import Batch, Commented, Item
-from api.langfuse.tracing.observer import LangfuseObserver
+from api.langfuse.tracing.observer import LangfuseObserver, question_input
 from api.reports.shortfall import Explainer, Explanation, Shortfall
 
 if TYPE_CHECKING:
@@ -179,7 +179,5 @@ class TracedModelStep:
 
 
 def _given(question: Question, items: Sequence[Item]) -> dict[str, Any]:
-    return {
-        "question": question.text, "about": question.about or None, "count": len(items),
-        "titles": [item.title for item in items],
-    }  # fmt: skip
+    titles = [item.title for item in items]
+    return {**question_input(question), "count": len(items), "titles": titles}

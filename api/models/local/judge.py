@@ -1,7 +1,7 @@
 """The judge without a key: names, words and word vectors, on this machine alone.
 
 `judge_features` turns a page of texts into numbers, fitted weights turn those into scores, and
-`corrected_scores` moves these by what a person said of other items. docs/local-judge.md has the figures.
+`corrected_scores` moves these by what a person said of other items. Figures: docs/local-judge.md.
 """
 
 from __future__ import annotations

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import regex
 
+from api.choices import MAX_EXCLUSION_LENGTH, MAX_EXCLUSIONS
 from api.core.text import clean, cut, one_line
 
-MOST = 8
-"""Exclusions of one question."""
-LONGEST = 200
-"""Longest exclusion, in characters."""
 _PART = r"(?:[^,;.()\[\]–—]|\([^()]*\))+"
 # `; not a crochet square`, `(not the fruit)`, `, nicht der Fluss`: a clause that begins with a
 # negation; inside a sentence (`it does not sync`) the word denies something else and stays.
@@ -46,7 +45,8 @@ def split_exclusions(about: str) -> tuple[str, tuple[str, ...]]:
     return left, exclusions_of(clauses)
 
 
-def exclusions_of(texts: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+def exclusions_of(excluded: Iterable[str]) -> tuple[str, ...]:
     """Exclusions as judges take them: on one line, without article, each once."""
-    plain = (_ARTICLE.sub("", one_line(clean(text))).strip(" .") for text in texts)
-    return tuple(dict.fromkeys(cut(text, LONGEST) for text in plain if text))[:MOST]
+    plain = (_ARTICLE.sub("", one_line(clean(text))).strip(" .") for text in excluded)
+    bounded = dict.fromkeys(cut(text, MAX_EXCLUSION_LENGTH) for text in plain if text)
+    return tuple(bounded)[:MAX_EXCLUSIONS]

@@ -60,7 +60,7 @@ class Desk:
         if self.trouble is not None:
             raise self.trouble
         listener(ItemsGraded(scored=5, survived=5))
-        report = clarified(ask.query, "", ask.depth, "", Origin(report_id, False, None))
+        report = clarified(ask.query, ask.question, ask.depth, "", Origin(report_id, False, None))
         cost = Cost(tokens=self.tokens, usd=self.usd, upstream_calls=0)
         return report.model_copy(update={"cost": cost})
 

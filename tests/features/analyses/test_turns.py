@@ -179,7 +179,7 @@ class Desk:
     ) -> Report:
         self.begun.append(ask.query)
         await self.go.wait()
-        return clarified(ask.query, "", ask.depth, "", Origin(report_id, False, None))
+        return clarified(ask.query, ask.question, ask.depth, "", Origin(report_id, False, None))
 
     async def most(self, tenant: Tenant, ask: Ask) -> float:
         return 0.1

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.routing import APIRoute
 
@@ -23,9 +24,20 @@ MAY_BE_REFUSED = "positive_data_acceptance"
 422 is the right answer then, and a schema that allowed less would refuse what can be answered."""
 SECONDS = 900
 """That the whole of it may take; it takes half of that."""
+BOUNDARIES = "/v1/(analyses|relevance|watches/[^/]+)$"
+"""Routes whose boundaries are tried by day: bodies, parameters, and methods that are not there."""
 
 
-def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--phases", "examples,fuzzing,stateful", "--max-examples", "2"), ""),
+        (("--phases", "coverage", "--include-path-regex", BOUNDARIES), BOUNDARIES),
+        pytest.param(("--max-examples", "10"), "", marks=pytest.mark.nightly),
+    ],
+    ids=["few examples", "boundaries of some routes", "everything"],
+)
+def test_schemathesis_finds_nothing(tmp_path: Path, words: tuple[str, ...], part: str) -> None:
     """Every route and check: no 5xx, no status, shape or `Allow` that the document does not have.
 
     The server has a key, sample data, and depths small enough to be asked often.
@@ -42,25 +54,28 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
         ended = subprocess.run(
             [program, "--no-color", "run", f"{address}/openapi.json",
              "--header", f"Authorization: Bearer {KEY}", "--checks", "all",
-             "--exclude-checks", MAY_BE_REFUSED, "--max-examples", "10", "--seed", "1"],
+             "--exclude-checks", MAY_BE_REFUSED, "--seed", "1", *words],
             capture_output=True, text=True, cwd=tmp_path, timeout=SECONDS,
         )  # fmt: skip
 
     own = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
-    routes = sum(route.include_in_schema for route in own)
+    routes = sum(route.include_in_schema and bool(re.search(part, route.path)) for route in own)
     assert ended.returncode == 0, ended.stdout
     assert f"Tested: {routes}\n" in ended.stdout
 
 
-async def document(served: Served) -> dict[str, Any]:
-    """The OpenAPI document."""
-    found: dict[str, Any] = (await served.client.get("/openapi.json")).json()
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The OpenAPI document, which takes a second to make."""
+    folder: Path = tmp_path_factory.mktemp("document")
+    with threaded({"LISTENPOST_DATABASE_URL": f"sqlite:///{folder}/listenpost.db"}) as address:
+        found: dict[str, Any] = httpx.get(f"{address}/openapi.json", timeout=60).json()
     return found
 
 
-async def test_every_route_and_error_has_an_example(served: Served) -> None:
+def test_every_route_and_error_has_an_example(document: dict[str, Any]) -> None:
     """A body, and an error of the one shape for every status beyond 399."""
-    paths = (await document(served))["paths"]
+    paths = document["paths"]
 
     assert len(paths) > 5
     for path, methods in paths.items():
@@ -75,9 +90,9 @@ async def test_every_route_and_error_has_an_example(served: Served) -> None:
                 assert "413" in one["responses"]
 
 
-async def test_examples_of_refusals_fit_their_routes(served: Served) -> None:
+def test_examples_of_refusals_fit_their_routes(document: dict[str, Any]) -> None:
     """422 names something that the route takes, 404 what it would give."""
-    whole = await document(served)
+    whole = document
     schemas, user = whole["components"]["schemas"], "X-Listenpost-User"
     for path, methods in whole["paths"].items():
         for one in methods.values():
@@ -99,18 +114,18 @@ async def test_examples_of_refusals_fit_their_routes(served: Served) -> None:
     assert "405" in whole["info"]["description"]
 
 
-async def test_bodies_have_examples(served: Served) -> None:
+def test_bodies_have_examples(document: dict[str, Any]) -> None:
     """One that can be sent as it is."""
-    schemas = (await document(served))["components"]["schemas"]
+    schemas = document["components"]["schemas"]
 
     for name in ("AnalysisRequest", "FetchRequest", "RelevanceRequest"):
         assert schemas[name]["examples"], name
         assert schemas[name]["additionalProperties"] is False
 
 
-async def test_keyed_routes_say_so(served: Served) -> None:
+def test_keyed_routes_say_so(document: dict[str, Any]) -> None:
     """A scheme on each of them, and 401, 403 and 429 where requests are counted."""
-    paths = (await document(served))["paths"]
+    paths = document["paths"]
 
     assert paths.keys() - set(OPEN)
     for path, methods in paths.items():
@@ -137,10 +152,10 @@ def told(stream: str) -> set[tuple[str, frozenset[str]]]:
     [("/v1/analyses", QUESTION), ("/v1/chat", {"message": "plaud.ai battery"})],
 )
 async def test_streams_are_as_their_examples(
-    served: Served, path: str, body: dict[str, str]
+    served: Served, document: dict[str, Any], path: str, body: dict[str, str]
 ) -> None:
     """Each event of an example has the fields that the server sends with it."""
-    content = (await document(served))["paths"][path]["post"]["responses"]["200"]["content"]
+    content = document["paths"][path]["post"]["responses"]["200"]["content"]
     headers = {"Accept": "text/event-stream"}
     sent = (await served.client.post(path, json=body, headers=headers)).text
 
@@ -149,9 +164,9 @@ async def test_streams_are_as_their_examples(
     assert len(told(example)) > 3
 
 
-async def test_operations_have_names(served: Served) -> None:
+def test_operations_have_names(document: dict[str, Any]) -> None:
     """Names that a person would choose, for whoever generates a client."""
-    paths = (await document(served))["paths"]
+    paths = document["paths"]
     names = [one["operationId"] for methods in paths.values() for one in methods.values()]
 
     assert len(names) == len(set(names))
@@ -161,7 +176,7 @@ async def test_operations_have_names(served: Served) -> None:
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in names), names
 
 
-async def test_no_object_is_bare(served: Served) -> None:
+def test_no_object_is_bare(document: dict[str, Any]) -> None:
     """Each has fields, or a type for what it holds."""
 
     def bare(schema: object, place: str) -> list[str]:
@@ -173,4 +188,4 @@ async def test_no_object_is_bare(served: Served) -> None:
         found = [place] if schema.get("type") == "object" and not known else []
         return found + [each for name in schema for each in bare(schema[name], f"{place}/{name}")]
 
-    assert bare((await document(served))["components"]["schemas"], "") == []
+    assert bare(document["components"]["schemas"], "") == []

@@ -37,6 +37,20 @@ async def test_watch_is_added_run_and_read(served: Served) -> None:
     assert "secret" not in watch
 
 
+async def test_what_a_watch_excludes_can_be_changed(served: Served) -> None:
+    """An empty list excludes nothing again, null changes nothing."""
+    mark = (await served.client.post(URL, json=OURA | {"not_about": ["a river"]})).json()["id"]
+
+    async def changed(value: list[str] | None) -> list[str]:
+        answer = await served.client.patch(f"{URL}/{mark}", json={"not_about": value})
+        excluded: list[str] = answer.json()["not_about"]
+        return excluded
+
+    assert await changed(None) == ["a river"]
+    assert await changed(["a lake", "a sea"]) == ["a lake", "a sea"]
+    assert await changed([]) == []
+
+
 async def test_watch_is_paused_changed_and_removed(served: Served) -> None:
     """What is not named stays as it is."""
     mark = (await served.client.post(URL, json=OURA)).json()["id"]

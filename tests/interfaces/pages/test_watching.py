@@ -212,6 +212,21 @@ async def test_what_the_form_has_no_field_for_stays(served: Served) -> None:
     assert (new.about, new.limit, new.sandbox, new.tell_first) == ("a ring", 7, True, True)
 
 
+async def test_exclusions_stand_in_the_form_a_line_each(served: Served) -> None:
+    """They are kept as they are when something else is changed, and can be emptied."""
+    lines = {"not_about": "a river\r\n\r\na lake"}
+    await submit(served.client, "/watches", **OURA | lines)
+    (watch,) = await served.app_context.store.watches(LOCAL.id)
+    path = f"/watches/{watch.id}/edit"
+    page = (await served.client.get(path)).text
+    await submit(served.client, path, **OURA | {"not_about": ""})
+    (emptied,) = await served.app_context.store.watches(LOCAL.id)
+
+    assert watch.not_about == ("a river", "a lake")
+    assert ">a river\na lake</textarea>" in page
+    assert emptied.not_about == ()
+
+
 async def test_the_secret_is_shown_once(served: Served) -> None:
     """To whoever adds a watch that tells a webhook; its address is shown to nobody again."""
     told = OURA | {"notify": "https://hooks.example/hush", "tell_first": "true"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.pipeline.question.exclusions import LONGEST, MOST, exclusions_of, split_exclusions
+from api.choices import MAX_EXCLUSION_LENGTH, MAX_EXCLUSIONS
+from api.pipeline.question.exclusions import exclusions_of, split_exclusions
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,6 @@ def test_exclusions_are_bounded_and_each_stands_once() -> None:
     excluded = exclusions_of(texts)
 
     assert excluded[0] == "fruit"
-    assert len(excluded) == MOST
-    assert max(map(len, excluded)) <= LONGEST
-    assert len(set(excluded)) == MOST
+    assert len(excluded) == MAX_EXCLUSIONS
+    assert max(map(len, excluded)) <= MAX_EXCLUSION_LENGTH
+    assert len(set(excluded)) == MAX_EXCLUSIONS

@@ -1,0 +1,67 @@
+"""What of a request reaches the judges, the report and the trace."""
+
+from __future__ import annotations
+
+from api.core.domain import Question
+from api.langfuse.tracing.observer import question_input
+from api.services.product import Ask, analyze
+from tests.services.fakes import FakeJudge, FakeSource
+from tests.services.kit import kit, plain, posts
+
+ARC = Ask("Arc", about="the browser; not a crochet arc", not_about=("the Arc Raiders game",))
+EXCLUDED = ("Arc Raiders game", "crochet arc")
+
+
+def test_what_a_description_denies_is_excluded() -> None:
+    """
+    After what is excluded by name; a description that denies nothing stays as it was written.
+    """
+    assert ARC.question == Question("Arc", "the browser", EXCLUDED)
+    assert Ask("Arc", about="it never syncs.").question == Question("Arc", "it never syncs.")
+    assert Ask("Arc", about="not the fruit").question == Question("Arc", "", ("fruit",))
+
+
+async def test_exclusions_are_judged_kept_and_said() -> None:
+    """
+    The report holds them, is itself asked again by them, and says which it read out of `about`.
+    """
+    judge = FakeJudge(relevant=["reddit-0"])
+    report = await analyze(kit(FakeSource(posts(4)), judge=judge), ARC)
+
+    assert {question.not_about for question in judge.questions} == {EXCLUDED}
+    assert report.question == Question("Arc", "the browser", EXCLUDED)
+    assert plain(report)["not_about"] == list(EXCLUDED)
+    assert "“crochet arc” was read as what it is not (`--not`)" in report.quality_notes
+
+
+async def test_a_report_without_exclusions_does_not_speak_of_them() -> None:
+    """Neither a field nor a note."""
+    report = await analyze(kit(FakeSource(posts(4))), Ask("Arc", about="the browser"))
+
+    assert "not_about" not in plain(report)
+    assert not [note for note in report.quality_notes if "--not" in note]
+
+
+def test_a_trace_has_what_was_set_of_a_question() -> None:
+    """Beside the question and its description, which are always there."""
+    assert question_input(Question("Arc")) == {"question": "Arc", "about": None}
+    assert question_input(ARC.question) == {
+        "question": "Arc", "about": "the browser", "not_about": EXCLUDED,
+    }  # fmt: skip
+
+
+async def test_a_mention_can_be_enough() -> None:
+    """A judge is told so, the report keeps it, and the trace has it."""
+    judge = FakeJudge(relevant=["reddit-0"])
+    ask = Ask("Arc", aim="mention")
+    report = await analyze(kit(FakeSource(posts(4)), judge=judge), ask)
+
+    assert {question.aim for question in judge.questions} == {"mention"}
+    assert (report.question.aim, plain(report)["aim"]) == ("mention", "mention")
+    assert question_input(ask.question)["aim"] == "mention"
+
+
+def test_other_exclusions_are_another_question() -> None:
+    """To whoever waits for the same question, and to a watch."""
+    digests = {Ask("Arc", not_about=("games",)).digest, Ask("Arc", aim="mention").digest}
+    assert len(digests | {Ask("Arc").digest}) == 3
