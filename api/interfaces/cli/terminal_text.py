@@ -47,7 +47,7 @@ def _senses(page: _TextPage, report: Report) -> None:
     for number, line in enumerate(presentation.sense_lines(report), 1):
         page.wrapped(line, f"  {number}. ")
     page.wrapped(
-        "Judge these posts again as one of them, without asking any source: "
+        "If only one of them is meant, judge these posts again, without asking any source: "
         f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`"
     )
     page.row()

@@ -31,7 +31,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
         lines = [md(line) for line in presentation.sense_lines(report)]
         parts.append("\n".join(f"{at}. {line}" for at, line in enumerate(lines, 1)))
         parts.append(
-            f"Say which one is meant with `about`, or judge these posts again with its number: "
+            "If only one is meant, say so with `about`, or judge these posts again as it: "
             f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`, or `sense` over HTTP."
         )
     parts.append(md(presentation.decision(report)))

@@ -247,17 +247,18 @@ _LONGEST_TITLE = 80
 
 
 def senses_heading(report: Report) -> str:
-    """That the name has several meanings and which one most kept posts have; empty without."""
+    """That the posts fall into groups, and of which most kept ones are; empty without groups."""
     if not report.senses:
         return ""
     name = product_in(judged_words(report.query)) or report.query
     most = max(report.senses, key=lambda sense: sense.kept)
-    taken = f"; most posts below mean {most.number}" if most.kept else ""
-    return f"“{name}” means {len(report.senses)} different things in what was found{taken}."
+    taken = f"; most posts below are of group {most.number}" if most.kept else ""
+    groups = f"{len(report.senses)} groups that have little in common"
+    return f"What was found for “{name}” falls into {groups}{taken}."
 
 
 def sense_lines(report: Report) -> list[str]:
-    """A line a meaning, `browser, tabs: 13 posts, 12 of them kept, such as “...” and “...”`."""
+    """A line a group, `browser, tabs: 13 posts, 12 of them kept, such as “...” and “...”`."""
     lines = []
     for sense in report.senses:
         titles = (f"“{shortened(one_line(title), _LONGEST_TITLE)}”" for title in sense.titles)

@@ -71,7 +71,7 @@ async def test_what_cannot_be_judged_again(served: Served) -> None:
     url = f"/v1/analyses/{first['id']}/again"
     for path, body, status, name in (
         ("/v1/analyses/0123/again", {}, 404, "not_found"),
-        (url, {"sense": 1}, 404, "not_found"),
+        (url, {"sense": 9}, 404, "not_found"),
         (url, {"sense": 1, "about": "a"}, 422, "invalid_request"),
         (url, {"sense": -1}, 422, "invalid_request"),
         (url, {"not_about": ["x"] * 11}, 422, "invalid_request"),
