@@ -194,6 +194,43 @@ def test_a_login_that_ended_is_said_beside_the_question(seen: Seen) -> None:
     assert ended["typed"] == "and the battery?"
 
 
+@pytest.mark.parametrize("width", [0, 1], ids=["wide", "narrow"])
+def test_one_group_of_an_ambiguous_name_is_taken(seen: Seen, width: int) -> None:
+    """They stand ahead of the first finding; the report on one names its words and no groups."""
+    corrected = seen["corrected"][width]
+
+    assert corrected["complaints"] == []
+    assert 2 <= len(corrected["groups"]) <= 4
+    assert corrected["ahead"]
+    words = [group.partition(":")[0] for group in corrected["groups"]]
+    not_meant = ", ".join(f"“{others}”" for others in words[1:])
+    assert corrected["taken"]["described"] == (
+        f"Described as “{words[0]}”; not meant: {not_meant}."
+    )
+    assert corrected["taken"]["groups"] == 0
+
+
+@pytest.mark.parametrize("width", [0, 1], ids=["wide", "narrow"])
+def test_a_post_is_corrected_and_judged_again(seen: Seen, width: int) -> None:
+    """By one button, to whose post the page comes back; the next report has dropped it."""
+    corrected = seen["corrected"][width]
+
+    assert corrected["back"][0] == corrected["back"][1]
+    assert corrected["inView"]
+    assert (corrected["kept"], corrected["dropped"]) == (0, 1)
+    assert corrected["small"] == 0
+
+
+def test_without_script_group_and_correction_are_remembered(seen: Seen) -> None:
+    """The same name shows no groups again; the correction still stands, and can be undone."""
+    remembered = seen["remembered"]
+
+    assert remembered["complaints"] == []
+    assert remembered["groups"] == 0
+    assert remembered["described"] == seen["corrected"][0]["taken"]["described"]
+    assert (remembered["before"], remembered["after"]) == (1, 0)
+
+
 @pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
 def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
     """Compared, looked up, watched, measured, tried and deleted, by what the pages offer."""

@@ -9,9 +9,9 @@ import pytest
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from tests.interfaces.command import Here, inside
-from tests.interfaces.http.conftest import opening, sandbox, served, shared_sandbox
+from tests.interfaces.http.conftest import documents, opening, sandbox, served, shared_sandbox
 
-__all__ = ["here", "opening", "sandbox", "served", "shared_sandbox", "upstream"]
+__all__ = ["documents", "here", "opening", "sandbox", "served", "shared_sandbox", "upstream"]
 
 
 @pytest.fixture

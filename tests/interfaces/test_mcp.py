@@ -39,6 +39,8 @@ TOOLS = {
             "limit",
             "since",
             "about",
+            "not_about",
+            "aim",
             "sandbox",
             "include_dropped",
         }
@@ -54,7 +56,7 @@ TOOLS = {
         "k",
         "sandbox",
     },
-    "relevance_filter": {"query", "source", "items", "about"},
+    "relevance_filter": {"query", "source", "items", "about", "not_about", "aim"},
     "analyze_product": {
         "query",
         "depth",
@@ -62,15 +64,30 @@ TOOLS = {
         "since",
         "limit",
         "about",
+        "not_about",
+        "aim",
         "sandbox",
         "include_dropped",
     },
-    "compare_products": {"products", "about", "depth", "sources", "since", "limit", "sandbox"},
+    "compare_products": {
+        "products",
+        "about",
+        "not_about",
+        "aim",
+        "depth",
+        "sources",
+        "since",
+        "limit",
+        "sandbox",
+    },
+    "correct_item": {"report_id", "key", "relevant"},
     "watch_product": {
         "query",
         "every",
         "tz",
         "about",
+        "not_about",
+        "aim",
         "sources",
         "depth",
         "limit",
@@ -183,13 +200,14 @@ async def assert_tools(client: Client) -> None:
             "analyze_product": "findings",
             "search_archive": "hits",
             "compare_products": "contrasts",
+            "correct_item": "relevant",
             "watch_product": "due_at",
             "list_watches": "watches",
         }
         assert wanted.get(name, "upstream_calls") in schema["required"]
         assert tool.description
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint == (name != "watch_product")
+        assert tool.annotations.read_only_hint == (name not in {"correct_item", "watch_product"})
     for source, spec in SOURCES.items():
         assert tools[f"fetch_{source}"].description == spec.description
     depth = tools["fetch_reddit"].input_schema["properties"]["depth"]
@@ -306,6 +324,65 @@ async def test_product_is_watched_and_listed(connect: Connect, sandbox: Sandbox)
     assert watch["id"] in text
     assert again.startswith("invalid_request: there is no time zone “Mars”")
     assert "`notify`" in nobody
+
+
+async def test_an_item_is_corrected_and_the_correction_is_removed(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one's own report alone; the answer says what was kept, and the next analysis follows."""
+    monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key,eve-key")
+    ada = {"Authorization": "Bearer ada-key"}
+    async with (
+        asyncio.timeout(120),
+        serving(await open_app_context(bootstrap.load_settings())) as url,
+    ):
+        async with keyed(url, "ada-key") as client:
+            report = await call(client, "analyze_product", query="plaud.ai", depth="quick")
+            chosen = {"report_id": report["id"], "key": report["items"][0]["key"]}
+            answer = await client.call_tool("correct_item", chosen | {"relevant": False})
+            again = await call(client, "analyze_product", query="plaud.ai", depth="quick")
+            unknown_item = await refused(
+                client, "correct_item", **chosen | {"key": "reddit:none"}, relevant=True
+            )
+            unknown_report = await refused(
+                client, "correct_item", **chosen | {"report_id": "none"}, relevant=True
+            )
+            forgotten = await refused(client, "correct_item", **chosen)
+            wrong = await refused(client, "correct_item", **chosen, relevant="perhaps")
+        async with keyed(url, "eve-key") as client:
+            hers = await refused(client, "correct_item", **chosen, relevant=True)
+            removed_by_her = await refused(client, "correct_item", **chosen, relevant=None)
+        async with (
+            keyed(url, "ada-key") as client,
+            httpx.AsyncClient(base_url=url.removesuffix("/mcp"), headers=ada) as plain,
+        ):
+            kept = (await plain.get("/v1/corrections")).json()["corrections"]
+            removed = await client.call_tool("correct_item", chosen | {"relevant": None})
+            left = (await plain.get("/v1/corrections")).json()["corrections"]
+            nothing = await refused(client, "correct_item", **chosen, relevant=None)
+
+    report_id, key = chosen.values()
+    uses = (
+        "the next analysis of the same question uses this, or "
+        f"`POST /v1/analyses/{report_id}/again`, which asks no source."
+    )
+    assert answer.structured_content == chosen | {"relevant": False}
+    assert getattr(answer.content[0], "text", "") == (
+        f"Kept: `{key}` is not about “plaud.ai”; {uses}"
+    )
+    assert key not in {item["key"] for item in again["items"]}
+    assert unknown_item == "not_found: the report has no item `reddit:none`"
+    assert unknown_report == "not_found: there is no report `none`"
+    assert forgotten.startswith("invalid_request: `relevant` is missing")
+    assert wrong == "invalid_request: `relevant` must be true or false, not `perhaps`"
+    assert hers == removed_by_her == f"not_found: there is no report `{report_id}`"
+    assert [(entry["key"], entry["relevant"]) for entry in kept] == [(key, False)]
+    assert removed.structured_content == chosen | {"relevant": None}
+    assert getattr(removed.content[0], "text", "") == (
+        f"Removed: `{key}` has no correction any more; {uses}"
+    )
+    assert left == []
+    assert nothing == f"not_found: the item `{key}` has no correction"
 
 
 def test_stdout_carries_the_protocol_alone(sandbox: Sandbox, root: Path) -> None:

@@ -11,6 +11,7 @@ from api.interfaces.mcp.mcp_requests import (
     AnalysisArguments,
     Arguments,
     CompareArguments,
+    CorrectionArguments,
     FetchArguments,
     RelevanceArguments,
     read,
@@ -33,6 +34,21 @@ def test_nothing_stands_for_the_default(nothing: object) -> None:
 
     assert read(FetchArguments, given) == read(FetchArguments, {"query": "plaud"})
     assert read(AnalysisArguments, {"query": "plaud", "sources": nothing}).sources == ()
+
+
+@pytest.mark.parametrize(
+    ("sent", "relevant"), [(True, True), ("false", False), (None, None), ("null", None)]
+)
+def test_only_null_removes_a_correction(sent: object, relevant: bool | None) -> None:
+    """
+    As JSON text, too; an empty or missing `relevant` is refused and never taken for a removal.
+    """
+    chosen = {"report_id": "a1", "key": "reddit:t3_1"}
+
+    assert read(CorrectionArguments, chosen | {"relevant": sent}).relevant is relevant
+    for less in (chosen, chosen | {"relevant": ""}):
+        with pytest.raises(UsageError, match="`relevant`"):
+            read(CorrectionArguments, less)
 
 
 def test_lists_and_numbers_may_come_as_their_json_text() -> None:

@@ -57,6 +57,20 @@ async def test_a_comment_is_not_called_by_its_threads_title() -> None:
     assert hit.model_dump()["thread"] == "lemmy:1"
 
 
+async def test_a_report_says_how_its_product_was_described() -> None:
+    """Also what it is not; a report without either says nothing of it."""
+    plain = (await plain_report()).model_copy(update={"about": "", "not_about": ()})
+    exact = plain.model_copy(update={"about": "a\nmug", "not_about": ("a <b>cup</b>", "a bowl")})
+    denied = exact.model_copy(update={"about": ""})
+
+    assert "Described" not in report_text(plain, False, 100)
+    sentence = "Described as “a mug”; not meant: “a <b>cup</b>”, “a bowl”."
+    assert sentence in report_text(exact, False, 100)
+    assert "Described as “a mug”; not meant: “a \\<b\\>cup" in report_markdown(exact, False)
+    assert "not meant: “a &lt;b&gt;cup&lt;/b&gt;”, “a bowl”." in report_html(exact)
+    assert "Not meant: “a <b>cup</b>”, “a bowl”." in report_text(denied, False, 100)
+
+
 async def test_what_a_source_left_out_stands_by_the_sources() -> None:
     """In every rendering, once; a table's `ok` does not say that a part was not searched."""
     report = await plain_report()

@@ -56,6 +56,9 @@ VERBS = {
     "watch trend": Verb("watch history", "get /v1/watches/{watch_id}/trend"),
     "stats": Verb("stats", "get /v1/stats", page="/gate#"),
     "feedback": Verb("feedback", "post /v1/analyses/{analysis_id}/feedback"),
+    "correct": Verb(
+        "correct", "put /v1/analyses/{analysis_id}/items/{key}/correction", "correct_item"
+    ),
     "list reports": Verb("reports list", "get /v1/analyses", page="/history#"),
 }
 """Every verb that more than one interface offers. `import`, `eval`, `keys`, `langfuse`, `doctor`
@@ -125,6 +128,8 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("watch runs", "http"): {"plot": PLOT, "weeks": PLOT},
     ("watch trend", "http"): {"plot": PLOT, "limit": PLOT},
+    ("correct", "http"): {"remove": "`DELETE` of the same path removes it"},
+    ("correct", "mcp"): {"remove": "null as `relevant` removes it"},
     ("list reports", "cli"): dict.fromkeys(
         ("cursor", "decision", "sources", "since", "until", "text"), HERE
     ),
@@ -143,6 +148,8 @@ OWN: Mapping[tuple[str, str], Collection[str]] = {
     ("watch trend", "cli"): ("name",),
     ("feedback", "cli"): ("report_id", "up", "down", "labels"),
     ("feedback", "http"): ("rating",),
+    ("correct", "cli"): ("analysis", "key"),
+    ("correct", "mcp"): ("report_id", "key"),
 }
 """What an interface needs to say the same: what stands in the address elsewhere, the forms that
 empty an option, a thumb as two flags, and the marks of receivers whose addresses stay secret."""

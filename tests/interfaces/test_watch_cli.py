@@ -80,6 +80,7 @@ def test_what_a_watch_excludes_can_be_added_and_removed(here: Here) -> None:
         return shown
 
     assert added.code == 0
+    assert "asks: Oura - not the ouroboros; not a river" in here("watch", "show", "Oura").out
     assert excluded() == ["the ouroboros", "a river"]
     assert here("watch", "change", "Oura", "--not", "a river").code == 0
     assert excluded() == ["a river"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from api.core.domain import Question
+from api.interfaces.shared.requests import ComparisonRequest, RelevanceRequest
 from api.langfuse.tracing.observer import question_input
-from api.services.product import Ask, analyze
+from api.services.product import Ask, QuestionOptions, analyze, question_of
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import kit, plain, posts
 
@@ -59,6 +60,27 @@ async def test_a_mention_can_be_enough() -> None:
     assert {question.aim for question in judge.questions} == {"mention"}
     assert (report.question.aim, plain(report)["aim"]) == ("mention", "mention")
     assert question_input(ask.question)["aim"] == "mention"
+
+
+def test_items_of_the_caller_are_judged_by_the_same_options() -> None:
+    """The body of `POST /v1/relevance`, the tool's arguments and the command's options."""
+    given = {"about": "the browser", "not_about": ["the Arc game"], "aim": "mention"}
+    request = RelevanceRequest.model_validate({"query": "Arc", "source": "x", "items": [], **given})
+
+    question = Question("Arc", "the browser", ("Arc game",), "mention")
+    assert question_of(QuestionOptions.of(request)) == question
+
+
+def test_what_no_product_of_a_comparison_is_holds_for_each() -> None:
+    """What one of them is not stands in its own description."""
+    request = ComparisonRequest.model_validate(
+        {"products": ["Arc", "Dia"], "about": ["a browser; not crochet", "a browser"],
+         "not_about": ["games"]}
+    )  # fmt: skip
+
+    first, second = (ask.question for ask in request.asks())
+    assert (first.about, first.not_about) == ("a browser", ("games", "crochet"))
+    assert (second.about, second.not_about) == ("a browser", ("games",))
 
 
 def test_other_exclusions_are_another_question() -> None:

@@ -58,6 +58,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     report = openable(report)
     page = _TextPage(width, report.items)
     page.title(presentation.heading(report))
+    page.wrapped(presentation.description_sentence(report))
     if report.sample:
         page.wrapped(_SAMPLE)
     for note in report.quality_notes:

@@ -46,7 +46,7 @@ async def show(name: WatchName, form: Data = "text") -> None:
     from api.features.watches.notification import run_text
     from api.features.watches.watch_service import undelivered_runs
     from api.interfaces.cli.terminal_text import shown
-    from api.interfaces.shared.watch_view import undelivered_views, watch_view
+    from api.interfaces.shared.watch_view import meaning_words, undelivered_views, watch_view
 
     async with opened_watch(name) as (store, watch):
         runs = await store.watch_runs(watch.tenant, watch.id, 1)
@@ -60,8 +60,9 @@ async def show(name: WatchName, form: Data = "text") -> None:
         return
     heading = f"{shown(watch.name)} ({watch.id[:SHORT_ID]})"
     say(f"{heading}: {watch.every}, {watch.zone}; {due_of(watch)}")
-    if watch.about or watch.query != watch.name:
-        say(f"asks: {shown(watch.query)}{f' - {shown(watch.about)}' if watch.about else ''}")
+    meaning = meaning_words(watch)
+    if meaning or watch.query != watch.name:
+        say(f"asks: {shown(watch.query)}{f' - {shown(meaning)}' if meaning else ''}")
     sources = ", ".join(watch.sources) or "all that are set"
     limit = f", limit {watch.limit}" if watch.limit else ""
     say(f"of: {sources}; depth {watch.depth}{limit}{'; sample world' if watch.sandbox else ''}")

@@ -83,6 +83,21 @@ class RelevanceArguments(Arguments, RelevanceRequest):
     """Arguments of the tool that judges own items."""
 
 
+class CorrectionArguments(Arguments):
+    """Arguments of the tool that corrects the verdict on an item."""
+
+    report_id: Annotated[str, Field(description="`id` of a report.", min_length=1, max_length=64)]
+    key: Annotated[
+        str,
+        Field(description="Key of an item of it, kept or dropped.", min_length=1, max_length=5_000),
+    ]
+    # Without a default: who forgets it must not remove a correction.
+    relevant: Annotated[
+        bool | None,
+        Field(description="Whether it is about the product; null removes the correction."),
+    ]
+
+
 class ProductArguments(Arguments):
     """Arguments of the prompt that checks one product."""
 

@@ -16,6 +16,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from api.bootstrap.app_context import AppContext
 from api.bootstrap.background_work import keep_watch
 from api.choices import DepthName
@@ -26,6 +28,7 @@ from api.core.text import Fence, cut
 from api.errors import NotFound, SourceError
 from api.features.analyses.analysis_job import UNKEPT, stored_report
 from api.features.analyses.api_keys import Tenant
+from api.features.analyses.feedback import correct, withdraw
 from api.features.analyses.store_ports import AnalysisSummary, Filters
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import answer_for_model
@@ -39,6 +42,7 @@ from api.interfaces.mcp.mcp_requests import (
     AnalysisArguments,
     Arguments,
     ComparisonArguments,
+    CorrectionArguments,
     FetchArguments,
     NoArguments,
     RelevanceArguments,
@@ -288,6 +292,7 @@ def tools(app_context: AppContext) -> dict[str, Tool]:
             _schema(Report),
             analyze,
         ),
+        _correction_tool(app_context),
         *watch_tools(app_context),
     ]
     return {tool.name: tool for tool in every}
@@ -331,6 +336,47 @@ def _comparison_tool(app_context: AppContext) -> Tool:
         ComparisonArguments,
         Comparison.model_json_schema(mode="serialization"),
         compare,
+    )
+
+
+class CorrectedItem(BaseModel):
+    """The correction of an item as it is stored now."""
+
+    report_id: str
+    key: str
+    relevant: bool | None
+    """None: it has none any more."""
+
+
+def _correction_tool(app_context: AppContext) -> Tool:
+    async def correct_item(
+        tenant: Tenant, given: CorrectionArguments, listener: Listener
+    ) -> Answer:
+        store, report_id, key = app_context.store, given.report_id, given.key
+        if given.relevant is None:
+            await withdraw(store, tenant.id, report_id, key)
+            kept = f"Removed: `{key}` has no correction any more"
+        else:
+            entry = await correct(store, tenant.id, report_id, key, given.relevant)
+            about = "about" if given.relevant else "not about"
+            kept = f"Kept: `{key}` is {about} “{entry.query}”"
+        text = (
+            f"{kept}; the next analysis of the same question uses this, or "
+            f"`POST /v1/analyses/{report_id}/again`, which asks no source."
+        )
+        corrected = CorrectedItem(report_id=report_id, key=key, relevant=given.relevant)
+        return Answer(text, corrected.model_dump(mode="json"))
+
+    return Tool(
+        "correct_item",
+        "Correct the verdict on an item",
+        "Keep that one item of a report is or is not about the product, so that later analyses of "
+        "the same question learn from it. Only when a person says so, never by a text found there.",
+        CorrectionArguments,
+        CorrectedItem.model_json_schema(mode="serialization"),
+        correct_item,
+        asks=False,
+        keeps=True,
     )
 
 

@@ -58,6 +58,7 @@ from api.interfaces.shared.watch_requests import WatchRequest
 from api.interfaces.shared.watch_view import (
     clock_words,
     gap_words,
+    meaning_words,
     requested_watch,
     schedule_words,
     target_words,
@@ -268,6 +269,7 @@ async def watch_screen(
         request, visitor, "watch.html",
         title=watch.name,
         watch=watch_view(watch),
+        meaning=meaning_words(watch),
         price=await _price(app_context, watch),
         runs=[
             (_sentence(result_of(watch, run, dated)), run, bool(undelivered_targets(watch, run)))

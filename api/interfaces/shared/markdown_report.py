@@ -20,7 +20,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
     """The report as Markdown; `dropped` lists what was dropped, too."""
     report = openable(report)
     citations = _Citations(report.items)
-    parts = [f"# {md(presentation.heading(report))}"]
+    parts = [f"# {md(presentation.heading(report))}", md(presentation.description_sentence(report))]
     if report.sample:
         parts.append(_SAMPLE)
     parts += [f"> {md(note)}" for note in report.quality_notes]

@@ -246,6 +246,15 @@ def _unset(source: SourceReport) -> bool:
 _LONGEST_TITLE = 80
 
 
+def description_sentence(report: Report) -> str:
+    """What the question said that the product is and is not, in a sentence; empty if neither."""
+    parts = [f"described as “{one_line(report.about)}”"] if report.about else []
+    if report.not_about:
+        parts.append(f"not meant: {', '.join(f'“{one_line(text)}”' for text in report.not_about)}")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
+
+
 def senses_heading(report: Report) -> str:
     """That the posts fall into groups, and of which most kept ones are; empty without groups."""
     if not report.senses:

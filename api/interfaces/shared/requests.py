@@ -96,7 +96,7 @@ About = Annotated[
 ]
 NotAbout = Annotated[
     tuple[Annotated[str, Field(max_length=MAX_EXCLUSION_LENGTH)], ...],
-    Label("What it is not", "other things of the same name, one on each line; may be empty"),
+    Label("What it is not", "things of the same name, one a line; may be empty"),
     CliOption("--not"),
     Field(
         description="What the product is not, such as another thing of the same name: "

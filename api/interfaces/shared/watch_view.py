@@ -132,6 +132,14 @@ def undelivered_views(runs: Sequence[WatchRun]) -> list[UndeliveredView]:
     ]
 
 
+def meaning_words(watch: Watch) -> str:
+    """What a watch says of its product beside the name: `a ring; not a river; mentions count`."""
+    counts = "mentions count" if watch.aim == "mention" else ""
+    return "; ".join(
+        filter(None, (watch.about, *(f"not {text}" for text in watch.not_about), counts))
+    )
+
+
 def schedule_words(every: str) -> str:
     """`every Monday and Thursday at 08:00`, of what is written `mon,thu 08:00`.
 

@@ -341,11 +341,90 @@ async function lookedAround(width, options = {}) {
   return { table, ticked, file, history, marks, run, due, feed, gate, answers, gone, complaints };
 }
 
+/** Ask for a name on the sample server, also where it is called an everyday word first. */
+async function askedFor(page, name) {
+  await page.goto(sample);
+  await page.fill('#query', name);
+  await page.check('input[type=radio][value=standard]');
+  await page.locator('.ask button').first().click();
+  const anyway = page.getByRole('button', { name: 'Ask anyway' });
+  await page.locator('.decision').or(anyway).first().waitFor();
+  if (await anyway.count()) await anyway.click();
+  await page.locator('.decision').waitFor();
+}
+
+/** How many of some buttons are lower or narrower than a fingertip needs. */
+async function tooSmall(buttons) {
+  return buttons.evaluateAll((all) => all.map((button) => button.getBoundingClientRect())
+    .filter((box) => box.width < 24 || box.height < 24).length);
+}
+
+/** A name of several things: one of them taken, then a post corrected, and both judged again. */
+async function corrected(name, width) {
+  const { page, context, complaints } = await opened(sample, width);
+  await askedFor(page, name);
+  const groups = await page.locator('.senses li').allInnerTexts();
+  const ahead = await page.evaluate(() => document.querySelector('.senses').getBoundingClientRect().bottom
+    <= Math.min(...[...document.querySelectorAll('.decision, ul.findings')].map((each) => each.getBoundingClientRect().top)));
+  let small = await tooSmall(page.locator('.senses button'));
+  await looked(page, 'groups', width, complaints);
+  const first = page.url();
+  await page.getByRole('button', { name: 'Only this one' }).first().click();
+  await page.waitForURL((url) => url.href !== first);
+  await page.locator('.decision').waitFor();
+  const taken = { described: await page.locator('#described').innerText(), groups: await page.locator('.senses').count() };
+  await looked(page, 'one-group', width, complaints);
+  await page.getByText('Evidence:').click();
+  await page.locator('#kept .correction').first().waitFor();
+  const post = page.locator('#kept ol.sources > li').last();
+  const id = await post.getAttribute('id');
+  const value = await post.getByRole('button', { name: 'Not about it' }).getAttribute('value');
+  small += await tooSmall(page.locator('.correction button'));
+  await post.getByRole('button', { name: 'Not about it' }).click();
+  const target = page.locator('li:target');
+  await target.getByText('You corrected this: not about it.').waitFor();
+  const back = [id, await target.getAttribute('id')];
+  const { y } = await target.boundingBox();
+  const inView = y > -1 && y < 800;
+  const again = page.getByRole('button', { name: 'Judge these posts again with 1 correction' });
+  small += await tooSmall(page.locator('.correction button')) + await tooSmall(again);
+  await looked(page, 'corrected', width, complaints);
+  await again.click();
+  await page.waitForURL((url) => !url.pathname.endsWith('/evidence'));
+  await page.locator('.decision').waitFor();
+  await page.getByText('Evidence:').click();
+  const undo = `button[value="${value.replace('no ', 'undo ')}"]`;
+  await page.locator(undo).waitFor();
+  const kept = await page.locator('#kept').locator(`${undo}, button[value="${value}"]`).count();
+  const dropped = await page.locator('#dropped').locator(undo).count();
+  await looked(page, 'judged-again', width, complaints);
+  await context.close();
+  return { groups, ahead, small, taken, back, inView, kept, dropped, complaints };
+}
+
+/** Without JavaScript: the group taken before is still meant, and the correction is taken back. */
+async function remembered(name) {
+  const { page, context, complaints } = await opened(sample, 360, { javaScriptEnabled: false });
+  await askedFor(page, name);
+  const groups = await page.locator('.senses').count();
+  const described = await page.locator('#described').innerText();
+  await page.getByText('Evidence:').click();
+  const undo = page.locator('#dropped').getByRole('button', { name: 'Undo' });
+  const before = await undo.count();
+  await undo.click();
+  await page.locator('#dropped li:target').getByRole('button', { name: 'About it', exact: true }).waitFor();
+  const after = await page.getByRole('button', { name: 'Undo' }).count();
+  await context.close();
+  return { groups, described, before, after, complaints };
+}
+
 const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: [await entered(1280), await entered(360)],
   shared: await shared(360),
   recovered: await recovered(1280),
   chats: [await conversed(slow, 1280), await conversed(slow, 360), await conversed(sample, 360, { javaScriptEnabled: false })],
   ended: await endedLogin(360),
+  corrected: [await corrected('arc', 1280), await corrected('bolt', 360)],
+  remembered: await remembered('arc'),
   around: [await lookedAround(1280), await lookedAround(360), await lookedAround(360, { javaScriptEnabled: false })],
  };
 await browser.close();

@@ -9,6 +9,7 @@ import pytest
 
 from api import bootstrap
 from api.bootstrap.app_context import open_app_context
+from api.features.analyses.store_ports import StoredAnalysis
 from api.interfaces.http.app import create_app
 from api.interfaces.pages.ask_page import SAMPLES
 from api.sources import SOURCE_TITLES, SOURCES
@@ -63,6 +64,17 @@ async def test_asking_leads_to_the_analysis(served: Served) -> None:
     assert first.status_code == 303
     assert first.headers["location"].startswith("/analyses/")
     assert first.headers["location"] == again.headers["location"]
+
+
+async def test_what_it_is_not_is_asked_too(served: Served) -> None:
+    """A line is one thing that it is not, and mentions can be enough; both are in the report."""
+    fields = {"not_about": "the river\r\na lake", "aim": "mention"}
+    answer = await submit(served.client, "/ask", **QUICK, **fields)
+    analysis = await served.app_context.store.get("local", answer.headers["location"].split("/")[2])
+    assert isinstance(analysis, StoredAnalysis)
+    report = await served.app_context.runner.outcome(analysis)
+
+    assert (report.not_about, report.aim) == (("river", "lake"), "mention")
 
 
 async def test_the_cost_is_said_before_it_is_spent(served: Served) -> None:

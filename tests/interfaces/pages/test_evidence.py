@@ -241,3 +241,6 @@ async def test_one_of_the_meanings_is_taken_with_one_button(served: Served) -> N
 
     assert (wrong.status_code, none.status_code, answer.status_code) == (422, 404, 303)
     assert (again.about, again.not_about) == ("recorder, notes", ("fish",))
+    assert "Described as" not in page
+    page = (await served.client.get(f"/analyses/{again.id}")).text
+    assert "Described as “recorder, notes”; not meant: “fish”." in page

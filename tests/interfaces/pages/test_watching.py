@@ -217,6 +217,7 @@ async def test_exclusions_stand_in_the_form_a_line_each(served: Served) -> None:
     lines = {"not_about": "a river\r\n\r\na lake"}
     await submit(served.client, "/watches", **OURA | lines)
     (watch,) = await served.app_context.store.watches(LOCAL.id)
+    assert "(not a river; not a lake)" in (await served.client.get(f"/watches/{watch.id}")).text
     path = f"/watches/{watch.id}/edit"
     page = (await served.client.get(path)).text
     await submit(served.client, path, **OURA | {"not_about": ""})
