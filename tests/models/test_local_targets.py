@@ -142,12 +142,12 @@ def test_corrections_teach_and_do_no_harm(
     count: int,
     least: float,
 ) -> None:
-    """Three draws of the twelve that docs/local-judge.md has; families of 40 lose .02 at most."""
+    """Over twelve draws; families of 40 items or more lose .02 at most."""
     learnt, pairs = (
         [
             pair
             for query in queries
-            if (pair := measuring.with_corrections(judge, query, count, draws=3)) is not None
+            if (pair := measuring.with_corrections(judge, query, count)) is not None
         ]
         for queries in (mention, real)
     )
