@@ -49,8 +49,7 @@ from api.services import product as product_service
 from api.services.product import Ask, Product, SourceAnswer, origin_of
 from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES
-from api.sources.own_items import own_items_of
-from api.sources.report_items import held_items
+from api.sources.own_items import held_items, own_items_of
 
 
 async def loaded_product(

@@ -30,7 +30,7 @@ from api.services.product import Ask, Product
 from api.settings import Settings
 from api.sources import ARCHIVE
 from api.sources.archive_source import ArchiveSource
-from api.sources.report_items import sources_of_report
+from api.sources.own_items import sources_of_report
 from api.store import open_store
 
 

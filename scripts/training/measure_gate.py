@@ -28,7 +28,7 @@ from api.evaluation.metrics import (
 )
 from api.models.local.judge import LocalJudge
 from api.models.local.word_vectors import vectors
-from api.pipeline.question.exclusions import split_exclusions
+from api.pipeline.question.product_name import split_exclusions
 
 SCRIPTS = Path(__file__).parents[2] / "tests" / "data" / "untitled_scripts.jsonl"
 CORRECTIONS, DRAWS = (3, 5, 10), 12

@@ -13,7 +13,7 @@ from api.errors import NotFound, UsageError
 from api.features.analyses.rejudging import ask_again
 from api.reports.report import Report
 from api.services.product import Ask, Product, analyze
-from api.sources.report_items import held_items
+from api.sources.own_items import held_items
 from tests.store.made import dropped, item, report, source, typed
 
 SENSES = (

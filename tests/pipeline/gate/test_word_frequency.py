@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.pipeline.gate.name_matches import everyday_parts, name_of
-from api.pipeline.gate.word_frequency import zipf
+from api.pipeline.gate.name_matches import everyday_parts, name_of, zipf
 
 
 def test_common_words_have_higher_frequencies() -> None:
