@@ -301,7 +301,8 @@ def report(prompt: QuotedPrompt) -> dict[str, Any]:
 
 def _judged(prompt: QuotedPrompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
     texts, name = [item.text for item in items], product_in(prompt.question)
-    chances = judge(prompt.question, prompt.about, texts, prompt.source) if texts else []
+    about = "; not ".join((prompt.about, *prompt.all("not about")))
+    chances = judge(prompt.question, about, texts, prompt.source) if texts else []
     return [
         min(chance, _MENTIONED) if name and in_passing(name, item.parts) else chance
         for item, chance in zip(items, chances, strict=True)

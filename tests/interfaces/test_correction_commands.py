@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,31 @@ def test_a_meaning_is_chosen_by_its_number(in_sandbox: Here) -> None:
     assert chosen["about"] == later.json["about"] == ", ".join(senses[0]["words"])
     assert "senses" not in chosen
     assert any("as chosen before" in note for note in later.json["quality_notes"])
+
+
+def test_an_audit_reads_some_of_the_dropped_items(in_sandbox: Here) -> None:
+    """They are drawn among the dropped alone; the end says how many relevant ones were missed."""
+    report = in_sandbox("analyze", "Ember mug", *FORMAT).json
+    _, dropped = kept_and_dropped(report)
+    done = in_sandbox("review", report["id"], "--audit", "4", stdin=b"nnyn")
+    corrected = json.loads(in_sandbox("corrections", *FORMAT).out.splitlines()[0])
+    keys = re.findall(r"^\d of 4 · (\S+)", done.out, re.M)
+
+    assert done.code == 0
+    assert len(set(keys)) == 4
+    assert set(keys) <= dropped
+    assert corrected["query"] == "Ember mug"
+    assert re.search(r"By 4 corrected items the gate missed about \d+ relevant ones", done.out)
+    assert "Of the kept items" not in done.out
+    assert in_sandbox("review", report["id"], "--audit", "0").code == 2
+
+
+def test_after_twenty_corrections_the_gate_s_precision_is_said(in_sandbox: Here) -> None:
+    """With its recall and the intervals of both; before that, of neither."""
+    report = in_sandbox("analyze", "Ember mug", *FORMAT).json["id"]
+    first = in_sandbox("review", report, stdin=b"y" * 19 + b"q")
+    second = in_sandbox("review", report, stdin=b"yq")
+
+    assert "Of the" not in first.out
+    assert re.search(r"Of the kept items about \d+ % are relevant \(95 %: \d+ to \d+\)", second.out)
+    assert re.search(r"Of the relevant items about \d+ % were kept \(95 %: \d+ to", second.out)

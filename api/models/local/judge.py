@@ -240,8 +240,9 @@ def _understood(question: Question) -> Question:
 def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> list[float]:
     """How likely each text is about `query`, from 0 to 1, in order; texts of one page together.
 
-    A text is a line of a judge's prompt: title, ` | `, passage.
+    A text is a line of a judge's prompt: title, ` | `, passage. A clause of `about` such as `; not
+    the river` says what the product is not.
     """
     items = [parse_excerpt(text, source) for text in texts]
-    verdicts = LocalJudge().verdicts(Question(query, about), items, source)
+    verdicts = LocalJudge().verdicts(Question(query, *split_exclusions(about)), items, source)
     return [verdict.probability or 0.0 for verdict in verdicts]
