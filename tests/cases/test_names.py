@@ -38,4 +38,5 @@ async def test_context_tells_two_of_nearly_one_name_apart(world: World) -> None:
 
     assert plain[0] == items
     assert told[0] == [{"title": hotel}]
-    assert " about>the hotel, not the park</q-" in world.model.user
+    assert " about>the hotel</q-" in world.model.user
+    assert " not about>park</q-" in world.model.user

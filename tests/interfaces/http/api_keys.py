@@ -17,6 +17,7 @@ KEYED = [
     ("GET", "/v1/analyses", None),
     ("GET", f"/v1/analyses/{ID}", None),
     ("DELETE", f"/v1/analyses/{ID}", None),
+    ("POST", f"/v1/analyses/{ID}/again", {}),
     ("POST", f"/v1/analyses/{ID}/feedback", {"rating": "up"}),
     ("GET", f"/v1/analyses/{ID}/feedback", None),
     ("PUT", f"/v1/analyses/{ID}/items/reddit:x/correction", {"relevant": True}),
