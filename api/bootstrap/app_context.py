@@ -49,7 +49,7 @@ from api.services import product as product_service
 from api.services.product import Ask, Product, SourceAnswer, origin_of
 from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES
-from api.sources.own_items import held_items, own_items_of
+from api.sources.own_items import own_items_of
 
 
 async def loaded_product(
@@ -167,7 +167,7 @@ class AppContext:
         async def fetching(publish: Listener) -> SourceAnswer:
             corrected = await with_memory(self.store, tenant.id, replace(ask, sources=(source,)))
             product = await self._product_for(corrected, tenant)
-            usd = await self._most(tenant, corrected)
+            usd = await self._most(corrected)
             dossier = self._dossiers.setdefault(
                 tenant.id, Dossier(product.places, most=_MOST_EXHIBITS)
             )
@@ -332,14 +332,13 @@ class AppContext:
             return with_archive(product, self.settings, self.store, tenant)
         return product
 
-    async def _most(self, tenant: Tenant, ask: Ask) -> float:
+    async def _most(self, ask: Ask) -> float:
         """USD that a question may cost at most, once it is known that it can be asked."""
-        product = await self._product_for(ask, tenant)
-        product.scope(ask)
+        (await self._product_for(replace(ask, again=""))).scope(ask)
         from api.bootstrap.estimates import most_usd  # loads with the product
 
         settings = in_sandbox(self.settings) if ask.sandbox else self.settings
-        return most_usd(settings, ask, len(ask.items) or held_items(product.sources))
+        return most_usd(settings, ask)
 
     async def _load(self, modules: Sequence[str]) -> Product:
         product = await loaded_product(self.settings, self.store, self._limiter, modules)

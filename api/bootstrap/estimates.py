@@ -217,9 +217,9 @@ def together(estimates: Sequence[Estimate]) -> Estimate:
     )
 
 
-def most_usd(settings: Settings, ask: Ask, own: int | None = None) -> float:
-    """USD that a question may cost at most; with `own` items no source is asked."""
-    usd = estimate(settings, ask, own).most["usd"]
+def most_usd(settings: Settings, ask: Ask) -> float:
+    """USD that a question may cost at most; over own or stored items no source is asked."""
+    usd = estimate(settings, ask, len(ask.items) or ask.again_items or None).most["usd"]
     return UNKNOWN_USD if usd is None else float(usd)
 
 

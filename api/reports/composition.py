@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import regex
 
 from api.choices import DepthName
-from api.core.domain import Decision, Grade, Question, Usage, Verdict
+from api.core.domain import Decision, Grade, Question, Sense, Usage, Verdict
 from api.core.items import Assessed, Gathered
 from api.core.text import clean, cut, one_line
 from api.pipeline.evidence.collection import Evidence
@@ -73,8 +73,10 @@ class Origin:
     """As `Observer.observations` says."""
 
 
-def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Report:
-    """The report of a question that was asked."""
+def report_of(
+    conclusion: Conclusion, origin: Origin, timings: Timings, senses: tuple[Sense, ...] = ()
+) -> Report:
+    """The report of a question that was asked; `senses` are the groups that share its name."""
     evidence, drafted, explained = conclusion.evidence, conclusion.drafted, conclusion.explanation
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
@@ -98,11 +100,12 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         quality_notes=(
             *decided.notes,
             *_shortened(evidence.crawl.sources),
-            *(_namesakes(question) if evidence.crawl.answered else ()),
+            *(_namesakes(question) if evidence.crawl.answered and not senses else ()),
             *conclusion.notes,
             *(offered if several else ()),
         ),
         grading="on" if evidence.grading else "off",
+        senses=senses,
         topic=drafted.topic if drafted else question.text,
         summary=_summary(drafted, evidence) if drafted else "",
         findings=drafted.findings if drafted else (),

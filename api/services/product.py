@@ -108,6 +108,8 @@ class Ask(QuestionOptions):
     """The person's own items as they came; then they are the only source."""
     again: str = ""
     """Id of a stored report whose items are judged anew; then no source is asked."""
+    again_items: int = 0
+    """How many items that report holds, for the price."""
     chosen_before: bool = False
     """The description is one that the tenant chose for this name; no part of what was asked."""
     corrections: tuple[Correction, ...] = ()
@@ -304,7 +306,7 @@ async def analyze(
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
-                report = report_of(conclusion, seen, timings)
+                report = report_of(conclusion, seen, timings, senses)
                 notes = (*report.quality_notes, *_taken(ask))
                 return report.model_copy(
                     update={
@@ -312,7 +314,6 @@ async def analyze(
                         "since": ask.since,
                         "limit": ask.limit,
                         "again_of": ask.again,
-                        "senses": senses,
                     }
                 )
 

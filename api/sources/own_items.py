@@ -248,23 +248,12 @@ def sources_of_report(report: Report) -> Mapping[str, Source | SourceError]:
     }
 
 
-def held_items(sources: Mapping[str, Source | SourceError]) -> int | None:
-    """How many items of reports these sources hold; None where none of them is a report's."""
-    counts = [source.count for source in sources.values() if isinstance(source, ReportItems)]
-    return sum(counts) if counts else None
-
-
 class ReportItems(LocalSource):
     """The items of one source, in the order of the report; never full."""
 
     def __init__(self, name: str, items: tuple[Item, ...]) -> None:
         """Keep the items."""
         self.name, self._items = name, items
-
-    @property
-    def count(self) -> int:
-        """How many items it holds."""
-        return len(self._items)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """All items, whatever the query and the limit."""

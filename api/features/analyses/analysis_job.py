@@ -31,7 +31,7 @@ UNKEPT = "this report could not be stored and is lost when the server stops"
 _log = logging.getLogger(__name__)
 Analyze = Callable[[Tenant, Ask, Listener, str, StepRunner], Coroutine[Any, Any, Report]]
 """Makes the report of a question under the given id."""
-Estimate = Callable[[Tenant, Ask], Coroutine[Any, Any, float]]
+Estimate = Callable[[Ask], Coroutine[Any, Any, float]]
 """USD that an analysis may cost at most; raises `UsageError` for what cannot be asked."""
 Tenants = Callable[[str], Coroutine[Any, Any, Tenant | None]]
 """The tenant of an id; None of a key that is no longer valid."""
@@ -158,7 +158,7 @@ class AnalysisJob:
             StoreUnavailable: it could not be stored as begun, so it was not.
             UsageError: it cannot be asked.
         """
-        usd, tenant = await self.estimate(task.tenant, task.ask), task.tenant
+        usd, tenant = await self.estimate(task.ask), task.tenant
         with self.limits.queue.joined(tenant, always=task.resumed) as slot:
             async with self.limits.spending(
                 tenant, usd=usd, analyses=1, work_id=lease.work_id

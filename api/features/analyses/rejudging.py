@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from api.choices import Aim
 from api.core.domain import Question, Sense
@@ -47,6 +48,7 @@ def ask_again(
         sandbox=report.sample,
         since=report.since or "all",
         again=report.id,
+        again_items=len(report.items) + len(report.dropped),
     )
 
 
@@ -74,6 +76,21 @@ async def choose_sense(store: CorrectionBook, tenant: str, report: Report, numbe
     """
     sense = ChosenSense(*described(report.senses, number)) if number else None
     await store.choose_sense(tenant, question_digest(Question(report.query)), sense)
+
+
+async def ask_again_and_remember(
+    store: CorrectionBook,
+    tenant: str,
+    report: Report,
+    *,
+    sense: int | None = None,
+    **meaning: Any,
+) -> Ask:
+    """See `ask_again`; a `sense` is also remembered, see `choose_sense`."""
+    ask = ask_again(report, sense=sense, **meaning)
+    if sense is not None:
+        await choose_sense(store, tenant, report, sense)
+    return ask
 
 
 async def with_memory(store: CorrectionBook, tenant: str, ask: Ask) -> Ask:

@@ -132,6 +132,13 @@ class Runner:
             failing.pop_all()
         return task
 
+    async def begin(self, tenant: Tenant, ask: Ask) -> str:
+        """Begin an analysis that nobody waits for; its id. Raises as `join` does."""
+        task = await self.join(tenant, ask, detached=True)
+        if not isinstance(task, StoredAnalysis):
+            self.leave(task)
+        return task.id
+
     async def kept(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
         """One analysis of this tenant as it is stored, or its outcome if that could not be."""
         unstored = self._job.unstored.get(analysis_id)
@@ -304,7 +311,7 @@ class Runner:
         self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str
     ) -> StoredAnalysis:
         self._check_open()
-        usd, work_id = await self._job.estimate(tenant, ask), _new_work(analysis_id)
+        usd, work_id = await self._job.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())

@@ -183,16 +183,14 @@ async def _judge_again(
     from api import bootstrap
     from api.bootstrap.storage import over_report, with_stored_memory
     from api.features.analyses.api_keys import LOCAL
-    from api.features.analyses.rejudging import ask_again, choose_sense
+    from api.features.analyses.rejudging import ask_again_and_remember
     from api.interfaces.cli.stored_commands import opened_store
     from api.services import product as product_service
     from api.sources.own_items import NAME, OwnItems
 
-    ask = ask_again(before, sense=sense, **meaning)
     settings = bootstrap.load_settings(sandbox=before.sample)
-    if sense is not None:
-        async with opened_store() as store:
-            await choose_sense(store, LOCAL.id, before, sense)
+    async with opened_store() as store:
+        ask = await ask_again_and_remember(store, LOCAL.id, before, sense=sense, **meaning)
     own = OwnItems(()) if NAME in before.sources else None
     async with AsyncExitStack() as after, built(settings, own, ()) as product:
         over = over_report(product, before)

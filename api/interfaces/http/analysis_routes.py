@@ -5,6 +5,7 @@ The stream of an analysis, as the OpenAPI document shows it: made of what is rea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -12,14 +13,13 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from api.bootstrap.app_context import AppContext
 from api.core.domain import Decision, Outcome, Question
 from api.core.items import Gathered
 from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
 from api.errors import Conflict, NotFound, UsageError
 from api.features.analyses.analysis_job import AnalysisTask, stored_report
 from api.features.analyses.api_keys import Tenant
-from api.features.analyses.rejudging import ask_again, choose_sense
+from api.features.analyses.rejudging import ask_again_and_remember
 from api.features.analyses.store_ports import Filters, StoredAnalysis
 from api.interfaces.http.access import Asker, Looker, OpenContext, Reader
 from api.interfaces.http.errors_json import WRONG_DEPTH, WRONG_LIMIT, documented
@@ -191,20 +191,63 @@ def _last_event_id(request: Request) -> str:
     return ",".join(filter(None, map(str.strip, request.headers.getlist("last-event-id"))))
 
 
-Beginner = Annotated[Tenant, Depends(beginner)]
-Seen = Annotated[LastSeen | None, Depends(comeback)]
-Prefer = Annotated[str, Header(description="`respond-async` for 202 at once.")]
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """How a request begins an analysis, or follows one: whose it is and how it is answered."""
+
+    request: Request
+    tenant: Annotated[Tenant, Depends(beginner)]
+    last_seen: Annotated[LastSeen | None, Depends(comeback)]
+    app_context: OpenContext
+    prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = ""
+    idempotency_key: IdempotencyKey = None
+
+    async def answer(self, ask: Ask) -> Response:
+        """The report, its events, or where it can be read: as the headers wish."""
+        runner, tenant, last_seen = self.app_context.runner, self.tenant, self.last_seen
+        keepalive = self.app_context.settings.streams.keepalive
+        detached = "respond-async" in self.prefer.lower()
+        streamed = wants_events(self.request.headers.get("accept", ""))
+
+        async def work() -> Response:
+            task: AnalysisTask | StoredAnalysis | None
+            if last_seen is None:
+                task = await runner.join(tenant, ask, self.idempotency_key, detached=detached)
+            elif (task := await runner.follow(tenant, last_seen.analysis_id)) is None:
+                raise _nothing(last_seen.analysis_id)
+            location = {"Location": f"/v1/analyses/{task.id}"}
+            if task.query != ask.query:
+                if not isinstance(task, StoredAnalysis):
+                    runner.leave(task)
+                raise Conflict("the `Last-Event-ID` belongs to another question")
+            if streamed and not detached:
+                return EventStream(runner, task, last_seen, keepalive, location)
+            if isinstance(task, StoredAnalysis) and task.state != "running":
+                # what the key or the event stands for already
+                report = await runner.outcome(task)
+                done = {"state": "done"} if detached else {}
+                return JSONResponse(report.model_dump(mode="json") | done, headers=location)
+            if isinstance(task, StoredAnalysis) or detached:
+                if not isinstance(task, StoredAnalysis):
+                    runner.leave(task)
+                applied = {"Preference-Applied": "respond-async"} if detached else {}
+                shown = Pending.of(task).model_dump(mode="json")
+                return JSONResponse(
+                    shown, 202, {**location, "Retry-After": str(RETRY_AFTER), **applied}
+                )
+            try:
+                report = await task.result()
+                return JSONResponse(report.model_dump(mode="json"), headers=location)
+            finally:
+                runner.leave(task)
+
+        gone = Response(status_code=GONE)
+        return await unless_gone(self.request.receive, work()) or gone
 
 
 @router.post("", responses=_BEGUN, response_model=None, summary="Analyze a question")
 async def create_analysis(
-    request: Request,
-    body: AnalysisRequest,
-    tenant: Beginner,
-    last_seen: Seen,
-    app_context: OpenContext,
-    prefer: Prefer = "",
-    idempotency_key: IdempotencyKey = None,
+    body: AnalysisRequest, beginning: Annotated[Beginning, Depends()]
 ) -> Response:
     """Ask every source, keep the posts that are about the product, and write a report.
 
@@ -215,9 +258,7 @@ async def create_analysis(
     Hanging up cancels the work, unless another request waits for the same answer or
     `Prefer: respond-async` was sent; who lost a stream has some seconds to come back.
     """
-    return await _begin(
-        request, body.ask(), tenant, last_seen, app_context, prefer, idempotency_key
-    )
+    return await beginning.answer(body.ask())
 
 
 @router.post(
@@ -227,14 +268,7 @@ async def create_analysis(
     summary="Judge a report again",
 )
 async def judge_again(
-    request: Request,
-    analysis_id: str,
-    body: AgainRequest,
-    tenant: Beginner,
-    last_seen: Seen,
-    app_context: OpenContext,
-    prefer: Prefer = "",
-    idempotency_key: IdempotencyKey = None,
+    analysis_id: str, body: AgainRequest, beginning: Annotated[Beginning, Depends()]
 ) -> Response:
     """A new report on the items of a stored one: no source is asked, only the judge.
 
@@ -242,60 +276,11 @@ async def judge_again(
     report's `senses`, which is then taken whenever you ask about this name and describe nothing.
     It is answered as `POST /v1/analyses` is.
     """
-    report = await stored_report(app_context.store, tenant.id, analysis_id)
-    ask = ask_again(report, **body.model_dump())
-    if body.sense is not None:
-        await choose_sense(app_context.store, tenant.id, report, body.sense)
-    return await _begin(request, ask, tenant, last_seen, app_context, prefer, idempotency_key)
-
-
-async def _begin(
-    request: Request,
-    ask: Ask,
-    tenant: Tenant,
-    last_seen: LastSeen | None,
-    app_context: AppContext,
-    prefer: str,
-    idempotency_key: str | None,
-) -> Response:
-    """Begin or follow an analysis, and answer as the headers wish."""
-    runner, keepalive = app_context.runner, app_context.settings.streams.keepalive
-    detached = "respond-async" in prefer.lower()
-    streamed = wants_events(request.headers.get("accept", ""))
-
-    async def work() -> Response:
-        task: AnalysisTask | StoredAnalysis | None
-        if last_seen is None:
-            task = await runner.join(tenant, ask, idempotency_key, detached=detached)
-        elif (task := await runner.follow(tenant, last_seen.analysis_id)) is None:
-            raise _nothing(last_seen.analysis_id)
-        location = {"Location": f"/v1/analyses/{task.id}"}
-        if task.query != ask.query:
-            if not isinstance(task, StoredAnalysis):
-                runner.leave(task)
-            raise Conflict("the `Last-Event-ID` belongs to another question")
-        if streamed and not detached:
-            return EventStream(runner, task, last_seen, keepalive, location)
-        if isinstance(task, StoredAnalysis) and task.state != "running":
-            # what the key or the event stands for already
-            report = await runner.outcome(task)
-            done = {"state": "done"} if detached else {}
-            return JSONResponse(report.model_dump(mode="json") | done, headers=location)
-        if isinstance(task, StoredAnalysis) or detached:
-            if not isinstance(task, StoredAnalysis):
-                runner.leave(task)
-            applied = {"Preference-Applied": "respond-async"} if detached else {}
-            shown = Pending.of(task).model_dump(mode="json")
-            return JSONResponse(
-                shown, 202, {**location, "Retry-After": str(RETRY_AFTER), **applied}
-            )
-        try:
-            report = await task.result()
-            return JSONResponse(report.model_dump(mode="json"), headers=location)
-        finally:
-            runner.leave(task)
-
-    return await unless_gone(request.receive, work()) or Response(status_code=GONE)
+    store, tenant = beginning.app_context.store, beginning.tenant.id
+    report = await stored_report(store, tenant, analysis_id)
+    return await beginning.answer(
+        await ask_again_and_remember(store, tenant, report, **body.model_dump())
+    )
 
 
 @router.get(

@@ -21,7 +21,6 @@ from api.bootstrap.app_context import AppContext
 from api.choices import DepthName
 from api.core.text import one_line, quantity
 from api.errors import LimitReached, UsageError
-from api.features.analyses.store_ports import StoredAnalysis
 from api.features.watches.watch import Schedule, runs_a_week
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
@@ -183,13 +182,11 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
         hint = namesake_hint(question.query, question.about)
         if hint and form.text("sure") != filled.texts["query"]:
             return await _form(request, form.visitor, app_context, filled, hint=hint)
-        task = await app_context.runner.join(form.visitor.tenant, question, detached=True)
+        analysis_id = await app_context.runner.begin(form.visitor.tenant, question)
     except (UsageError, LimitReached) as error:
         wrong = faults(error, AnalysisRequest.model_fields)
         return await _form(request, form.visitor, app_context, filled, error.status, wrong=wrong)
-    if not isinstance(task, StoredAnalysis):
-        app_context.runner.leave(task)
-    return RedirectResponse(f"/analyses/{task.id}", 303)
+    return RedirectResponse(f"/analyses/{analysis_id}", 303)
 
 
 def namesake_hint(query: str, about: str) -> str:

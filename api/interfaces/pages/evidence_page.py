@@ -18,8 +18,7 @@ from api.core.words import languages_of
 from api.errors import UsageError
 from api.features.analyses.corrections import corrections_of
 from api.features.analyses.feedback import correct, withdraw
-from api.features.analyses.rejudging import ask_again, choose_sense
-from api.features.analyses.store_ports import StoredAnalysis
+from api.features.analyses.rejudging import ask_again_and_remember
 from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.report_files import evidence_values
@@ -231,13 +230,8 @@ async def judge_again(analysis_id: AnalysisId, form: Filled, app_context: OpenCo
     if number and not number.isdecimal():
         raise UsageError("a sense is chosen by its number", field="sense")
     sense = int(number[:2]) if number else None
-    ask = ask_again(report, sense=sense)
-    if sense is not None:
-        await choose_sense(app_context.store, tenant.id, report, sense)
-    task = await app_context.runner.join(tenant, ask, detached=True)
-    if not isinstance(task, StoredAnalysis):
-        app_context.runner.leave(task)
-    return RedirectResponse(f"/analyses/{task.id}", 303)
+    ask = await ask_again_and_remember(app_context.store, tenant.id, report, sense=sense)
+    return RedirectResponse(f"/analyses/{await app_context.runner.begin(tenant, ask)}", 303)
 
 
 @router.post("/{analysis_id}/correction")

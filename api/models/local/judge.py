@@ -243,5 +243,5 @@ def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> 
     the river` says what the product is not.
     """
     items = [parse_excerpt(text, source) for text in texts]
-    verdicts = LocalJudge().verdicts(Question(query, *split_exclusions(about)), items, source)
+    verdicts = LocalJudge().verdicts(Question(query, about), items, source)
     return [verdict.probability or 0.0 for verdict in verdicts]

@@ -64,7 +64,7 @@ class Desk:
         cost = Cost(tokens=self.tokens, usd=self.usd, upstream_calls=0)
         return report.model_copy(update={"cost": cost})
 
-    async def most(self, tenant: Tenant, ask: Ask) -> float:
+    async def most(self, ask: Ask) -> float:
         if self.most_trouble is not None:
             raise self.most_trouble
         if ask.sources == ("myspace",):

@@ -181,7 +181,7 @@ class Desk:
         await self.go.wait()
         return clarified(ask.query, ask.question, ask.depth, "", Origin(report_id, False, None))
 
-    async def most(self, tenant: Tenant, ask: Ask) -> float:
+    async def most(self, ask: Ask) -> float:
         return 0.1
 
 
