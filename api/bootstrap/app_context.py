@@ -22,8 +22,8 @@ from api.bootstrap.storage import (
     archive_search,
     environment_keys,
     open_store_of,
-    over_report,
     with_archive,
+    with_report_items,
 )
 from api.core.domain import Question
 from api.core.items import Gated, Item
@@ -33,7 +33,7 @@ from api.errors import StoreUnavailable
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.limits import FairQueue, Limits, fetch_within
-from api.features.analyses.rejudging import with_memory
+from api.features.analyses.rejudging import with_sense_and_corrections
 from api.features.analyses.runner import KIND, Runner
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
@@ -165,7 +165,8 @@ class AppContext:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 
         async def fetching(publish: Listener) -> SourceAnswer:
-            corrected = await with_memory(self.store, tenant.id, replace(ask, sources=(source,)))
+            of_source = replace(ask, sources=(source,))
+            corrected = await with_sense_and_corrections(self.store, tenant.id, of_source)
             product = await self._product_for(corrected, tenant)
             usd = await self._most(corrected)
             dossier = self._dossiers.setdefault(
@@ -303,7 +304,7 @@ class AppContext:
         self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, run_step: StepRunner
     ) -> Report:
         product = await self._product_for(ask, tenant)
-        ask = await with_memory(self.store, tenant.id, ask)
+        ask = await with_sense_and_corrections(self.store, tenant.id, ask)
         return await product_service.analyze(product, ask, listener, report_id, run_step)
 
     async def _product_for(self, ask: Ask, tenant: Tenant = LOCAL) -> Product:
@@ -327,7 +328,7 @@ class AppContext:
                 )
             product = await asyncio.shield(self._sandbox)
         if ask.again:
-            return over_report(product, await stored_report(self.store, tenant.id, ask.again))
+            return with_report_items(product, await stored_report(self.store, tenant.id, ask.again))
         if ARCHIVE.name in ask.sources:
             return with_archive(product, self.settings, self.store, tenant)
         return product

@@ -19,7 +19,7 @@ from api.core.ports import Grader
 from api.errors import ConfigurationError, ModelError, StoreUnavailable
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.feedback import Rated, Send
-from api.features.analyses.rejudging import with_memory
+from api.features.analyses.rejudging import with_sense_and_corrections
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import Archive
 from api.features.archive.index_words import Chunk
@@ -44,14 +44,14 @@ async def open_store_of(settings: Settings) -> Store:
     return await open_store(settings.general.database_url, embed)
 
 
-async def with_stored_memory(settings: Settings, ask: Ask) -> Ask:
-    """The question with what this machine's user taught the gate; as it is without a database."""
+async def with_stored_sense_and_corrections(settings: Settings, ask: Ask) -> Ask:
+    """See `with_sense_and_corrections`, of this machine's user; unchanged without a database."""
     try:
         store = await open_store_of(settings)
     except (ConfigurationError, StoreUnavailable):  # said once, when the answer cannot be kept
         return ask
     try:
-        return await with_memory(store, LOCAL.id, ask)
+        return await with_sense_and_corrections(store, LOCAL.id, ask)
     finally:
         await store.aclose()
 
@@ -93,7 +93,7 @@ def with_archive(
     )
 
 
-def over_report(product: Product, report: Report) -> Product:
+def with_report_items(product: Product, report: Report) -> Product:
     """The product with what a report holds in place of its sources, for one question.
 
     No source is asked, no query rewritten and nothing fetched twice. Everything else is the

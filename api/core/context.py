@@ -31,7 +31,7 @@ class Caller:
     user: str = ""
     """The caller's own name for the person."""
     session: str = ""
-    """Id of the conversation."""
+    """Id of the chat session; empty outside of one."""
 
 
 _DEFAULT_CALLER = Caller()

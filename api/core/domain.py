@@ -62,13 +62,13 @@ class Correction:
     """A person's verdict on one item of a question; the item is never judged again."""
 
     key: str
-    """Key of the item."""
+    """Key of the corrected item, such as `reddit:t3_1abc`."""
     relevant: bool
     title: str
     body: str = ""
     """Beginning of the item's text, as a judge is shown it."""
     place: str = ""
-    """Subreddit, channel or brand."""
+    """Subreddit, channel or brand of the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Sense:
     titles: tuple[str, ...]
     """Of its two most central items."""
     count: int
-    """Items of the group."""
+    """How many items the group holds."""
     kept: int = 0
     """Those of them that the gate kept."""
 
@@ -191,10 +191,10 @@ class Grade:
     defaulted: bool = False
     """No grade could be had; 3 stands in."""
     sentiment: int | None = None
-    """-1, 0 or 1."""
+    """-1 negative, 0 neutral, 1 positive."""
     aspects: tuple[str, ...] = ()
     quote: str = ""
-    """Verbatim from the item."""
+    """Words of the item, verbatim."""
 
     @property
     def relevance(self) -> float:

@@ -78,7 +78,7 @@ class Item(_Post):
     engagement: Mapping[str, Measure] = Field(default_factory=dict)
     """The source's own measures by name, main one first; None when unknown; never summed."""
     place: str | None = None
-    """Subreddit, channel or brand."""
+    """Subreddit, channel or brand; None where the source has none."""
     places: tuple[str, ...] = ()
     """Every place it stood in, when copies were merged."""
     comments: tuple[Comment, ...] = ()

@@ -86,7 +86,7 @@ def tally(answers: Sequence[LabelledVerdict], min_yield: float = 0.5) -> Tally:
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
-    """The sum of tallies."""
+    """One tally with the counts of all."""
     return tuple(map(sum, zip(*tallies, strict=True))) or tally(())
 
 

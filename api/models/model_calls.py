@@ -116,7 +116,7 @@ def strings(value: object) -> list[str]:
 
 
 MOST_EXAMPLES = 8
-"""Examples in one call."""
+"""Most corrections shown in one model call."""
 # An example is quoted as short as the items it stands beside: about 40 tokens, 320 for all.
 _EXAMPLE_LENGTH = 160
 

@@ -50,7 +50,7 @@ def client_tls(load: Callable[..., SSLContext] = httpx.create_ssl_context) -> SS
 
 
 def mail_tls() -> SSLContext:
-    """The same for SMTP."""
+    """TLS context for SMTP, apart from that for HTTPS; raises `Undelivered`."""
     return client_tls(_load_for_mail)
 
 

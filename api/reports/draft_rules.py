@@ -45,7 +45,7 @@ class DraftPassage(BaseModel):
 
 
 class DraftFinding(BaseModel):
-    """One thing people say."""
+    """A finding as a writer drafts it, before its passages are checked."""
 
     text: str = Field(min_length=1, max_length=LONGEST_SENTENCE)
     kind: FindingKind

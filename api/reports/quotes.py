@@ -113,7 +113,7 @@ class _Comparable:
         self._parts: list[tuple[int, int, bool]] = []
         """From where to where in the text, and whether each sign there is a letter of its own."""
         self._begins: list[int] = []
-        """Letters before each part."""
+        """How many letters stand before each part."""
         letters, count = [], 0
         for match in _PART.finditer(text):
             plain = match["plain"] is not None

@@ -78,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Verbatim words, linked back."""
+    """Verbatim words of an item, with their address."""
 
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     text: str
@@ -209,7 +209,7 @@ class Fetched(SourceReport):
 
     items: tuple[KeptItem, ...]
     usage: Usage = Usage()
-    """Of judging and grading."""
+    """Tokens and USD of judging and grading."""
 
 
 class SupportCheck(Published):

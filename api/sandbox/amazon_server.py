@@ -161,7 +161,7 @@ class Amazon(EmulatedServer):
         return None
 
     def guard(self, call: SandboxCall) -> None:
-        """Check the providers' key."""
+        """Refuse a request without the provider's key."""
         headers, known = call.request.headers, self.world.options.amazon_key
         key = next((headers[name] for name in _KEY_HEADERS if headers.get(name)), "")
         if not key or known not in (None, key):

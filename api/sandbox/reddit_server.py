@@ -183,7 +183,7 @@ def _form(call: SandboxCall) -> dict[str, str]:
 
 
 def listing(children: Sequence[Mapping[str, Any]], after: str | None = None) -> dict[str, Any]:
-    """A page of things."""
+    """A `Listing` of Reddit: one page of posts or comments, with the next cursor."""
     data = {"after": after, "dist": len(children), "children": list(children)}
     return {"kind": "Listing", "data": {**fields("reddit_listing"), **data}}
 

@@ -184,7 +184,7 @@ class Options:
 
     @classmethod
     def endless(cls) -> Self:
-        """Limits that nobody reaches."""
+        """Options whose limits no test reaches."""
         most = 10**9
         return cls(
             reddit_limit=most, search_quota=most, unit_quota=most, stackexchange_quota=most,

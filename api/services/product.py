@@ -264,7 +264,7 @@ class SourceAnswer:
 
     gathered: Gathered
     usage: Usage
-    """Of judging and grading."""
+    """Tokens and USD of judging and grading."""
     text: str
     fetched: Fetched
     exhibits: Mapping[str, str] = field(default_factory=dict)
@@ -307,7 +307,7 @@ async def analyze(
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
                 report = report_of(conclusion, seen, timings, senses)
-                notes = (*report.quality_notes, *_taken(ask))
+                notes = (*report.quality_notes, *_notes_on_request(ask))
                 return report.model_copy(
                     update={
                         "quality_notes": notes,
@@ -331,7 +331,7 @@ async def analyze(
     return report
 
 
-def _taken(ask: Ask) -> Iterator[str]:
+def _notes_on_request(ask: Ask) -> Iterator[str]:
     """Notes on where the items and the description come from, when the question did not say."""
     if ask.again:
         yield f"the items are those of report {ask.again[:SHORT_ID]}: no source was asked"

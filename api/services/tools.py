@@ -51,7 +51,7 @@ class Filtered(tuple[list[T], float]):
     reason: str | None = None
     model: str | None = None
     usage: Usage = Usage()
-    """What the judge used."""
+    """Tokens and USD of the judge."""
 
     @classmethod
     def of(cls, items: Sequence[T], gated: Gated) -> Filtered[T]:

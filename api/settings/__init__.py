@@ -265,7 +265,7 @@ class LimitSettings(BaseSettings):
 
 
 class StreamSettings(BaseSettings):
-    """Events over HTTP."""
+    """Server-sent events over HTTP."""
 
     model_config = group_config("LISTENPOST_STREAM_")
 

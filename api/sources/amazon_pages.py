@@ -231,12 +231,12 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class ResultPage:
-    """One page of results."""
+    """Results of one search page."""
 
     tiles: tuple[Tile | None, ...]
     """In order, without advertisements; None for an entry that names no product."""
     more: bool
-    """A next page exists."""
+    """Whether there is a next page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ _QUERY_PART = re.compile(r'"[^"]*"|\S+')
 
 
 class GitHubSource(KeylessSource):
-    """Issues with their comments."""
+    """Searches GitHub for issues and reads their comments."""
 
     name = NAME
 

@@ -252,7 +252,7 @@ class ReportItems(LocalSource):
     """The items of one source, in the order of the report; never full."""
 
     def __init__(self, name: str, items: tuple[Item, ...]) -> None:
-        """Keep the items."""
+        """Serve these items under the name of their source."""
         self.name, self._items = name, items
 
     async def fetch(self, plan: FetchPlan) -> Batch:
@@ -260,7 +260,7 @@ class ReportItems(LocalSource):
         return Batch(plan, self._items, full=False)
 
     async def probe(self) -> Probe:
-        """Always ready."""
+        """Always `ok`: nothing is asked."""
         return Probe("ok", f"{len(self._items)} items")
 
 

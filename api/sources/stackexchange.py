@@ -65,7 +65,7 @@ _REFUSALS = frozenset(
 
 
 class StackExchangeSource(KeylessSource):
-    """Questions with their answers."""
+    """Searches Stack Exchange sites for questions and reads their answers."""
 
     name = NAME
     # half of the 30 a second for which an address is blocked; answers have the other half

@@ -62,7 +62,7 @@ Call = Callable[[Any], Any]
 
 
 class YouTubeSource(SearchedSource):
-    """Videos and their comments."""
+    """Searches YouTube for videos and reads their comments."""
 
     name = NAME
     stops = (*LIMITS, Refused)

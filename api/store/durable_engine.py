@@ -44,7 +44,7 @@ class Share:
     """How much queued work runs at once."""
 
     everywhere: int = 1_000
-    """In all processes together."""
+    """Most that run at once, in all processes together."""
     here: int = 100
     """At once in this process."""
     tenant: int = 100

@@ -227,7 +227,7 @@ _USABLE = (
 
 
 class StoredVectors(Protocol):
-    """Nearest entries by number."""
+    """Finds the nearest entries, by number, in the vectors of the database."""
 
     async def nearest(
         self,
@@ -251,7 +251,7 @@ class StoredVectors(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """End what goes on."""
+        """Stop background work."""
         ...
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from api.bootstrap import build_gate, load_settings
-from api.bootstrap.storage import over_report
+from api.bootstrap.storage import with_report_items
 from api.core.domain import Correction, Outcome, Sense
 from api.errors import NotFound, UsageError
 from api.features.analyses.rejudging import ask_again
@@ -52,7 +52,7 @@ def stored(**more: object) -> Report:
 async def test_what_a_report_holds_is_judged_again(product: Product) -> None:
     """Nothing is fetched or rewritten; a source that gave no answer says what it said."""
     before = stored()
-    again = over_report(product, before)
+    again = with_report_items(product, before)
     made = await analyze(again, ask_again(before))
 
     assert made.id != before.id
@@ -79,7 +79,7 @@ async def test_a_correction_counts_at_once(product: Product) -> None:
         Correction("reddit:t3_2", True, "Wood fire"),
     )
     ask = ask_again(before)
-    made = await analyze(over_report(product, before), Ask.of(ask, corrections=corrections))
+    made = await analyze(with_report_items(product, before), Ask.of(ask, corrections=corrections))
 
     assert [kept.key for kept in made.items] == ["reddit:t3_2"]
     assert made.items[0].judge == "correction"
@@ -123,5 +123,5 @@ def test_a_report_of_nothing_cannot_be_asked_again() -> None:
     """A question that asked no source holds nothing."""
     with pytest.raises(UsageError, match="asked no source"):
         ask_again(stored(sources={}))
-    with pytest.raises(NotFound, match="one meaning"):
+    with pytest.raises(NotFound, match="one group"):
         ask_again(stored(), sense=1)

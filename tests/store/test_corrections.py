@@ -12,7 +12,7 @@ from api.core.domain import Correction, Question, Sense
 from api.errors import NotFound, UsageError
 from api.features.analyses.corrections import corrections_of, labelled_lines
 from api.features.analyses.feedback import correct, withdraw
-from api.features.analyses.rejudging import choose_sense, with_memory
+from api.features.analyses.rejudging import choose_sense, with_sense_and_corrections
 from api.features.analyses.store_ports import Store
 from api.services.product import Ask
 from api.store import open_store
@@ -124,16 +124,16 @@ async def test_a_chosen_sense_is_taken_for_later_questions(store: Store) -> None
     await choose_sense(store, "a", made, 2)
     await choose_sense(store, "a", made, 1)
 
-    taken = await with_memory(store, "a", Ask("what do people think of ARC?"))
+    taken = await with_sense_and_corrections(store, "a", Ask("what do people think of ARC?"))
     assert (taken.about, taken.not_about) == ("browser, tabs", ("game, map",))
     assert taken.chosen_before
     assert taken.digest == replace(taken, chosen_before=False).digest
     for ask in (Ask("arc", about="the lamp"), Ask("arc", again="r7"), Ask("bolt")):
-        assert await with_memory(store, "a", ask) == ask
-    assert await with_memory(store, "b", Ask("arc")) == Ask("arc")
+        assert await with_sense_and_corrections(store, "a", ask) == ask
+    assert await with_sense_and_corrections(store, "b", Ask("arc")) == Ask("arc")
 
     await choose_sense(store, "a", made, 0)
-    assert await with_memory(store, "a", Ask("arc")) == Ask("arc")
+    assert await with_sense_and_corrections(store, "a", Ask("arc")) == Ask("arc")
     with pytest.raises(NotFound, match="no sense 3"):
         await choose_sense(store, "a", made, 3)
 
@@ -144,11 +144,11 @@ async def test_corrections_are_those_of_the_chosen_sense(store: Store) -> None:
     await store.finish("a", typed(report("r7", item("reddit:t3_1"), **asked)))
     await correct(store, "a", "r7", "reddit:t3_1", relevant=True)
     described = typed(report("r8", query="Arc")).model_copy(update={"senses": SENSES})
-    assert (await with_memory(store, "a", Ask("Arc"))).corrections == ()
+    assert (await with_sense_and_corrections(store, "a", Ask("Arc"))).corrections == ()
 
     await choose_sense(store, "a", described, 1)
 
-    taken = await with_memory(store, "a", Ask("Arc"))
+    taken = await with_sense_and_corrections(store, "a", Ask("Arc"))
     assert [correction.key for correction in taken.corrections] == ["reddit:t3_1"]
 
 
@@ -159,4 +159,4 @@ async def test_a_closed_store_takes_no_question_along(tmp_path: Path) -> None:
     (tmp_path / "gone.db").unlink()
     (tmp_path / "gone.db").mkdir()
 
-    assert await with_memory(broken, "a", Ask("Arc")) == Ask("Arc")
+    assert await with_sense_and_corrections(broken, "a", Ask("Arc")) == Ask("Arc")

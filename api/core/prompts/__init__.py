@@ -35,7 +35,7 @@ class Prompt:
 
     @property
     def title(self) -> str:
-        """Its name in Langfuse."""
+        """The prompt's name in Langfuse."""
         return f"listenpost/{self.name}"
 
     @property

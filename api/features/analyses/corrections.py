@@ -48,7 +48,7 @@ class ChosenSense:
 
 
 class CorrectionBook(Protocol):
-    """What every tenant taught the gate; a correction goes when its item is deleted at its source.
+    """Corrections and chosen senses of every tenant; a deleted item takes its corrections along.
 
     A sense is looked up by `question_digest` of the name alone.
     """
@@ -76,7 +76,7 @@ class CorrectionBook(Protocol):
         ...
 
     async def remove_correction(self, tenant: str, question: str, key: str) -> bool:
-        """Whether there was one."""
+        """Remove the correction; whether there was one."""
         ...
 
 

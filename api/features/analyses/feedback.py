@@ -80,7 +80,7 @@ class Given:
 
     feedback: Feedback
     decision: str
-    """Of the report."""
+    """The report's decision, such as `full_report`."""
     watched: Watched
     why: str = ""
     """Why whoever watches was not told; else empty."""

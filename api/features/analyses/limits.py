@@ -67,7 +67,7 @@ class Slot:
         await self._start
 
     def start(self, now: float) -> None:
-        """Let the work run."""
+        """Let the work run, from `now` by the queue's clock: `wait` returns."""
         self._start.set_result(now)
 
 

@@ -1,4 +1,4 @@
-"""A stored analysis asked again: its items are judged anew, with another meaning or corrections."""
+"""A stored analysis asked again: its items judged with corrections or another description."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def described(senses: Sequence[Sense], number: int) -> tuple[str, tuple[str, ...
     """
     chosen = [", ".join(sense.words) for sense in senses if sense.number == number]
     if not chosen:
-        known = f"there are {len(senses)}" if senses else "its name has one meaning"
+        known = f"there are {len(senses)}" if senses else "its items are one group"
         raise NotFound(f"the report has no sense {number}; {known}")
     return chosen[0], tuple(", ".join(s.words) for s in senses if s.number != number)
 
@@ -93,8 +93,8 @@ async def ask_again_and_remember(
     return ask
 
 
-async def with_memory(store: CorrectionBook, tenant: str, ask: Ask) -> Ask:
-    """The question with what the tenant taught the gate: the chosen sense, and corrections.
+async def with_sense_and_corrections(store: CorrectionBook, tenant: str, ask: Ask) -> Ask:
+    """The question with the sense that the tenant chose for its name, and the tenant's corrections.
 
     A question that says what it is about, or brings its own items, keeps its description. While the
     database cannot be read the question stays as it is.

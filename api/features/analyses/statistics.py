@@ -61,11 +61,11 @@ class StatsPeriod(Published):
     start: date
     runs: int
     yields: Mapping[str, YieldStats]
-    """Yields of each source."""
+    """Yield statistics, one entry a source."""
 
 
 class ItemStats(Published):
-    """Items of all runs."""
+    """Counts of items over all analyses of the period."""
 
     judged: int
     relevant: int
@@ -73,14 +73,14 @@ class ItemStats(Published):
     kept: int
     """Items that were left after grading and removing copies."""
     cited: int
-    """Items that findings cite."""
+    """How many items at least one finding cites."""
 
 
 class SupportStats(Published):
     """Passages that say what their sentence says, of those that were checked."""
 
     reports: int
-    """Reports with a check."""
+    """How many reports had a support check."""
     pairs: int
     supported: int
     rate: Share | None
@@ -93,7 +93,7 @@ class CostStats(Published):
     left_out: float
     """USD of the others: those of own items, and those that no source answered."""
     priced: int
-    """Analyses in these figures."""
+    """How many analyses have a known price."""
     unpriced: int
     """Analyses left out, since a model's price is unknown."""
     per_analysis: float | None

@@ -79,7 +79,7 @@ class Filters:
     until: datetime | None = None
     """Only what was asked before this moment."""
     prefix: str = ""
-    """How an id begins."""
+    """First characters of the ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class Thumbs:
     down: int = 0
 
     def __add__(self, other: Thumbs) -> Thumbs:
-        """The sum of both."""
+        """Up and down votes of both."""
         return Thumbs(self.up + other.up, self.down + other.down)
 
 
@@ -306,14 +306,14 @@ class SourceMemory(Protocol):
         """Release reserved units that were not used; never below zero."""
 
     async def spent(self, scope: str, day: date) -> int:
-        """Units taken so far."""
+        """Units that were taken of the day so far."""
 
 
 class Sessions(Protocol):
     """Chat sessions: an opaque JSON text by tenant and session id."""
 
     async def session(self, tenant: str, session_id: str) -> str | None:
-        """The text last saved."""
+        """The session as JSON, as it was last saved; None where there is none."""
 
     async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
         """Save the text of a session in place of an earlier one."""

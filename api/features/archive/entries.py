@@ -32,7 +32,7 @@ ChunkId = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFilters:
-    """Which entries are searched."""
+    """Which entries a search covers; what is None narrows nothing."""
 
     source: str | None = None
     since: datetime | None = None
@@ -62,9 +62,9 @@ class Match:
     """Key of the item, or of the thread whose title it bears."""
     tokens: tuple[str, ...]
     vector: bytes | None
-    """None: it has none."""
+    """Signed bytes; None where vectors are not installed."""
     by_words: bool
-    """Found by its words."""
+    """Whether its words were found, not only its meaning."""
     by_vector: bool
     """Its vector is among the nearest."""
 
@@ -110,7 +110,7 @@ class ArchiveHit(Published):
     label: str
     """`E1` and so on, in the order of the answer."""
     key: str
-    """Key of the item."""
+    """Key of the stored item, such as `reddit:t3_1abc`."""
     comment_id: str | None
     """None: the item's own text."""
     source: str

@@ -29,7 +29,7 @@ _Key = tuple[str, str]
 
 
 class ChatEngine(Protocol):
-    """What answers; see `Chat`."""
+    """Answers the turns of a session; `Chat` implements it."""
 
     def begin(
         self, tenant: str = "", session_id: str | None = None, report: Report | None = None
@@ -52,11 +52,11 @@ class SessionsInMemory:
     _texts: dict[_Key, str] = field(default_factory=dict)
 
     async def session(self, tenant: str, session_id: str) -> str | None:
-        """The text last saved."""
+        """The session as JSON, as it was last saved; None where there is none."""
         return self._texts.get((tenant, session_id))
 
     async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
-        """Save a session's text."""
+        """Save a session as JSON, in place of the one before."""
         self._texts[tenant, session_id] = text
 
 

@@ -72,7 +72,7 @@ class AnswerPiece:
 
 @dataclass(frozen=True, slots=True)
 class LookupStarted:
-    """A look-up was started."""
+    """Event: the chat began to look something up."""
 
     id: str
     tool: str

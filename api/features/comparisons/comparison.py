@@ -31,7 +31,7 @@ class SourceVolume(Published):
     capped: bool
     """It may hold more than was asked for, or that is unknown: both counts are a minimum."""
     judged: bool
-    """Its posts were judged."""
+    """Whether a judge gave verdicts on its posts."""
 
     @property
     def comparable(self) -> bool:
@@ -127,7 +127,7 @@ class Comparison(Published):
     products: tuple[Standing, ...]
     """In the order in which they were named."""
     looked_at: int
-    """Differences that were tested."""
+    """How many differences were tested for significance."""
     contrasts: tuple[Contrast, ...]
     """Those least likely by chance first."""
     findings: tuple[ComparedFinding, ...]
@@ -136,7 +136,7 @@ class Comparison(Published):
     """By product, best first."""
     sample: bool
     cost: Cost
-    """Of all analyses together."""
+    """USD, tokens and requests of all analyses together."""
     created_at: Timestamp
 
     @property

@@ -32,7 +32,7 @@ class SourceWeek(Published):
     posts: int
     """About the product, and written in the time of these runs, which do not overlap."""
     capped: bool
-    """`posts` is a minimum."""
+    """Whether `posts` is a minimum, since a limit cut the search."""
     days: float
     """Length of the time of these runs: more than 7 where missed runs were made up."""
     heard: int
@@ -94,7 +94,7 @@ class TrendLine(Published):
 
 
 class Trend(Published):
-    """A watch over time."""
+    """What a watch counted, week by week."""
 
     version: int
     watch_id: str

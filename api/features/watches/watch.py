@@ -135,7 +135,7 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where it is told."""
+    """A receiver of notifications: a webhook, Slack, e-mail or a file."""
 
     kind: Kind
     address: str = field(repr=False)
@@ -207,7 +207,7 @@ class Watch(QuestionOptions):
 
     @property
     def schedule(self) -> Schedule:
-        """When it is due."""
+        """Weekdays and times parsed from `every`."""
         return schedule_of(self.every)
 
 

@@ -111,7 +111,7 @@ Failure = Literal[
 
 
 class Delivery(Published):
-    """Whether somebody was told."""
+    """What became of one notification: delivered, or the reason why not."""
 
     target: str
     """Its kind and server; of e-mail and files the whole."""

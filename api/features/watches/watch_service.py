@@ -47,7 +47,7 @@ _WITHOUT_ANSWER = frozenset({"not_asked", "failed"})
 
 
 def utc_now() -> datetime:
-    """The current time, aware."""
+    """The current time in UTC, with its time zone."""
     return datetime.now(UTC)
 
 

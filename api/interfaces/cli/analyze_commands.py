@@ -61,15 +61,15 @@ Again = Annotated[
     bool,
     typer.Option(
         "--again",
-        help="Judge the items of a stored report again; QUERY is then its id. No source is "
-        "asked; of the options of the question --about, --not and --mentions count.",
+        help="Judge the items of a stored report again; write its id in place of QUERY. No source "
+        "is asked; of the question's options only --about, --not and --mentions apply.",
     ),
 ]
 SenseNumber = Annotated[
     int | None,
     typer.Option(
-        help="With --again: the number of a meaning that the report lists, remembered for this "
-        "name; 0 forgets it.",
+        help="With --again: take only the group of this number that the report lists; later "
+        "questions about the name take it, too. 0 forgets the choice.",
         min=0,
     ),
 ]
@@ -91,7 +91,7 @@ async def analyze(
 ) -> int:
     """Ask every source, keep the posts that are about the product, and write a report."""
     from api import bootstrap
-    from api.bootstrap.storage import with_stored_memory
+    from api.bootstrap.storage import with_stored_sense_and_corrections
     from api.services import product as product_service
     from api.sources.own_items import NAME
     from api.sources.searched_source import in_window
@@ -119,7 +119,7 @@ async def analyze(
     async with AsyncExitStack() as after, built(settings, own, ask.sources) as product:
         product.scope(ask)
         with _progress(product, verbose) as live:
-            ask = await with_stored_memory(settings, ask)
+            ask = await with_stored_sense_and_corrections(settings, ask)
             report = await product_service.analyze(product, ask, live.listen)
         # stored while the last traces are handed over
         await after.enter_async_context(_kept(settings, report))
@@ -141,7 +141,7 @@ def _exit_code(report: Report) -> int:
 
 
 async def _chosen_sense(report: Report) -> int | None:
-    """The number of the meaning that somebody at the terminal chooses; None where nobody does."""
+    """The number of the group that somebody at the terminal chooses; None where nobody does."""
     if not (report.senses and sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     import asyncio
@@ -181,7 +181,7 @@ async def _judge_again(
 ) -> int:
     """Report on the items of a report as one of its senses, or with another `meaning`."""
     from api import bootstrap
-    from api.bootstrap.storage import over_report, with_stored_memory
+    from api.bootstrap.storage import with_report_items, with_stored_sense_and_corrections
     from api.features.analyses.api_keys import LOCAL
     from api.features.analyses.rejudging import ask_again_and_remember
     from api.interfaces.cli.stored_commands import opened_store
@@ -193,9 +193,9 @@ async def _judge_again(
         ask = await ask_again_and_remember(store, LOCAL.id, before, sense=sense, **meaning)
     own = OwnItems(()) if NAME in before.sources else None
     async with AsyncExitStack() as after, built(settings, own, ()) as product:
-        over = over_report(product, before)
+        over = with_report_items(product, before)
         with _progress(over, verbose) as live:
-            ask = await with_stored_memory(settings, ask)
+            ask = await with_stored_sense_and_corrections(settings, ask)
             report = await product_service.analyze(over, ask, live.listen)
         await after.enter_async_context(_kept(settings, report))
         deliver(report, options)
@@ -253,7 +253,7 @@ async def fetch(
 ) -> int:
     """Ask one source, and keep the posts that are about the query."""
     from api import bootstrap
-    from api.bootstrap.storage import with_stored_memory
+    from api.bootstrap.storage import with_stored_sense_and_corrections
     from api.core.domain import Outcome
     from api.services import product as product_service
 
@@ -269,7 +269,7 @@ async def fetch(
     async with built(settings, None, (source,)) as product:
         product.scope(ask)
         with _progress(product, verbose) as live:
-            ask = await with_stored_memory(settings, ask)
+            ask = await with_stored_sense_and_corrections(settings, ask)
             answer = await product_service.fetch(product, source, ask, listener=live.listen)
         deliver(answer.fetched, options)
     outcome = answer.fetched.outcome

@@ -66,7 +66,7 @@ class _Conversation:
     depth: DepthName
     session_id: str
     known: bool
-    """The session exists already."""
+    """Whether the session was stored before this command."""
     report: Report | None = None
     """Whose items a session that begins knows."""
     begun: bool = False

@@ -230,7 +230,7 @@ class Closable(Protocol):
     """What a command builds and must close."""
 
     async def aclose(self) -> None:
-        """Let go of everything."""
+        """Close its connections and threads."""
         ...
 
 

@@ -102,7 +102,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
 
 
 def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
-    """One source's kept items."""
+    """The kept items of one source, as text."""
     fetched = openable(fetched)
     page = _TextPage(width)
     if fetched.sample:
@@ -209,7 +209,7 @@ class _TextPage:
         self._lines += [*lines, "=" * min(widest, self.width)]
 
     def head(self, text: str) -> None:
-        """A heading of ours."""
+        """Add a heading, underlined with dashes."""
         self._lines += ["", text, "-" * len(text)]
 
     def wrapped(self, text: object, lead: str = "") -> None:

@@ -192,7 +192,7 @@ def _last_event_id(request: Request) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class AnalysisStart:
     """How a request begins an analysis, or follows one: whose it is and how it is answered."""
 
     request: Request
@@ -247,7 +247,7 @@ class Beginning:
 
 @router.post("", responses=_BEGUN, response_model=None, summary="Analyze a question")
 async def create_analysis(
-    body: AnalysisRequest, beginning: Annotated[Beginning, Depends()]
+    body: AnalysisRequest, start: Annotated[AnalysisStart, Depends()]
 ) -> Response:
     """Ask every source, keep the posts that are about the product, and write a report.
 
@@ -258,7 +258,7 @@ async def create_analysis(
     Hanging up cancels the work, unless another request waits for the same answer or
     `Prefer: respond-async` was sent; who lost a stream has some seconds to come back.
     """
-    return await beginning.answer(body.ask())
+    return await start.answer(body.ask())
 
 
 @router.post(
@@ -268,17 +268,17 @@ async def create_analysis(
     summary="Judge a report again",
 )
 async def judge_again(
-    analysis_id: str, body: AgainRequest, beginning: Annotated[Beginning, Depends()]
+    analysis_id: str, body: AgainRequest, start: Annotated[AnalysisStart, Depends()]
 ) -> Response:
     """A new report on the items of a stored one: no source is asked, only the judge.
 
-    Use it after corrections, or with another meaning: a description, or the number of one of the
+    Use it after corrections, or with another description, or with the number of one of the
     report's `senses`, which is then taken whenever you ask about this name and describe nothing.
     It is answered as `POST /v1/analyses` is.
     """
-    store, tenant = beginning.app_context.store, beginning.tenant.id
+    store, tenant = start.app_context.store, start.tenant.id
     report = await stored_report(store, tenant, analysis_id)
-    return await beginning.answer(
+    return await start.answer(
         await ask_again_and_remember(store, tenant, report, **body.model_dump())
     )
 

@@ -1,4 +1,4 @@
-"""The HTTP app over an open house, with the MCP tools at `/mcp` behind the same keys and limits."""
+"""The HTTP app over an open app context, with the MCP tools at `/mcp` behind the same keys."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ class McpMount:
     """Lets in who has a key and a request left, then hands over to the MCP server."""
 
     def __init__(self, app_context: AppContext) -> None:
-        """Nothing is loaded yet."""
-        self._house = app_context
+        """Load nothing yet."""
+        self._app_context = app_context
         self._serving: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[ASGIApp] | None = None
         self._over = asyncio.Event()
@@ -120,7 +120,7 @@ class McpMount:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of a tenant who may ask."""
         connection = HTTPConnection(scope)
-        tenant = await admitted(self._house, connection, "mcp")
+        tenant = await admitted(self._app_context, connection, "mcp")
         media = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media != "application/json":
             raise UsageError(errors_json.NO_JSON_TYPE)
@@ -145,9 +145,9 @@ class McpMount:
         self._ready = None
 
     async def _serve(self, ready: asyncio.Future[ASGIApp]) -> None:
-        await self._house.product()
+        await self._app_context.product()
         module: Any = await asyncio.to_thread(import_module, "api.interfaces.mcp.mcp_transports")
-        app, running = module.over_http(self._house)
+        app, running = module.over_http(self._app_context)
         async with running:
             ready.set_result(app)
             await self._over.wait()
@@ -160,7 +160,7 @@ PARTS: tuple[Part, ...] = (mounted,)
 def create_app(
     app_context: AppContext, routers: Sequence[APIRouter] = ROUTERS, parts: Sequence[Part] = PARTS
 ) -> FastAPI:
-    """The app; it loads the product once it serves, and closes the house at the end."""
+    """The app; it loads the product once it serves, and closes the app context at the end."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

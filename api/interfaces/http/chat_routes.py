@@ -75,13 +75,13 @@ class UiChat(EvidenceOptions, _FrontEnd):
 
     @property
     def message(self) -> str:
-        """The person's last words."""
+        """The last message of the role `user`."""
         users = [message for message in self.messages if message.role == "user"]
         return _text(users[-1].parts) if users else ""
 
 
 class AgUiMessage(_FrontEnd):
-    """A message of AG-UI."""
+    """A message as the AG-UI protocol has it."""
 
     role: str
     content: str | list[MessagePart] | None = None
@@ -96,7 +96,7 @@ class AgUiChat(EvidenceOptions, _FrontEnd):
 
     @property
     def message(self) -> str:
-        """The person's last words."""
+        """The last message of the role `user`."""
         users = [message.content for message in self.messages if message.role == "user"]
         content = users[-1] if users else ""
         return content if isinstance(content, str) else _text(content or [])
@@ -282,7 +282,7 @@ class KeptTurnFeedback(BaseModel):
     rating: Rating
     comment: str
     author: str
-    """A pseudonym."""
+    """Pseudonym of who gave it, the same for one user of a key."""
     created_at: datetime
     """When it was first given."""
     langfuse: LangfuseState

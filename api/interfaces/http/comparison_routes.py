@@ -45,7 +45,7 @@ class PendingComparison(BaseModel):
 
 
 def comparisons_of(app_context: AppContext) -> Comparisons:
-    """What begins comparisons in a house."""
+    """Begins comparisons in an app context."""
     return Comparisons(app_context.runner, app_context.limits, app_context.store)
 
 

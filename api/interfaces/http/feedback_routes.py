@@ -43,7 +43,7 @@ class KeptFeedback(BaseModel):
     rating: Rating
     comment: str
     author: str
-    """A pseudonym."""
+    """Pseudonym of who gave it, the same for one user of a key."""
     created_at: datetime | None
     """When it was first given."""
 
@@ -133,7 +133,7 @@ class KeptCorrection(BaseModel):
     """A correction with the question it belongs to."""
 
     key: str
-    """Of the item."""
+    """Key of the corrected item."""
     relevant: bool
     title: str
     source: str
@@ -186,6 +186,6 @@ async def remove_correction(
     "/corrections", responses=documented(401, 403, 422, 429, 500, 503), summary="List corrections"
 )
 async def list_corrections(tenant: Asker, app_context: OpenContext) -> CorrectionList:
-    """Of all your questions."""
+    """Corrections of all your questions."""
     entries = await app_context.store.corrections(tenant.id)
     return CorrectionList(corrections=[KeptCorrection.of(entry) for entry in entries])

@@ -141,14 +141,14 @@ class SourceState(BaseModel):
 
 
 class Sources(BaseModel):
-    """Every source there is."""
+    """All sources, with whether each can be asked."""
 
     sources: list[SourceState]
     sample: bool
 
 
 class Health(BaseModel):
-    """The process answers."""
+    """Answer of a process that runs."""
 
     status: Literal["ok"]
 

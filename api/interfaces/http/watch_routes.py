@@ -76,7 +76,7 @@ async def add_watch(body: WatchRequest, tenant: Asker, app_context: OpenContext)
 
 @router.get("", responses=documented(*_COMMON), summary="List watches")
 async def list_watches(tenant: Asker, app_context: OpenContext) -> WatchList:
-    """Yours only."""
+    """Watches of the key that asks, oldest first."""
     return WatchList(watches=list(map(watch_view, await app_context.store.watches(tenant.id))))
 
 

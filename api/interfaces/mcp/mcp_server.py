@@ -126,7 +126,7 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class _Door:
-    """What one server answers."""
+    """The handlers of one MCP server."""
 
     app_context: AppContext
     tools: dict[str, Tool]
@@ -253,7 +253,7 @@ class _Door:
 
 
 def server(app_context: AppContext, *, text_only: bool = False) -> Server[Any]:
-    """A server over this house; whoever runs it closes the house."""
+    """A server over this app context; whoever runs it closes that."""
     door = _Door(app_context, tools(app_context), text_only)
     return Server(
         "listenpost",

@@ -62,7 +62,7 @@ _NOTE = 100
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool answers."""
+    """The text and the record that a tool returns."""
 
     text: str
     """The answer as a model reads it."""
@@ -150,7 +150,7 @@ PLACES_URI = "listenpost://places"
 REPORTS = "listenpost://reports/"
 """Before the id of a stored report."""
 MARKDOWN = "text/markdown"
-"""What every resource is."""
+"""Media type of every resource."""
 # Reports that a listing shows.
 _NEWEST = 20
 _DEPTHS: tuple[DepthName, ...] = ("quick", "standard", "deep")

@@ -150,7 +150,7 @@ class Lanes:
         return cls({source: Lane(source) for source in sources})
 
     def hear(self, event: Event) -> None:
-        """Show what has happened."""
+        """Update the lanes by an event."""
         if event.source is None:
             self.step = presentation.progress(event) or self.step
         else:
@@ -172,22 +172,22 @@ class LaneStream(Response):
         """A flight was joined and is left at the end."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
-        self._house, self._analysis = app_context, analysis
+        self._app_context, self._analysis = app_context, analysis
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until it is over or nobody reads."""
-        keepalive = self._house.settings.streams.keepalive
+        keepalive = self._app_context.settings.streams.keepalive
         try:
             await unless_gone(receive, pour(send, self.raw_headers, self._frames(), keepalive))
         finally:
             if isinstance(self._analysis, AnalysisTask):
-                self._house.runner.leave(self._analysis, lost=True)
+                self._app_context.runner.leave(self._analysis, lost=True)
 
     async def _frames(self) -> AsyncGenerator[bytes]:
         if isinstance(self._analysis, StoredAnalysis):
             # what another process runs; one that is deleted meanwhile is over, too
             with suppress(ListenpostError):
-                self._analysis = await self._house.runner.awaited(self._analysis)
+                self._analysis = await self._app_context.runner.awaited(self._analysis)
         if isinstance(self._analysis, AnalysisTask):
             async for each in self._moments(self._analysis):
                 yield each
@@ -195,7 +195,7 @@ class LaneStream(Response):
 
     async def _moments(self, task: AnalysisTask) -> AsyncGenerator[bytes]:
         """All lanes after each moment; those that come at once are shown once."""
-        lanes, changed, over = Lanes.of(self._house, task), asyncio.Event(), asyncio.Event()
+        lanes, changed, over = Lanes.of(self._app_context, task), asyncio.Event(), asyncio.Event()
 
         def hear(event: Event) -> None:
             lanes.hear(event)
@@ -269,7 +269,7 @@ async def live(analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext
 
 @router.post("/{analysis_id}/cancel")
 async def cancel(analysis_id: AnalysisId, form: Ending, app_context: OpenContext) -> Response:
-    """End one that runs."""
+    """Cancel an analysis that runs."""
     await app_context.runner.cancel(form.visitor.tenant, analysis_id)
     return RedirectResponse(f"/analyses/{analysis_id}", 303)
 

@@ -240,12 +240,9 @@ async def _prices(app_context: AppContext, form: QuestionForm) -> Mapping[DepthN
 
 def _usual(app_context: AppContext) -> tuple[str, ...]:
     """Places that a question is put to unless others are named."""
-    names = default_sources(app_context.settings.sources)
-    return tuple(name for name in names if app_context.sample or _configured(app_context, name))
-
-
-def _configured(app_context: AppContext, name: str) -> bool:
-    return SOURCES[name].configured(app_context.settings.sources)
+    settings, sample = app_context.settings.sources, app_context.sample
+    names = default_sources(settings)
+    return tuple(name for name in names if sample or SOURCES[name].configured(settings))
 
 
 async def places_of(app_context: AppContext) -> list[SourceSwitch]:

@@ -52,7 +52,7 @@ class LiveTurn:
     """How each goes or went, in words."""
 
     def hear(self, moment: ChatEvent) -> None:
-        """Show what has happened."""
+        """Update what is shown by an event."""
         match moment:
             case LookupStarted(call, tool, arguments):
                 self.lookups[call] = _looks(tool, arguments)

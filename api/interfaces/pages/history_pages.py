@@ -144,7 +144,7 @@ async def _listed(
 
 search_page_router = APIRouter(include_in_schema=False, route_class=PageRoute)
 MOST = 20
-"""Hits on the page."""
+"""Most hits of a search on one page."""
 
 
 @search_page_router.get("/search")

@@ -30,7 +30,7 @@ def report_values(report: Report) -> dict[str, Any]:
 
 
 def evidence_values(report: Report) -> dict[str, Any]:
-    """The same without pictures."""
+    """Values of the evidence template: those of a report, without charts."""
     report = openable(report)
     return {
         "report": report,

@@ -73,7 +73,7 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Whose pages these are."""
+    """The tenant of a browser, and how its forms are protected."""
 
     tenant: Tenant
     csrf: str

@@ -247,7 +247,7 @@ async def submitted_watch(form: Submission, app_context: AppContext, watch_id: s
 
 
 def shown_watch(watch: Watch) -> Response:
-    """On to its page."""
+    """Redirect to the watch's page."""
     return RedirectResponse(f"/watches/{watch.id}", 303)
 
 

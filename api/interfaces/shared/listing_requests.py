@@ -121,7 +121,7 @@ class TrendRequest(RequestBody):
 
 
 class StatsRequest(RequestBody):
-    """Which analyses statistics count."""
+    """Which analyses the statistics count."""
 
     since: TimeSpan = STATISTICS_SINCE
     sample: Annotated[bool, Field(description="Count analyses of sample data, too.")] = False

@@ -66,7 +66,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
 
 
 def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
-    """One source's kept items."""
+    """The kept items of one source, as Markdown."""
     fetched = openable(fetched)
     parts = [
         f"# {md(presentation.heading(fetched))} on {md(presentation.source_title(fetched.source))}"

@@ -271,7 +271,7 @@ class FetchRequest(AskOptions, SubjectOptions):
 
 
 class ProductOptions(RequestBody):
-    """What is compared."""
+    """Names and descriptions of the compared products."""
 
     products: Annotated[
         list[Query],

@@ -52,7 +52,7 @@ class Upstream:
 
     @property
     def title(self) -> str:
-        """As people call it."""
+        """Display name, such as `Hacker News`."""
         return SOURCE_TITLES.get(self.upstream, self.upstream.capitalize())
 
     @property

@@ -28,7 +28,7 @@ class Form:
     noun: str
     """What each of its properties is called: an argument, a field, a parameter."""
     document: Schema
-    """Where its references lead."""
+    """JSON schema in which `$ref` is resolved."""
 
     def refusal(self, faults: Iterable[Mapping[str, Any]]) -> str:
         """A sentence for each of a validator's first faults; of what came, only what is short."""

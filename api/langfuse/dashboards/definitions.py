@@ -43,7 +43,7 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """Its name in Langfuse."""
+        """The part's name in Langfuse."""
         return str(self.body["name"])
 
 

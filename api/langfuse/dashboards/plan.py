@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request that writes."""
+    """A request that creates or changes one part in Langfuse."""
 
     verb: Verb
     kind: Kind | Literal["prompt"]

@@ -30,7 +30,7 @@ class Tracing:
 
     @classmethod
     def over(cls, client: Client, *, old_scores: bool = False) -> Self:
-        """Tracing by this client."""
+        """The ports that trace by this client."""
         return cls(client, LangfuseObserver(client, old_scores))
 
     def source(self, inner: ports.Source) -> ports.Source:

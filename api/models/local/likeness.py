@@ -39,7 +39,7 @@ class Likeness(NamedTuple):
     excluded: float
     """How much nearer it is to what is not meant than to the description."""
     lexical: bool
-    """Measured by shared words."""
+    """Whether shared words were counted, since vectors could not tell."""
 
 
 def likeness(topic: Topic, readings: Sequence[Reading], vectors: Vectors | None) -> list[Likeness]:

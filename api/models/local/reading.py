@@ -100,7 +100,7 @@ def _function_words() -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def topic_of(query: str, about: str, not_about: tuple[str, ...] = (), aim: Aim = "about") -> Topic:
-    """Take a question apart."""
+    """Name, description and exclusions of a question, ready to compare."""
     name = name_of(query, about)
     parts = everyday_parts(name)
     # nobody here knows how often a word of another script is used; its own script can describe it

@@ -78,8 +78,8 @@ def group_items(question: Question, items: Sequence[Item], kept: Collection[str]
     if known is None or len(items) < 2 * _SMALLEST:
         return Grouping()
     in_name = {word.text for word in split_words(name)}
-    texts = [_without(in_name, item) for item in items]
-    groups = [group for group in _joined(known, texts) if len(group) >= _SMALLEST]
+    texts = [_telling_words(in_name, item) for item in items]
+    groups = [group for group in _clusters(known, texts) if len(group) >= _SMALLEST]
     named = [
         (group, words)
         for group, words in zip(groups, _naming_words(groups, texts), strict=True)
@@ -106,7 +106,7 @@ def _holds(name: Name, item: Item) -> bool:
     return best(sightings(name, split_words(text), text)).strength >= NEARLY
 
 
-def _without(name: set[str], item: Item) -> list[str]:
+def _telling_words(name: set[str], item: Item) -> list[str]:
     """The words of an item that could tell one thing from another, each once."""
     place = " ".join(word.text for word in split_words(item.place or ""))
     text = f"{item.title} {item.body[:_READ]} {place}"
@@ -121,7 +121,7 @@ def _without(name: set[str], item: Item) -> list[str]:
     ]
 
 
-def _joined(known: Vectors, texts: Sequence[Sequence[str]]) -> list[list[int]]:
+def _clusters(known: Vectors, texts: Sequence[Sequence[str]]) -> list[list[int]]:
     """Numbers of the texts by group, the largest first; the most central of a group first.
 
     Average linkage: the two groups whose texts are most alike on average become one, until none

@@ -27,7 +27,7 @@ from api.core.text import one_line
 Z95 = 1.959963984540054
 """Normal quantile of a two-sided 95 % interval."""
 LEVEL = 0.95
-"""Of every interval here."""
+"""Confidence level of every interval in this file."""
 Interval = Annotated[
     tuple[float, float],
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
@@ -186,7 +186,7 @@ class Period(Published):
 
 
 class Timeline(Published):
-    """Items over time; UTC."""
+    """Counts of dated items by day, week or month, in UTC."""
 
     unit: Unit
     """By the oldest item: `day` up to 31 days back, `week` (from Monday) up to 60 weeks, `month` up

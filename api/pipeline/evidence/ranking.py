@@ -45,11 +45,11 @@ class Ranked:
     """How many of the kept the writer sees."""
     used_rerank: bool = False
     usage: Usage = Usage()
-    """What grading them used."""
+    """Tokens and USD of the grading."""
 
     @property
     def exhibits(self) -> tuple[Assessed, ...]:
-        """What the writer sees."""
+        """The best kept items, as many as the writer is shown."""
         return self.kept[: self.top_k]
 
     @property

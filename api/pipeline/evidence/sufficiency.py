@@ -26,7 +26,7 @@ class Counts:
     answered: int
     """How many sources answered."""
     wanted: int
-    """Sources that should have."""
+    """How many sources are configured; all that were named when none answered."""
     anything_judged: bool
     """Some gate, grader or report model answered."""
     grading_on: bool = True
@@ -48,7 +48,7 @@ class SufficiencyDecision:
     rationale: str
     """One sentence with the counts."""
     disclaimer: str | None = None
-    """Opens a short report."""
+    """First sentence of a short report; None for other decisions."""
     notes: tuple[str, ...] = ()
     """What a reader must know first, most important first."""
 
