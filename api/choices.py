@@ -14,13 +14,9 @@ Window = Literal["day", "week", "month", "year", "all"]
 Aim = Literal["about", "mention"]
 Only = Literal["complaints"]
 Rating = Literal["up", "down"]
-JudgeName = Literal[
-    "local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"
-]
+JudgeName = Literal["local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"]
 """The judges that `listenpost eval` can measure."""
-WINDOW_DAYS: Mapping[Window, int] = MappingProxyType(
-    {"day": 1, "week": 7, "month": 31, "year": 366}
-)
+WINDOW_DAYS: Mapping[Window, int] = MappingProxyType({"day": 1, "week": 7, "month": 31, "year": 366})
 """How many days back a window reaches, the shortest first; `all` is not among them."""
 MAX_QUESTION_LENGTH = 500
 """Longest question, in characters."""

@@ -27,9 +27,7 @@ class Asked:
     body: str = ""
 
 
-Manner = Literal[
-    "answer", "hang", "drip", "hang up", "answer and hang up", "answer and reset", "half"
-]
+Manner = Literal["answer", "hang", "drip", "hang up", "answer and hang up", "answer and reset", "half"]
 """How an answer is given; `half`: the connection is reset within the body."""
 
 
@@ -75,9 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode(
-            "utf-8", "replace"
-        )
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode("utf-8", "replace")
         headers = {name.lower(): value for name, value in self.headers.items()}
         query, form = dict(parse_qsl(url.query)), dict(parse_qsl(body))
         asked = Asked(self.command, url.path, query, headers, form, body)

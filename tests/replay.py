@@ -9,10 +9,7 @@ from pathlib import Path
 
 from tests.loopback import Asked, Loopback, Reply
 
-DATA = Path(
-    os.environ.get("LISTENPOST_TEST_DATA")
-    or Path(__file__).resolve().parents[1].parent / "shared" / "data"
-)
+DATA = Path(os.environ.get("LISTENPOST_TEST_DATA") or Path(__file__).resolve().parents[1].parent / "shared" / "data")
 UPSTREAM = DATA / "upstream"
 MORE = DATA / "upstream-more"
 """Of the places that answer without a key."""

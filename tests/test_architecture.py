@@ -14,9 +14,7 @@ import pytest
 
 import api
 
-HEAVY = tuple(
-    "googleapiclient httpx langfuse numpy openai praw pydantic_ai usearch uvicorn".split()
-)
+HEAVY = tuple("googleapiclient httpx langfuse numpy openai praw pydantic_ai usearch uvicorn".split())
 """Libraries that cost a visible part of a second and are loaded by whoever needs them."""
 SURFACE = {
     "Fetched",
@@ -62,8 +60,7 @@ def loaded(code: str, root: Path) -> set[str]:
         "from api.interfaces.cli.main import app; app(['--help'], standalone_mode=False)",
         "from api.interfaces.cli.main import app;app(['analyze', '--help'], standalone_mode=False)",
         "from api.interfaces.cli.main import app; app(['--version'], standalone_mode=False)",
-        "from api.interfaces.cli.main import app;"
-        "app(['langfuse', '--help'], standalone_mode=False)",
+        "from api.interfaces.cli.main import app;app(['langfuse', '--help'], standalone_mode=False)",
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str, root: Path) -> None:

@@ -72,8 +72,7 @@ def test_every_setting_has_a_heading_and_its_default(root: Path) -> None:
     stated = dict(re.findall(r"^### `(\w+)`\n\nDefault: (unset|`[^`]*`)", page, re.MULTILINE))
 
     assert stated == {
-        name: written(group.model_fields[field].default)
-        for name, (group, field) in settings.variables().items()
+        name: written(group.model_fields[field].default) for name, (group, field) in settings.variables().items()
     }
 
 
@@ -85,9 +84,7 @@ def test_the_example_environment_explains_every_setting(root: Path) -> None:
     assert named == list(settings.variables())
 
 
-def test_the_example_environment_holds_the_defaults(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_example_environment_holds_the_defaults(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Uncommenting everything in `.env.example` changes nothing."""
     for name in USUAL:
         monkeypatch.delenv(name)
@@ -200,9 +197,7 @@ def test_the_thresholds_in_prose_are_those_of_the_code(root: Path) -> None:
     for number, name in stated:
         group, field = known[name]
         assert (number if number == "off" else float(number)) == (
-            "off"
-            if group.model_fields[field].default is None
-            else group.model_fields[field].default
+            "off" if group.model_fields[field].default is None else group.model_fields[field].default
         ), name
     assert {name: (int(full), int(short)) for name, full, short in depths} == {
         name: (depth.min_sources_full_report, depth.min_sources_short_report)
@@ -235,9 +230,7 @@ def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
     imported = 0
     for page in pages(root):
         for code in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
-            tree = compile(
-                code, str(page), "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-            )
+            tree = compile(code, str(page), "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and find_spec(str(node.module).split(".")[0]):
                     module = import_module(str(node.module))

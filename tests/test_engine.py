@@ -62,9 +62,7 @@ class Errand:
 
 
 @asynccontextmanager
-async def engine(
-    url: str, errand: Errand, executor: str = "first", version: str = "1"
-) -> AsyncIterator[DurableEngine]:
+async def engine(url: str, errand: Errand, executor: str = "first", version: str = "1") -> AsyncIterator[DurableEngine]:
     """The engine of a process."""
     opened = await open_engine(url, executor, version, Share(), {KIND: errand.resume})
     try:
@@ -201,9 +199,7 @@ async def test_a_database_that_cannot_be_used(tmp_path: Path) -> None:
     """Its name is not told: it may hold a password. The next attempt finds the process free."""
     for _ in range(2):
         with pytest.raises(StoreUnavailable) as refused:
-            await open_engine(
-                "postgresql+psycopg://u:secret@127.0.0.1:9/none", "first", "1", Share(), {}
-            )
+            await open_engine("postgresql+psycopg://u:secret@127.0.0.1:9/none", "first", "1", Share(), {})
         assert "secret" not in str(refused.value)
 
 

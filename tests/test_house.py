@@ -166,9 +166,7 @@ def test_this_checkout_s_own_place_is_found(tmp_path: Path) -> None:
     assert [finding.rule for finding in found] == ["machine"]
 
 
-def test_a_finding_fails_the_run_and_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finding_fails_the_run_and_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The exit code is 1 and the line says file, line, rule and number."""
     code = main([str(checkout(tmp_path, {"api/a.py": "\n" + function(61)}))])
 

@@ -26,15 +26,11 @@ def pythonless(tmp_path: Path) -> Path:
 
 def run(script: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """One script with exactly this environment."""
-    return subprocess.run(
-        [script], capture_output=True, text=True, env=environment, timeout=120, check=False
-    )
+    return subprocess.run([script], capture_output=True, text=True, env=environment, timeout=120, check=False)
 
 
 @pytest.mark.parametrize("name", ["demo", "test", "check"])
-def test_without_python_the_remedy_is_named(
-    root: Path, tmp_path: Path, pythonless: Path, name: str
-) -> None:
+def test_without_python_the_remedy_is_named(root: Path, tmp_path: Path, pythonless: Path, name: str) -> None:
     """No Python 3.11: exit code 1 and one line that says what to install."""
     venv = str(tmp_path / "no such venv")
     done = run(root / "scripts" / name, PATH=str(pythonless), VENV=venv)
@@ -45,9 +41,7 @@ def test_without_python_the_remedy_is_named(
     assert done.stdout == ""
 
 
-def test_a_folder_with_something_else_in_it_is_left_alone(
-    root: Path, tmp_path: Path, pythonless: Path
-) -> None:
+def test_a_folder_with_something_else_in_it_is_left_alone(root: Path, tmp_path: Path, pythonless: Path) -> None:
     """A mistyped VENV costs no files."""
     letter = tmp_path / "letters" / "letter"
     letter.parent.mkdir()
@@ -94,9 +88,7 @@ def test_setting_up_shows_progress(root: Path, tmp_path: Path, fails: bool, code
     assert done.stdout == ("" if fails else "analyze --sandbox plaud.ai\n")
 
 
-@pytest.mark.parametrize(
-    "name", ["scripts/demo", "scripts/test", "scripts/check", "scripts/nightly", ".ci/run"]
-)
+@pytest.mark.parametrize("name", ["scripts/demo", "scripts/test", "scripts/check", "scripts/nightly", ".ci/run"])
 def test_scripts_are_executable_bash(root: Path, name: str) -> None:
     """Each can be started as the README writes it, and parses."""
     script = root / name
@@ -115,9 +107,7 @@ def test_scripts_are_executable_bash(root: Path, name: str) -> None:
         (("--co",), "-m pytest --co"),
     ],
 )
-def test_areas_are_folders_of_the_tests(
-    root: Path, tmp_path: Path, words: tuple[str, ...], handed: str
-) -> None:
+def test_areas_are_folders_of_the_tests(root: Path, tmp_path: Path, words: tuple[str, ...], handed: str) -> None:
     """`scripts/test sources` runs tests/sources; what follows the areas is pytest's."""
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)

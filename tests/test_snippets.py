@@ -28,9 +28,7 @@ def test_an_agent_with_a_key(sandbox: Sandbox) -> None:
 
     assert CITED.search(out)
     assert re.findall(r"^fetch_(\w+)_tool ok [01]\.", out, re.M) == ["reddit", "youtube", "amazon"]
-    assert set(CITED.findall(out)) <= {
-        f"[{label}]" for label, _ in re.findall(r"\('(E\d+)', '(https://\S+)'\)", out)
-    }
+    assert set(CITED.findall(out)) <= {f"[{label}]" for label, _ in re.findall(r"\('(E\d+)', '(https://\S+)'\)", out)}
 
 
 def test_an_agent_without_a_key() -> None:

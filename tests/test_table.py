@@ -58,9 +58,7 @@ def test_a_comment_is_for_people(tmp_path: Path, text: str, count: int) -> None:
 
 def test_a_file_name_stands_in_one_folder(tmp_path: Path) -> None:
     """But for the names that Python gives a meaning."""
-    tree = tree_of(
-        tmp_path, dict.fromkeys(("a/x.py", "b/x.py", "y.py", "a/__init__.py", "b/__init__.py"), "")
-    )
+    tree = tree_of(tmp_path, dict.fromkeys(("a/x.py", "b/x.py", "y.py", "a/__init__.py", "b/__init__.py"), ""))
 
     assert package_tree.shared_file_names(tree) == ["x.py: api/a/x.py, api/b/x.py"]
 
@@ -227,9 +225,7 @@ def test_a_post_runs_files_whose_functions_run(tmp_path: Path) -> None:
         ("post", {"lazy.py": "def answer(): 1 / 0\n"}),
     ],
 )
-def test_a_question_without_an_answer_is_no_figure(
-    tmp_path: Path, what: str, broken: dict[str, str]
-) -> None:
+def test_a_question_without_an_answer_is_no_figure(tmp_path: Path, what: str, broken: dict[str, str]) -> None:
     """A product that fails runs few files, which would look good."""
     with pytest.raises(subprocess.CalledProcessError):
         traced(what, tree_of(tmp_path, PRODUCT | broken))
@@ -244,9 +240,7 @@ def committed(root: Path, message: str) -> str:
     return package_figures.git(root, "rev-parse", "HEAD").decode().strip()
 
 
-def test_the_table_holds_a_commit_beside_the_checkout(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_holds_a_commit_beside_the_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every figure that needs no running has a row, with what is aimed at."""
     tree_of(tmp_path, {"a.py": "import b\n"})
     then = committed(tmp_path, "then")
@@ -263,9 +257,7 @@ def test_the_table_holds_a_commit_beside_the_checkout(
     assert len(rows) == 2 + len(package_figures.AIMS) - 3
 
 
-def test_an_option_touches_the_files_of_its_commit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_option_touches_the_files_of_its_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tests and pages that change with it are not counted."""
     tree_of(tmp_path, {"a.py": "", "b.py": ""})
     committed(tmp_path, "before")
@@ -281,9 +273,7 @@ def test_an_option_touches_the_files_of_its_commit(
     assert capsys.readouterr().out == "api/a.py\n"
 
 
-def test_a_list_names_what_a_figure_counts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_names_what_a_figure_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line each."""
     tree_of(tmp_path, {"a.py": "", "b.py": ""})
     package_figures.main(["--list", "files", "--root", str(tmp_path)])

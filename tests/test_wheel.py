@@ -79,18 +79,14 @@ def test_the_wheel_holds_the_package_and_its_data(wheel: Path, root: Path) -> No
 
     assert there >= DATA
     assert there <= names
-    assert {name.split("/")[0] for name in names - there} == {
-        f"{wheel.name.split('-py3')[0]}.dist-info"
-    }
+    assert {name.split("/")[0] for name in names - there} == {f"{wheel.name.split('-py3')[0]}.dist-info"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
 def test_the_demo_runs_from_the_wheel(installed: Installed, tmp_path: Path) -> None:
     """Another folder, an empty environment: a cited report of sample data about plaud.ai."""
     where = installed.run("python", "-c", "import api; print(api.__file__)", cwd=tmp_path)
-    ended = installed.run(
-        "listenpost", "analyze", "plaud.ai", "--sandbox", "--format", "json", cwd=tmp_path
-    )
+    ended = installed.run("listenpost", "analyze", "plaud.ai", "--sandbox", "--format", "json", cwd=tmp_path)
 
     assert where.stdout.startswith(str(installed.bin.parent))
     assert ended.returncode == 0, ended.stderr

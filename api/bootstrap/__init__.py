@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import SecretStr
 
 from api import settings as all_settings
-from api.core.ports import (
-    Grader,
-    Judge,
-    Rewriter,
-    SilentObserver,
-    Source,
-    SupportChecker,
-    UpstreamCheck,
-)
+from api.core.ports import Grader, Judge, Rewriter, SilentObserver, Source, SupportChecker, UpstreamCheck
 from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
 from api.features.analyses.store_ports import SourceMemory
@@ -135,9 +127,7 @@ class PerLoop:
 
     def __init__(self) -> None:
         self._dialects = Dialects()
-        self._loops: dict[
-            asyncio.AbstractEventLoop, tuple[Callable[[bool], Product], AsyncGenerator[None]]
-        ] = {}
+        self._loops: dict[asyncio.AbstractEventLoop, tuple[Callable[[bool], Product], AsyncGenerator[None]]] = {}
 
     async def product(self, own_items: bool = False) -> Product:
         """This loop's product, or the one that judges what a caller hands in.
@@ -222,9 +212,7 @@ def _product(
         places=ALL_SOURCES,
         chosen=() if own is not None else default_sources(settings.sources),
         prompts=prompts,
-        agent_model=(
-            None if client is None else partial(agent_model, settings.models, client, tracing)
-        ),
+        agent_model=(None if client is None else partial(agent_model, settings.models, client, tracing)),
         probes={
             "model": _NO_KEY if client is None else partial(_probe_model, client, settings.models),
             "langfuse": langfuse,
@@ -426,9 +414,7 @@ def _pointed(settings: Settings, url: str) -> Settings:
             "discourse_forums": f"{url}{FORUM}",
         }
     )  # fmt: skip
-    models = stand_in(settings.models).model_copy(
-        update={"openai_api_key": key, "openai_base_url": f"{url}/v1"}
-    )
+    models = stand_in(settings.models).model_copy(update={"openai_api_key": key, "openai_base_url": f"{url}/v1"})
     tracing = settings.tracing.model_copy(
         update={
             "langfuse_public_key": "pk-lf-sandbox", "langfuse_secret_key": key,

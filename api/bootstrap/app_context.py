@@ -18,13 +18,7 @@ from typing import Any
 
 from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over, turn_usd
 from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, queue_due, resume_run
-from api.bootstrap.storage import (
-    archive_search,
-    environment_keys,
-    open_store_of,
-    with_archive,
-    with_report_items,
-)
+from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive, with_report_items
 from api.core.domain import Question
 from api.core.items import Gated, Item
 from api.core.progress import Listener, ignore_event
@@ -103,9 +97,7 @@ class AppContext:
     _chats: dict[bool, ChatSessions] = field(default_factory=dict)
     """By whether they are about sample data only."""
     _fetches: SharedTasks[tuple[str, str, Ask], SourceAnswer] = field(default_factory=SharedTasks)
-    _judging: SharedTasks[tuple[str, Question, str, str], Gated] = field(
-        default_factory=SharedTasks
-    )
+    _judging: SharedTasks[tuple[str, Question, str, str], Gated] = field(default_factory=SharedTasks)
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
     _archives: dict[bool, ArchiveSearch] = field(default_factory=dict)
     """By whether sample data is searched."""
@@ -119,9 +111,7 @@ class AppContext:
                 KIND: lambda request, lease: self.runner.resume(request, lease),
                 WATCH_RUN: partial(resume_run, self),
             }
-            self.engine = BackgroundEngine(
-                self.settings, self.store, kinds, partial(queue_due, self)
-            )
+            self.engine = BackgroundEngine(self.settings, self.store, kinds, partial(queue_due, self))
         self.runner = Runner(
             self.store, self.limits, self._analyze, self._most, self.settings.streams.grace,
             engine=self.engine, tenants=self.keys.tenant,
@@ -159,9 +149,7 @@ class AppContext:
             self._loading.result()
         await self.store.take("ping", datetime.now(UTC).date(), 1, _MOST_PINGS)
 
-    async def fetch(
-        self, tenant: Tenant, source: str, ask: Ask, listener: Listener = ignore_event
-    ) -> SourceAnswer:
+    async def fetch(self, tenant: Tenant, source: str, ask: Ask, listener: Listener = ignore_event) -> SourceAnswer:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 
         async def fetching(publish: Listener) -> SourceAnswer:
@@ -169,12 +157,8 @@ class AppContext:
             corrected = await with_sense_and_corrections(self.store, tenant.id, of_source)
             product = await self._product_for(corrected, tenant)
             usd = await self._most(corrected)
-            dossier = self._dossiers.setdefault(
-                tenant.id, Dossier(product.places, most=_MOST_EXHIBITS)
-            )
-            answer = await fetch_within(
-                self.limits, tenant, usd, product, source, corrected, publish, dossier
-            )
+            dossier = self._dossiers.setdefault(tenant.id, Dossier(product.places, most=_MOST_EXHIBITS))
+            answer = await fetch_within(self.limits, tenant, usd, product, source, corrected, publish, dossier)
             for count in self._counting:
                 count(answer.fetched)
             return answer
@@ -185,9 +169,7 @@ class AppContext:
         """Call `count` with every answer of one source, once however many wait for it."""
         self._counting.append(count)
 
-    async def judge(
-        self, tenant: Tenant, question: Question, items: Sequence[dict[str, Any]], source: str
-    ) -> Gated:
+    async def judge(self, tenant: Tenant, question: Question, items: Sequence[dict[str, Any]], source: str) -> Gated:
         """See `judge_within`; the same items and question of a tenant at a time are judged once.
 
         Raises:

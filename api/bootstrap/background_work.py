@@ -200,9 +200,7 @@ async def run_watch(context: WatchContext, watch: Watch) -> WatchRun:
     async def work(lease: WorkLease) -> WatchRun:
         return await watching.run(watch, run_id, lease.run_step)
 
-    return await context.engine.run(
-        WATCH_RUN, f"watch.{watch.id}.{run_id}", _REQUEST.dump_json(request).decode(), work
-    )
+    return await context.engine.run(WATCH_RUN, f"watch.{watch.id}.{run_id}", _REQUEST.dump_json(request).decode(), work)
 
 
 async def queue_due(context: WatchContext) -> None:
@@ -221,18 +219,14 @@ async def queue_due(context: WatchContext) -> None:
     for work_id in due.keys() - await context.engine.known(due):
         watch = due[work_id]
         request = RunRequest(watch.tenant, watch.id, new_run_id(), watch.due_at)
-        await context.engine.enqueue(
-            WATCH_RUN, work_id, _REQUEST.dump_json(request).decode(), watch.tenant
-        )
+        await context.engine.enqueue(WATCH_RUN, work_id, _REQUEST.dump_json(request).decode(), watch.tenant)
 
 
 async def resume_run(context: WatchContext, written: str, lease: WorkLease) -> None:
     """Run a watch that was due, or continue a run that another process began."""
     request, watching = _REQUEST.validate_json(written), watching_of(context)
     if request.due_at is not None:
-        await watching.run_as_due(
-            request.tenant, request.watch_id, request.due_at, request.run_id, lease.run_step
-        )
+        await watching.run_as_due(request.tenant, request.watch_id, request.due_at, request.run_id, lease.run_step)
         return
     with suppress(Conflict, NotFound):  # it ended before, or the watch is gone
         watch = await find_watch(context.store, request.tenant, request.watch_id)

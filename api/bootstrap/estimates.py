@@ -268,9 +268,7 @@ def _answering(settings: Settings, reach: _Reach) -> Settings:
     return replace(settings, models=stand_in(settings.models)) if reach.sandboxed else settings
 
 
-def _estimate(
-    settings: Settings, least: _Work, likely: _Work, most: _Work, follow_ups: int = 0
-) -> Estimate:
+def _estimate(settings: Settings, least: _Work, likely: _Work, most: _Work, follow_ups: int = 0) -> Estimate:
     """The three priced; what is likely lies between the others."""
     low, high = _priced(settings, least), _priced(settings, most, follow_ups)
     middle = _priced(settings, likely)

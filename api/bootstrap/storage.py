@@ -75,9 +75,7 @@ def archive_search(settings: Settings, product: Product, archive: Archive) -> Ar
     )
 
 
-def with_archive(
-    product: Product, settings: Settings, archive: Archive, tenant: Tenant = LOCAL
-) -> Product:
+def with_archive(product: Product, settings: Settings, archive: Archive, tenant: Tenant = LOCAL) -> Product:
     """The product with what this tenant has stored as one more place, for one question.
 
     Everything else is the product's, which must stay open meanwhile and is closed by itself.
@@ -117,10 +115,7 @@ def graded(grader: Grader) -> Rerank:
     """A reranker that has the pieces graded from 1 to 5, by one call."""
 
     async def rerank(query: str, pieces: Sequence[Chunk]) -> list[float]:
-        items = [
-            Item(key=piece.key, id=piece.key, source="", title=piece.title, body=piece.text)
-            for piece in pieces
-        ]
+        items = [Item(key=piece.key, id=piece.key, source="", title=piece.title, body=piece.text) for piece in pieces]
         grades = await grader.grade(Question(query), items)
         if any(grade.defaulted for grade in grades.grades):
             raise ModelError("malformed", "not every piece was graded")

@@ -10,17 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from api.core.domain import (
-    Attempt,
-    FetchPlan,
-    Grade,
-    Outcome,
-    Stage,
-    Status,
-    Usage,
-    Verdict,
-    passed_unjudged,
-)
+from api.core.domain import Attempt, FetchPlan, Grade, Outcome, Stage, Status, Usage, Verdict, passed_unjudged
 from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp, without_default
 
 Measure = float | int | None
@@ -41,9 +31,7 @@ class _Post(Published):
     """Fields of whatever somebody wrote: strict values and a published schema."""
 
     # defaults are for whoever builds one: the JSON has every key, and its schema says so
-    model_config = ConfigDict(
-        json_schema_serialization_defaults_required=True, json_schema_extra=_without_defaults
-    )
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True, json_schema_extra=_without_defaults)
 
     def edited(self, **changes: Any) -> Self:
         """A copy with other values, validated like those of a new one."""

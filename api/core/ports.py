@@ -188,9 +188,7 @@ class Rewrites:
 class Rewriter(Protocol):
     """Finds other words under which the same thing is discussed."""
 
-    async def rewrite(
-        self, question: Question, variants: int, gaps: Sequence[str] = ()
-    ) -> Rewrites:
+    async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
         """At most `variants` queries, the original first, distinct; only the original on failure.
 
         `gaps` are titles that were kept and reasons why items were dropped, quoted in the prompt.

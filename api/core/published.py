@@ -14,9 +14,7 @@ class Published(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-Timestamp = Annotated[
-    datetime, AfterValidator(lambda moment: moment.astimezone(UTC).replace(microsecond=0))
-]
+Timestamp = Annotated[datetime, AfterValidator(lambda moment: moment.astimezone(UTC).replace(microsecond=0))]
 """Aware UTC, to the second."""
 
 

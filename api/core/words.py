@@ -30,14 +30,10 @@ _ROMAN = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", 
 
 # a run of letters and digits with the mark of a handle or hashtag, without its possessive:
 # `@plaud`, `Plaud's`; a version with its dots: `3.12`
-_TOKEN = regex.compile(
-    r"([@#]?)([\p{L}\p{M}\p{N}]+(?:(?<=\p{N})\.\p{N}[\p{L}\p{N}]*)*)(?:['’]s(?!\p{L}))?"
-)
+_TOKEN = regex.compile(r"([@#]?)([\p{L}\p{M}\p{N}]+(?:(?<=\p{N})\.\p{N}[\p{L}\p{N}]*)*)(?:['’]s(?!\p{L}))?")
 
 # pieces of a run: `PlaudNote` is two, `XM5` is two, `USBHub` is two
-_PIECE = regex.compile(
-    r"\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|\p{Lu}+|\p{N}+(?:\.\p{N}+)*|[\p{L}\p{M}]+"
-)
+_PIECE = regex.compile(r"\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|\p{Lu}+|\p{N}+(?:\.\p{N}+)*|[\p{L}\p{M}]+")
 
 
 class Word(NamedTuple):
@@ -91,9 +87,7 @@ def canonical(name: str) -> str:
 
 
 # stop words of the English list that are also names or products
-_NAMES = frozenset(
-    "ai bill computer fire microsoft mill mug netscape nothing novel open ring shell tv".split()
-)
+_NAMES = frozenset("ai bill computer fire microsoft mill mug netscape nothing novel open ring shell tv".split())
 
 # punctuation around a word: the brackets and the full stop of `(what's up).`
 _OUTER = regex.compile(r"^[^\w]+|[^\w]+$")
@@ -162,9 +156,7 @@ def index_tokens(text: str) -> list[str]:
     if "'" in folded or "’" in folded:
         folded = _POSSESSIVE.sub("", folded)
     if folded.isascii():
-        return [
-            stem(word)[:LONGEST_WORD] for word in _PLAIN.findall(folded) if word not in MINOR_WORDS
-        ]
+        return [stem(word)[:LONGEST_WORD] for word in _PLAIN.findall(folded) if word not in MINOR_WORDS]
     for match in INDEX_TOKEN.finditer(folded):
         word = match[0]
         if match["run"] is None:

@@ -15,15 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Hashable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -181,9 +173,7 @@ class RunCache(Generic[K, V]):
             for key in wanted
             if key not in known and (other := self._tasks.get(key)) is not None and other.open
         }
-        mine = {
-            key: thing for key, thing in wanted.items() if key not in known and key not in others
-        }
+        mine = {key: thing for key, thing in wanted.items() if key not in known and key not in others}
         tasks = list(dict.fromkeys(others.values()))
         if mine:
             task: SharedTask[Mapping[K, V]] = SharedTask()

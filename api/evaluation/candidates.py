@@ -65,9 +65,7 @@ class Baseline:
         """See `Judge.judge`; free. Raises `ConfigurationError` if word vectors are missing."""
         texts = [f"{clean(item.title)}\n{cut(clean(item.body), PASSAGE_LENGTH)}" for item in items]
         scores = self.scores(clean(question.text), texts) if texts else ()
-        return Judgement(
-            tuple(Verdict(score >= self.threshold, self.name) for score in scores), self.name
-        )
+        return Judgement(tuple(Verdict(score >= self.threshold, self.name) for score in scores), self.name)
 
 
 def share_of_words(query: str, texts: Sequence[str]) -> list[float]:
@@ -93,17 +91,12 @@ def bm25(query: str, texts: Sequence[str]) -> list[float]:
     scores = []
     for count in counts:
         brake = _SATURATION * (1 - _LENGTH + _LENGTH * count.total() / mean)
-        score = sum(
-            weight * count[word] * (_SATURATION + 1) / (count[word] + brake)
-            for word, weight in rarity.items()
-        )
+        score = sum(weight * count[word] * (_SATURATION + 1) / (count[word] + brake) for word, weight in rarity.items())
         scores.append(score / most)
     return scores
 
 
-def cosine(
-    query: str, texts: Sequence[str], load: Callable[[], Vectors | None] = vectors
-) -> list[float]:
+def cosine(query: str, texts: Sequence[str], load: Callable[[], Vectors | None] = vectors) -> list[float]:
     """Cosine of the word vectors of query and text; raises `ConfigurationError` without vectors."""
     known = load()
     if known is None:
@@ -167,9 +160,7 @@ async def candidate(
     async with _model_step(settings, name, model, tracing) as (options, shown):
         from api.models.model_calls import OpenAIGrader, OpenAIJudge
 
-        async with options["prompts"].using(
-            "relevance" if name == "openai" else "grades"
-        ) as prompt:
+        async with options["prompts"].using("relevance" if name == "openai" else "grades") as prompt:
             template = prompt.filled(rule=Fence("").rule)
         if name == "openai":
             judge = OpenAIJudge(**options)
@@ -245,7 +236,6 @@ def labelled_corpus() -> list[LabelledQuery]:
                 item = labelled_item(query, post.title, body, label["relevant"], kind=label["kind"])
                 items[post.source].append(item)
         queries += [
-            LabelledQuery(query, source, tuple(labelled), slug, product["about"])
-            for source, labelled in items.items()
+            LabelledQuery(query, source, tuple(labelled), slug, product["about"]) for source, labelled in items.items()
         ]
     return queries

@@ -116,9 +116,7 @@ class AnswerCache:
             raise _unusable(self._path, error) from None
 
 
-def page_key(
-    judge: str, template: str, question: Question, source: str, items: Sequence[Item]
-) -> str:
+def page_key(judge: str, template: str, question: Question, source: str, items: Sequence[Item]) -> str:
     """Digest of what an answer depends on: judge, prompt without nonce, question and texts."""
     texts = [[item.title, item.body] for item in items]
     return _digest(json.dumps([judge, template, question.text, question.about, source, texts]))
@@ -217,9 +215,7 @@ def _result(
     return replace(result, reasons=tuple(reasons), page=options.page, about=about)
 
 
-async def _answered(
-    candidate: Candidate, page: _LabelledPage, cache: AnswerCache | None
-) -> Answered:
+async def _answered(candidate: Candidate, page: _LabelledPage, cache: AnswerCache | None) -> Answered:
     count, question = len(page.items), page.question
     key = page_key(candidate.name, candidate.template, question, page.source, page.items)
     if cache is not None and (known := cache.get(key, count)) is not None:

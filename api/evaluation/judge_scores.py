@@ -113,9 +113,7 @@ def score(
     ]
     tallies = _tallies(cases, min_yield)
 
-    def sliced(
-        of: Callable[[_Case], str], without: Iterable[str] = ()
-    ) -> dict[str, dict[str, Any]]:
+    def sliced(of: Callable[[_Case], str], without: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
         slices = {}
         for name, members in sorted(metrics.grouped(cases, of).items()):
             figures = _figures(_tallies(members, min_yield))
@@ -158,8 +156,7 @@ def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, metrics.Tall
     tallies: dict[str, list[metrics.Tally]] = defaultdict(list)
     for members in metrics.grouped(cases, lambda case: case.number).values():
         verdicts = [
-            LabelledVerdict(case.item.relevant, case.opinion.relevant, case.opinion.probability)
-            for case in members
+            LabelledVerdict(case.item.relevant, case.opinion.relevant, case.opinion.probability) for case in members
         ]
         tallies[members[0].query.query].append(metrics.tally(verdicts, min_yield))
     return {text: metrics.total(parts) for text, parts in tallies.items()}

@@ -176,9 +176,7 @@ def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
         )  # fmt: skip
         about = one_line(clean(record.about))
         queries.append(
-            LabelledQuery(
-                query, record.source_hint, items, record.family, about, record.not_about, record.aim
-            )
+            LabelledQuery(query, record.source_hint, items, record.family, about, record.not_about, record.aim)
         )
     return queries
 
@@ -214,10 +212,7 @@ def mentions(query: str, text: str) -> bool:
     """Whether a word of the query is in the text, case and accents aside."""
     folded = fold(text)
     words = set(_WORD.findall(folded))
-    return any(
-        word in folded if _BOUNDLESS.search(word) else word in words
-        for word in _WORD.findall(fold(query))
-    )
+    return any(word in folded if _BOUNDLESS.search(word) else word in words for word in _WORD.findall(fold(query)))
 
 
 # Languages by script; Japanese before Chinese, whose characters it uses too.
@@ -241,9 +236,7 @@ def language_of(text: str) -> str:
         if len(regex.findall(script, text)) * 5 > len(text):
             return name
     words = _WORD.findall(fold(text))
-    hits = sorted(
-        (sum(word in common.split() for word in words), name) for name, common in _COMMON.items()
-    )
+    hits = sorted((sum(word in common.split() for word in words), name) for name, common in _COMMON.items())
     (second, _), (most, name) = hits[-2:]
     return name if most > second else "other"
 

@@ -53,9 +53,7 @@ def of_queries(queries: Sequence[LabelledQuery]) -> list[Example]:
     """An example for each query, in order; its labels are what is expected."""
     examples = []
     for query in queries:
-        texts = [
-            _filled(title=item.title, body=item.body, place=item.place) for item in query.items
-        ]
+        texts = [_filled(title=item.title, body=item.body, place=item.place) for item in query.items]
         grades = [item.grade for item in query.items]
         kinds = [item.kind for item in query.items]
         examples.append(
@@ -117,8 +115,7 @@ def upload(server: Server, name: str, examples: Sequence[Example]) -> Dataset:
     changed = {
         key: body
         for key, body in wanted.items()
-        if key not in rows
-        or any((rows[key].get(name) or {}) != value for name, value in body.items())
+        if key not in rows or any((rows[key].get(name) or {}) != value for name, value in body.items())
     }
     gone = {
         key: {"status": "ARCHIVED"}

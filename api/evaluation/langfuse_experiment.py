@@ -17,15 +17,7 @@ from api.core.domain import Usage
 from api.core.ports import SupportChecker
 from api.core.text import quantity
 from api.errors import ConfigurationError
-from api.evaluation.evaluate import (
-    AnswerCache,
-    Around,
-    Ask,
-    Candidate,
-    EvaluationOptions,
-    Progress,
-    evaluate,
-)
+from api.evaluation.evaluate import AnswerCache, Around, Ask, Candidate, EvaluationOptions, Progress, evaluate
 from api.evaluation.judge_scores import AnswerSheet, EvalResult, verdicts_on
 from api.evaluation.labelled_items import LabelledClaim, LabelledQuery
 from api.evaluation.langfuse_datasets import Dataset, Example, upload
@@ -33,13 +25,7 @@ from api.evaluation.metrics import measures, tally
 from api.evaluation.support_scores import SupportResult, by_question, evaluate_support
 from api.langfuse.dashboards.dashboard_client import Server, read_project
 from api.langfuse.tracing import Tracing, start
-from api.langfuse.tracing.experiment import (
-    ENVIRONMENT,
-    Experiment,
-    ExperimentItem,
-    ExperimentOutcome,
-    experiment_id,
-)
+from api.langfuse.tracing.experiment import ENVIRONMENT, Experiment, ExperimentItem, ExperimentOutcome, experiment_id
 from api.langfuse.tracing.masking import mask
 from api.settings import TracingSettings
 
@@ -70,9 +56,7 @@ class ExperimentRun:
             return _outcome("kept", labels, sheets, options.min_yield, yield_error="yield_mae")
 
         around = _traced(experiment, self.dataset, outcome)
-        result = await evaluate(
-            candidate, queries, options, cache=cache, progress=progress, around=around
-        )
+        result = await evaluate(candidate, queries, options, cache=cache, progress=progress, around=around)
         overall = result.overall
         names = (
             "precision", "recall", "f1", "mcc", "kept_irrelevant", "refetch_right", "ece", "usd",
@@ -83,9 +67,7 @@ class ExperimentRun:
         self._end(experiment, scores)
         return result
 
-    async def evaluate_support(
-        self, checker: SupportChecker, claims: Sequence[LabelledClaim]
-    ) -> SupportResult:
+    async def evaluate_support(self, checker: SupportChecker, claims: Sequence[LabelledClaim]) -> SupportResult:
         """See `evaluate_support`; `claims` are those of the dataset."""
         experiment, questions = self._begin(checker.name), by_question(claims)
 

@@ -112,8 +112,7 @@ def differences(counted: Tally) -> Measures:
     half = len(counted) // 2
     first, second = measures(counted[:half]), measures(counted[half:])
     return {
-        name: None if mine is None or (other := second[name]) is None else mine - other
-        for name, mine in first.items()
+        name: None if mine is None or (other := second[name]) is None else mine - other for name, mine in first.items()
     }
 
 
@@ -151,8 +150,7 @@ def summary(
     """Every measure, rounded, and under `intervals` those of the measures that are no `counts`."""
     drawn = intervals(groups, measure, resamples=resamples)
     figures: dict[str, Any] = {
-        name: int(value or 0) if name in counts else rounded(value)
-        for name, value in measure(groups).items()
+        name: int(value or 0) if name in counts else rounded(value) for name, value in measure(groups).items()
     }
     ends = {name: [*map(rounded, both)] for name, both in drawn.items() if name not in counts}
     return figures | {"intervals": ends}
@@ -251,18 +249,12 @@ def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
         judges = mine["judge"], other["judge"]
         alone, missing = (len(part["queries"]) - len(shared) for part in (mine, other))
     except (KeyError, TypeError, ValueError):
-        raise UsageError(
-            "the result to compare with is malformed; write it with `--format json`"
-        ) from None
+        raise UsageError("the result to compare with is malformed; write it with `--format json`") from None
     paired = [
-        (family, first + second)
-        for family, first, second in shared.values()
-        if _labels(first) == _labels(second)
+        (family, first + second) for family, first, second in shared.values() if _labels(first) == _labels(second)
     ]
     if not paired:
-        raise UsageError(
-            "the two results share no query with the same items; evaluate both on the same files"
-        )
+        raise UsageError("the two results share no query with the same items; evaluate both on the same files")
     return {
         "judge": judges[0], "other": judges[1], "queries": len(paired), "unpaired": alone,
         "missing": missing, "changed": len(shared) - len(paired),
@@ -279,8 +271,7 @@ def is_regression(comparison: Mapping[str, Any], threshold: float) -> bool:
     high = comparison["overall"]["mcc"]["high"]
     if high is None:
         raise UsageError(
-            "there is no interval to decide by; it takes several queries, each with relevant and "
-            "irrelevant items"
+            "there is no interval to decide by; it takes several queries, each with relevant and irrelevant items"
         )
     return bool(high < threshold)
 

@@ -240,9 +240,7 @@ async def sample_archive() -> AsyncIterator[SqlStore]:
             await store.aclose()
 
 
-def product_search(
-    archive: Archive, retrieval: RetrievalSettings, ranking: RankingSettings
-) -> Search:
+def product_search(archive: Archive, retrieval: RetrievalSettings, ranking: RankingSettings) -> Search:
     """The product's search, with its free reranker."""
     product = ArchiveSearch(archive, embed, retrieval, ranking, sample=True)
 
@@ -256,9 +254,7 @@ def product_search(
 def plain_searches(archive: Archive, embedding: Embed = embed) -> Mapping[str, Search]:
     """By words (BM25), by vectors (cosine), and by both, each without any floor."""
 
-    async def search(
-        score: Callable[[Sequence[Scored]], Mapping[Scored, float]], question: str
-    ) -> Sequence[Reference]:
+    async def search(score: Callable[[Sequence[Scored]], Mapping[Scored, float]], question: str) -> Sequence[Reference]:
         words, vectors = index_tokens(question), embedding([question])
         vector = vectors[0] if vectors else None
         matches = await archive.matches(TENANT, words, vector, _SAMPLE_ONLY, CANDIDATES)
@@ -287,8 +283,7 @@ def _by_vectors(entries: Sequence[Scored]) -> dict[Scored, float]:
 def _by_both(entries: Sequence[Scored]) -> dict[Scored, float]:
     words, near = _from_0_to_1(_by_words(entries)), _from_0_to_1(_by_vectors(entries))
     return {
-        entry: _VECTOR_SHARE * near.get(entry, 0.0) + (1 - _VECTOR_SHARE) * words.get(entry, 0.0)
-        for entry in entries
+        entry: _VECTOR_SHARE * near.get(entry, 0.0) + (1 - _VECTOR_SHARE) * words.get(entry, 0.0) for entry in entries
     }
 
 
@@ -300,7 +295,4 @@ def _comment_ids(item: Item) -> dict[str, str]:
 
 def _from_0_to_1(scores: Mapping[Scored, float]) -> dict[Scored, float]:
     low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
-    return {
-        entry: (score - low) / (high - low) if high > low else 1.0
-        for entry, score in scores.items()
-    }
+    return {entry: (score - low) / (high - low) if high > low else 1.0 for entry, score in scores.items()}

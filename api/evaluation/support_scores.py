@@ -79,9 +79,7 @@ async def evaluate_support(
     )  # fmt: skip
 
 
-async def _check(
-    checker: SupportChecker, number: int, members: Sequence[LabelledClaim]
-) -> list[AnswerSheet]:
+async def _check(checker: SupportChecker, number: int, members: Sequence[LabelledClaim]) -> list[AnswerSheet]:
     sheets = []
     for start in range(0, len(members), PER_CALL):
         claims, began = [part.claim for part in members[start : start + PER_CALL]], perf_counter()

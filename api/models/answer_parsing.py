@@ -87,9 +87,7 @@ Price = Callable[[Tokens, str], float | None]
 """USD for tokens of a model; None when its price is unknown."""
 
 
-def read_completion(
-    body: bytes, requested: str, price: Price, earlier: Sequence[bytes] = ()
-) -> Completion:
+def read_completion(body: bytes, requested: str, price: Price, earlier: Sequence[bytes] = ()) -> Completion:
     """The answer in a response to model `requested`, with the cost of `earlier` empty answers.
 
     The cost is unknown without valid token counts. Raises `ModelError`: `truncated`, `filtered`,

@@ -125,11 +125,7 @@ def _pruned(*names: str) -> Callable[[Body], Body]:
             return [pruned(entry) for entry in value]
         if not isinstance(value, dict):
             return value
-        return {
-            name: pruned(inner)
-            for name, inner in value.items()
-            if name not in names or not isinstance(inner, int)
-        }
+        return {name: pruned(inner) for name, inner in value.items() if name not in names or not isinstance(inner, int)}
 
     shapes = ("response_format", "tools")
     return lambda body: {n: pruned(value) if n in shapes else value for n, value in body.items()}

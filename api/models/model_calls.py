@@ -166,9 +166,7 @@ class OpenAIJudge(ModelStep):
         lines += quote_question(question, fence)
         if question.aim == "mention":
             lines.append("A mention of it is enough.")
-        lines += quoted_examples(
-            nearest_corrections(question.corrections, items, self.examples), fence
-        )
+        lines += quoted_examples(nearest_corrections(question.corrections, items, self.examples), fence)
         lines.append(fence.quote_all(excerpt_of(question, item).line for item in items))
         call = verdict_call("relevance", "relevant", len(items))
         flags, usage = await self.ask(call, fence, lines)
@@ -227,9 +225,7 @@ class OpenAIGrader(ModelStep):
         grades = tuple(chain.from_iterable(grades for grades, _, _ in answers))
         return Grades(grades, sum((usage for _, _, usage in answers), Usage()), self.model)
 
-    async def _grade(
-        self, question: Question, items: Sequence[Item]
-    ) -> tuple[list[Grade], list[str], Usage]:
+    async def _grade(self, question: Question, items: Sequence[Item]) -> tuple[list[Grade], list[str], Usage]:
         """Grades of one call, a cause for each that is a default, and what the call cost."""
 
         def parse(text: str) -> list[Grade]:
@@ -245,9 +241,7 @@ class OpenAIGrader(ModelStep):
             lines.append(fence.quote(" | ".join(filter(None, texts)), str(number)))
             best = best_comments(item, question.text)
             comments = filter(None, (excerpt(comment.body, _COMMENT) for comment in best))
-            lines += [
-                fence.quote(text, f"{number} comment") for text in islice(comments, _COMMENTS)
-            ]
+            lines += [fence.quote(text, f"{number} comment") for text in islice(comments, _COMMENTS)]
         schema = strict_object(grades=array_of(_GRADE, count, count))
         call = ModelCall("grades", schema, parse, _LIST_TOKENS + 300 * count)
         try:
@@ -282,9 +276,7 @@ class OpenAIRewriter(ModelStep):
 
     seconds: float = 30.0
 
-    async def rewrite(
-        self, question: Question, variants: int, gaps: Sequence[str] = ()
-    ) -> Rewrites:
+    async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
         """At most `variants` queries, the original first; no call for one, see `Rewriter`."""
         if variants <= 1:
             return Rewrites((question.text,))
@@ -316,9 +308,7 @@ def _folded(query: str) -> str:
 _FEWEST_WORDS = 60
 # Characters of a quoted line and of a suggestion, and suggestions.
 _LINE, _SUGGESTION, _SUGGESTIONS = 200, 120, 3
-_EXPLANATION_SCHEMA = strict_object(
-    explanation_text=_TEXT, suggestions={"type": "array", "items": _TEXT}
-)
+_EXPLANATION_SCHEMA = strict_object(explanation_text=_TEXT, suggestions={"type": "array", "items": _TEXT})
 
 
 @dataclass(frozen=True, slots=True)

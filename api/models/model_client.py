@@ -137,9 +137,7 @@ class _RetryingClient(httpx2.AsyncClient):
         super().__init__(**options)
         self._limiter, self._server = limiter, server
 
-    async def send(
-        self, request: httpx2.Request, *, stream: bool = False, **options: Any
-    ) -> httpx2.Response:
+    async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """The answer; after a refused feature, or reasoning alone, that of a changed request."""
         slots = self._limiter.slots()
         await slots.acquire()

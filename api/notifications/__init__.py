@@ -46,9 +46,7 @@ class Notifier:
             at=datetime.now(UTC),
         )
 
-    async def _try(
-        self, watch: Watch, target: Target, message: Message, number: int
-    ) -> Undelivered | None:
+    async def _try(self, watch: Watch, target: Target, message: Message, number: int) -> Undelivered | None:
         """Why it did not arrive; None when it did."""
         try:
             match target.kind:

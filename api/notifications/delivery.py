@@ -111,18 +111,14 @@ class Webhooks:
         if status >= 400:
             raise Undelivered("refused", f"it answered {status}")
 
-    async def _status(
-        self, url: httpx.URL, headers: dict[str, str], body: bytes, number: int
-    ) -> int:
+    async def _status(self, url: httpx.URL, headers: dict[str, str], body: bytes, number: int) -> int:
         """What a server answers, of which no more is read.
 
         It is asked at the address that was looked at, since its name may mean another one by now;
         its certificate is checked for the name.
         """
         name = url.raw_host.decode("ascii")
-        entries = await asyncio.get_running_loop().getaddrinfo(
-            name, url.port or 443, type=socket.SOCK_STREAM
-        )
+        entries = await asyncio.get_running_loop().getaddrinfo(name, url.port or 443, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         if not self.private and not all(map(is_public, addresses)):
             raise Undelivered("not_allowed", _HERE)
@@ -131,9 +127,7 @@ class Webhooks:
         async with (
             # no proxy, to which the address would mean nothing
             httpx.AsyncClient(timeout=self.seconds, trust_env=False, verify=client_tls()) as client,
-            client.stream(
-                "POST", there, content=body, headers=headers, extensions={"sni_hostname": name}
-            ) as response,
+            client.stream("POST", there, content=body, headers=headers, extensions={"sni_hostname": name}) as response,
         ):
             return response.status_code
 

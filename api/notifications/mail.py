@@ -52,9 +52,7 @@ class MailRoom:
         servers: list[smtplib.SMTP] = []
         try:
             async with asyncio.timeout(self.seconds):
-                await asyncio.to_thread(
-                    self._submit, settings.host, settings.sender, address, mail, servers
-                )
+                await asyncio.to_thread(self._submit, settings.host, settings.sender, address, mail, servers)
         except TimeoutError as error:
             words = f"no answer of the mail server in {self.seconds:g} s"
             raise Undelivered("timed_out", words, again=True) from error
@@ -96,9 +94,7 @@ class MailRoom:
                     server.quit()
 
 
-def mail_of(
-    watch: Watch, sender: str, address: str, message: Message, moment: datetime
-) -> email.message.Message:
+def mail_of(watch: Watch, sender: str, address: str, message: Message, moment: datetime) -> email.message.Message:
     """The e-mail; one run is one message, however often it is sent, by its `Message-ID`.
 
     No word of a stranger begins a header or is one: the subject is one line, and encoded where it

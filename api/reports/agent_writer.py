@@ -24,13 +24,7 @@ from api.errors import ModelError
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.evidence.crawl import Run, combine
 from api.pipeline.question.query_guard import guarded_query
-from api.reports.conclusion import (
-    WRITER_REQUESTS,
-    FollowUp,
-    WritingFailed,
-    WrittenDraft,
-    shown_share,
-)
+from api.reports.conclusion import WRITER_REQUESTS, FollowUp, WritingFailed, WrittenDraft, shown_share
 from api.reports.draft_rules import Draft, DraftText, check, shortened
 from api.reports.exhibits import Dossier, Exhibit, describe, gate_line, gate_lines
 from api.reports.report import LONGEST_PASSAGE
@@ -93,9 +87,7 @@ class WriterState:
 class AgentWriter:
     """Writes reports with one model, by an agent that is built once."""
 
-    def __init__(
-        self, model: Model, seconds: float, assessor: Assessor, prompts: Prompts | None = None
-    ) -> None:
+    def __init__(self, model: Model, seconds: float, assessor: Assessor, prompts: Prompts | None = None) -> None:
         """`model` is a pydantic-ai chat model; `assessor` grades and ranks what follow-ups find."""
         self.seconds, self.assessor = seconds, assessor
         self.prompts = prompts or PackagedPrompts()

@@ -73,9 +73,7 @@ class Origin:
     """As `Observer.observations` says."""
 
 
-def report_of(
-    conclusion: Conclusion, origin: Origin, timings: Timings, senses: tuple[Sense, ...] = ()
-) -> Report:
+def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, senses: tuple[Sense, ...] = ()) -> Report:
     """The report of a question that was asked; `senses` are the groups that share its name."""
     evidence, drafted, explained = conclusion.evidence, conclusion.drafted, conclusion.explanation
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
@@ -149,9 +147,7 @@ def _options_of(question: Question) -> dict[str, Any]:
     return {name: value for name, value in asdict(question).items() if name in Report.model_fields}
 
 
-def clarified(
-    query: str, question: Question, depth: DepthName, guidance: str, origin: Origin
-) -> Report:
+def clarified(query: str, question: Question, depth: DepthName, guidance: str, origin: Origin) -> Report:
     """The report of a query that names nothing: guidance, nothing asked, nothing spent."""
     return Report(
         id=origin.id,
@@ -241,9 +237,7 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         capped=gathered.capped,
         upstream_calls=gathered.upstream_calls,
         notes=gathered.notes,
-        dropped=tuple(
-            dropped_item(entry).model_copy(update={"snippet": ""}) for entry in gathered.dropped
-        ),
+        dropped=tuple(dropped_item(entry).model_copy(update={"snippet": ""}) for entry in gathered.dropped),
         sample=origin.sample,
         trace_id=origin.trace_id,
     )

@@ -171,9 +171,7 @@ def _themes(evidence: Evidence, notes: tuple[str, ...], support: SupportCheck) -
         passages = [Passage(keys[p.label], p.text, p.comment_id) for p in finding.passages]
         findings.append(Finding.resting(finding.text, finding.kind, passages, "counted"))
     quotes = quotes_of(findings, exhibits)
-    draft = DraftText(
-        themed.topic, themed.summary, tuple(findings), quotes, themed.suggestions, DraftFlaws()
-    )
+    draft = DraftText(themed.topic, themed.summary, tuple(findings), quotes, themed.suggestions, DraftFlaws())
     return Conclusion(evidence, evidence.decided, draft, notes, support=support)
 
 
@@ -229,8 +227,6 @@ class NoModel:
 
     judge = explain = write = _refuse
 
-    async def rewrite(
-        self, question: Question, variants: int, gaps: Sequence[str] = ()
-    ) -> Rewrites:
+    async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
         """The original query alone."""
         return Rewrites((question.text,))

@@ -19,17 +19,7 @@ from api.core.items import Item
 from api.core.text import clean, cut, one_line
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.markdown_text import formatted, quotation
-from api.reports.quotes import (
-    ADDRESS,
-    ADDRESSES,
-    LABEL,
-    NAME,
-    CitableText,
-    bare,
-    citable_text,
-    numbers,
-    verbatim,
-)
+from api.reports.quotes import ADDRESS, ADDRESSES, LABEL, NAME, CitableText, bare, citable_text, numbers, verbatim
 from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote
 from api.reports.shortfall import count_words
 
@@ -93,9 +83,7 @@ _TOKEN = regex.compile(
     rf"|(?P<label>{LABEL.pattern})"
 )
 # Their words, quoted, with what looks like a citation of ours: `“warm [E2] mug”`
-_FORGED = regex.compile(
-    r"(?P<open>[“\"„«])(?P<words>[^“”\"„«»]{0,400}?\[\s*+[Ee]\d[^“”\"„«»]{0,400}+)(?P<end>[”\"»])"
-)
+_FORGED = regex.compile(r"(?P<open>[“\"„«])(?P<words>[^“”\"„«»]{0,400}?\[\s*+[Ee]\d[^“”\"„«»]{0,400}+)(?P<end>[”\"»])")
 # Nothing but names: `E1`, `E1, E2`.
 _NAMES = regex.compile(rf"{NAME}(?:{_JOINED}{NAME})*+")
 # Marks of what was removed and of citations: `clean` leaves no control character in any text.
@@ -260,9 +248,7 @@ class _Sentence:
     def _is_quoted(self, words: str) -> bool:
         """Whether an exhibit holds these words: then what looks like a citation is theirs."""
         exhibits = self.citable.exhibits.values()
-        return not ADDRESSES.search(words) and any(
-            verbatim(words, exhibit.item) is not None for exhibit in exhibits
-        )
+        return not ADDRESSES.search(words) and any(verbatim(words, exhibit.item) is not None for exhibit in exhibits)
 
     def _replaced(self, match: regex.Match[str]) -> str:
         if match["words"] is not None:
@@ -352,9 +338,7 @@ def check(draft: Draft, dossier: Dossier, question: Question, kept: int = 0) -> 
                     words = cut(one_line(clean(entry.passage)), 60)
                     flaws += DraftFlaws(passages=(f"{label} “{words}”",))
         counts = (str(len(carried)), *totals)
-        text, faults = _cleared(
-            finding.text, citable_text(exhibits, wording, counts, cited=list(carried))
-        )
+        text, faults = _cleared(finding.text, citable_text(exhibits, wording, counts, cited=list(carried)))
         flaws += faults + DraftFlaws(uncited=not carried)
         passages = dict.fromkeys(chain.from_iterable(carried.values()))
         if text and passages:

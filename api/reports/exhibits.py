@@ -114,9 +114,7 @@ def _joined(text: str) -> str:
     return one_line(_LINE_END.sub(f" {LINE_END} ", text.strip()))
 
 
-def describe(
-    exhibits: Sequence[Exhibit], fence: Fence, question: str = "", *, linked: bool = False
-) -> str:
+def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "", *, linked: bool = False) -> str:
     """The exhibits as the model reads them: our facts in the clear, their words fenced.
 
     Where nobody turns labels into links after the model, it is shown them: `linked`; and who has
@@ -135,10 +133,7 @@ def describe(
 
 def fitting(items: Sequence[Assessed], room: int, question: str) -> Sequence[Assessed]:
     """The first of them that `room` characters suffice to describe, each as a whole."""
-    longest = (
-        len(describe([Exhibit("E100", assessed)], Fence(), question, linked=True)) + 1
-        for assessed in items
-    )
+    longest = (len(describe([Exhibit("E100", assessed)], Fence(), question, linked=True)) + 1 for assessed in items)
     return items[: sum(size <= room for size in accumulate(longest))]
 
 
@@ -152,9 +147,7 @@ def _facts(exhibit: Exhibit) -> str:
     item = exhibit.item
     dated = f", {item.created_at:%Y-%m-%d}" if item.created_at else ""
     measures = [
-        f", {measure(value)} {name}"
-        for name, value in item.engagement.items()
-        if value and _NAME.fullmatch(name)
+        f", {measure(value)} {name}" for name, value in item.engagement.items() if value and _NAME.fullmatch(name)
     ]
     grade = exhibit.assessed.grade
     graded = f", score {grade.score}/5" if grade and not grade.defaulted else ""
@@ -167,8 +160,7 @@ def gate_lines(sources: Iterable[Gathered]) -> list[str]:
     """What happened at each source; those that found nothing, or are not set up, share a line."""
     sources = list(sources)
     alike = {
-        outcome: [entry.title or entry.source for entry in sources if entry.outcome is outcome]
-        for outcome in _TOGETHER
+        outcome: [entry.title or entry.source for entry in sources if entry.outcome is outcome] for outcome in _TOGETHER
     }
     lines = [gate_line(entry) for entry in sources if len(alike.get(entry.outcome, ())) < 2]
     lines += [

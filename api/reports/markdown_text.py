@@ -14,14 +14,10 @@ _TAG = regex.compile(r"<(?=[a-zA-Z/!?])")
 # What would be decoded: `&lt;`, `&#91;`.
 _ENTITY = regex.compile(r"&(?=#?\w{1,32};)")
 # What links by itself where a renderer looks for addresses: `https:`, `www.`, `a@b`.
-_SELF_LINKING = regex.compile(
-    r"(?i)(?<![a-z0-9])(?:(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.))|(?<=\S)(?=@\S)"
-)
+_SELF_LINKING = regex.compile(r"(?i)(?<![a-z0-9])(?:(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.))|(?<=\S)(?=@\S)")
 _IN_ADDRESS = {"(": "%28", ")": "%29", "`": "%60", "[": "%5B", "]": "%5D"}
 
-_INNER = str.maketrans(
-    dict.fromkeys("“„‟«", "‘") | dict.fromkeys("”»", "’") | dict.fromkeys('"″＂〝〞', "'")
-)
+_INNER = str.maketrans(dict.fromkeys("“„‟«", "‘") | dict.fromkeys("”»", "’") | dict.fromkeys('"″＂〝〞', "'"))
 # What looks like a citation of ours: `[E1]`, `[2]`, `[E1, E2]`.
 _CITATION = regex.compile(r"\[(\s*+[Ee]?\d++(?:[\s,;]++[Ee]?\d++)*+\s*+)\]")
 

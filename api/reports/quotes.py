@@ -53,18 +53,14 @@ def sentences(text: str) -> list[str]:
     """The sentences of a text as they stand; links, chapters and rows of hashtags left out."""
     parts = (part.strip() for part in _END.split(text))
     return [
-        part
-        for part in parts
-        if part and not (_ADDRESS.search(part) or _CHAPTER.search(part) or _TAGS.match(part))
+        part for part in parts if part and not (_ADDRESS.search(part) or _CHAPTER.search(part) or _TAGS.match(part))
     ]
 
 
 LONGEST_QUOTE = 600
 """Characters of a quote; more is no quote."""
 
-_ALIKE = str.maketrans(
-    dict.fromkeys("’‘‛`´′", "'") | dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‐‑", "-")
-)
+_ALIKE = str.maketrans(dict.fromkeys("’‘‛`´′", "'") | dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‐‑", "-"))
 _OUTER = "\"'「」『』 "
 # what is compared at once: `I’m fine` is `I`, `’`, `m`, a blank and `fine`; a run of plain signs
 # ends before the one to which an accent behind it may belong

@@ -68,9 +68,7 @@ class Finding:
     support: Backing = "unverified"
 
     @classmethod
-    def resting(
-        cls, text: str, kind: FindingKind, evidence: Sequence[Passage], support: Backing
-    ) -> Self:
+    def resting(cls, text: str, kind: FindingKind, evidence: Sequence[Passage], support: Backing) -> Self:
         """The finding that cites the items of its passages."""
         keys = dict.fromkeys(passage.key for passage in evidence)
         return cls(text, kind, tuple(keys), tuple(evidence), support)

@@ -23,8 +23,7 @@ _ADVICE = (
     "It may be hard to find because the product is new, sold in few places or known under another "
     "name, or because its name is also an ordinary word or belongs to something else, so that a "
     "search brings up posts about other things.",
-    "People also talk in closed groups, in other languages and deep in comment threads, where a "
-    "search does not reach.",
+    "People also talk in closed groups, in other languages and deep in comment threads, where a search does not reach.",
     "Adding the maker, the model or the kind of product to the name, or saying what it is about, "
     "usually tells it from its namesakes.",
     "Other places worth a look are the maker's support forum, reviews in app stores and specialist "

@@ -121,8 +121,7 @@ def _without(quotes: Sequence[Quote], refused: Iterable[Passage]) -> tuple[Quote
         quote
         for quote in quotes
         if not any(
-            quote.key == passage.key
-            and (quote.text in passage.passage or passage.passage in quote.text)
+            quote.key == passage.key and (quote.text in passage.passage or passage.passage in quote.text)
             for passage in refused
         )
     )

@@ -14,9 +14,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
-SourceName = Literal[
-    "reddit", "youtube", "amazon", "hackernews", "stackexchange", "github", "lemmy", "discourse"
-]
+SourceName = Literal["reddit", "youtube", "amazon", "hackernews", "stackexchange", "github", "lemmy", "discourse"]
 # fields that make a post popular, where it is not its votes
 _MEASURES = {"youtube": "views", "amazon": "ratings"}
 LEMMY = "https://lemmy.example"  # server of the sample's Lemmy posts, whichever server is asked
@@ -159,10 +157,7 @@ def posts(rows: Iterable[Mapping[str, Any]]) -> tuple[Post, ...]:
         own = id_ if copies[id_] == 1 else native_id(source, id_, copies[id_] - 1)
         made.append((row, Post(id=own, **given | {"comments": tuple(remarks)})))
     ids = {(post.source, row["n"]): post.id for row, post in made if row.get("n") is not None}
-    return tuple(
-        replace(post, crosspost_parent=ids.get((post.source, row.get("crosspost_of"))))
-        for row, post in made
-    )
+    return tuple(replace(post, crosspost_parent=ids.get((post.source, row.get("crosspost_of")))) for row, post in made)
 
 
 def _given(row: Mapping[str, Any], kind: type[Post | Remark]) -> dict[str, Any]:

@@ -43,9 +43,7 @@ class Discourse(EmulatedServer):
     upstream = "discourse"
     fault_replies: ClassVar = {
         "overload": (_results([], [], error=_BUSY),),  # an answer like any other
-        "429": _error(
-            "rate_limit", _SLOW, 429, extras={"wait_seconds": 7, "time_left": "7 seconds"}
-        ),
+        "429": _error("rate_limit", _SLOW, 429, extras={"wait_seconds": 7, "time_left": "7 seconds"}),
         "403": _error("not_logged_in", "You need to be logged in to do that.", 403),
         "503": ("<h1>503 Service Unavailable</h1>", 503),
     }

@@ -41,9 +41,7 @@ KINDS: Mapping[str, frozenset[str]] = {
         "401 429 insufficient_quota 500 hang drip refusal filtered length notjson prose "
         "wrong_count no_schema no_choices".split()
     ),
-    "langfuse": frozenset(
-        "401 403 404html 409 422 429 500 503 hang slow notjson no_project".split()
-    ),
+    "langfuse": frozenset("401 403 404html 409 422 429 500 503 hang slow notjson no_project".split()),
 }
 # `openai.judge=500@2x1`: upstream, endpoint, kind, number of the first request hit, how many
 _FAULT = re.compile(r"^(\w+)(?:\.(\w+))?=(\w+?)(?:@(\d+))?(?:x(\d+))?$")

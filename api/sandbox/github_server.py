@@ -10,16 +10,7 @@ from starlette.responses import Response
 
 from api.sandbox.corpus import DIGITS, Post, handle, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import (
-    EmulatedServer,
-    Quota,
-    SandboxCall,
-    SiteRefusal,
-    World,
-    fields,
-    reply,
-    serves,
-)
+from api.sandbox.world import EmulatedServer, Quota, SandboxCall, SiteRefusal, World, fields, reply, serves
 
 _DOCS = "https://docs.github.com/rest"
 _MOST, _PAGE = 1_000, 100
@@ -149,13 +140,9 @@ class GitHub(EmulatedServer):
     def _headers(self, call: SandboxCall, kind: str) -> dict[str, str]:
         state = self._state(call, kind)
         names = ("limit", "remaining", "reset")
-        return {f"x-ratelimit-{name}": str(state[name]) for name in names} | {
-            "x-ratelimit-resource": kind
-        }
+        return {f"x-ratelimit-{name}": str(state[name]) for name in names} | {"x-ratelimit-resource": kind}
 
-    def _exceeded(
-        self, call: SandboxCall, status: int
-    ) -> tuple[Any, int, Mapping[str, str] | None]:
+    def _exceeded(self, call: SandboxCall, status: int) -> tuple[Any, int, Mapping[str, str] | None]:
         headers = self._headers(call, _kind(call)) | {"x-ratelimit-remaining": "0"}
         message = "API rate limit exceeded for 203.0.113.7. (But here's the good news.)"
         return _error(status, message, "/rate-limit", headers)

@@ -15,10 +15,7 @@ _TOO_DEEP = (
     "you can only fetch the 1000 hits for this query. You can extend the number of hits returned "
     "via the paginationLimitedTo index setting or use the browse method."
 )
-_POINTS = (
-    "invalid numeric attribute(points), attribute not specified in numericAttributesForFiltering "
-    "setting"
-)
+_POINTS = "invalid numeric attribute(points), attribute not specified in numericAttributesForFiltering setting"
 
 
 class HackerNews(EmulatedServer):

@@ -109,8 +109,7 @@ class Rows:
 _TEXT_MEASURES = frozenset({"traceId", "uniqueUserIds", "uniqueSessionIds"})
 _AGGREGATIONS = "sum avg count max min p50 p75 p90 p95 p99 histogram uniq".split()
 _CHARTS = (
-    "LINE_TIME_SERIES AREA_TIME_SERIES BAR_TIME_SERIES HORIZONTAL_BAR VERTICAL_BAR PIE NUMBER "
-    "HISTOGRAM PIVOT_TABLE"
+    "LINE_TIME_SERIES AREA_TIME_SERIES BAR_TIME_SERIES HORIZONTAL_BAR VERTICAL_BAR PIE NUMBER HISTOGRAM PIVOT_TABLE"
 ).split()
 _WIDGET = {
     "name", "description", "view", "dimensions", "metrics", "filters", "chartType", "chartConfig",
@@ -156,9 +155,7 @@ class Dashboards:
         if "definition" in sent:
             self._check_placements(sent["definition"]["widgets"])
         known = {"name", "description", "definition", "filters"}
-        return self._boards.change(
-            call.parameter("id"), {k: v for k, v in sent.items() if k in known}
-        )
+        return self._boards.change(call.parameter("id"), {k: v for k, v in sent.items() if k in known})
 
     def _place(self, call: SandboxCall) -> Row:
         board, sent = self._boards.read(call), fields_of(call)
@@ -220,9 +217,7 @@ def checked_widget(row: Row) -> Row:
     demand(fine, "Invalid view, chart or metrics", "invalid_body")
     config = {"type": chart} | (row.get("chartConfig") or {})
     limits = ("row_limit", 1000), ("bins", 100)
-    fine = config["type"] == chart and all(
-        1 <= config.get(name, 1) <= most for name, most in limits
-    )
+    fine = config["type"] == chart and all(1 <= config.get(name, 1) <= most for name, most in limits)
     demand(fine, "Invalid chartConfig", "invalid_body")
     most = 2 if chart == "PIVOT_TABLE" else 1
     fine = len(row["dimensions"]) <= most and len(row["metrics"]) <= 10

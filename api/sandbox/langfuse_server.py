@@ -14,16 +14,7 @@ from typing import Any, ClassVar
 from starlette.responses import Response
 from starlette.routing import Route
 
-from api.sandbox.langfuse_dashboards import (
-    Dashboards,
-    Endpoint,
-    Row,
-    Rows,
-    demand,
-    fields_of,
-    moment,
-    rejection,
-)
+from api.sandbox.langfuse_dashboards import Dashboards, Endpoint, Row, Rows, demand, fields_of, moment, rejection
 from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, World, reply
 
 # Bytes of the ids of a trace and a span.
@@ -305,10 +296,7 @@ class Langfuse(EmulatedServer):
         root = "/api/public"
         boards = self._dashboards.endpoints(root)
         if self._old:
-            boards = [
-                (path, name, method, lambda _: reply(*_NOT_FOUND))
-                for path, name, method, _ in boards
-            ]
+            boards = [(path, name, method, lambda _: reply(*_NOT_FOUND)) for path, name, method, _ in boards]
         endpoints: list[Endpoint] = [
             (f"{root}/otel/v1/traces", "traces", "POST", self._traces),
             (f"{root}/ingestion", "ingestion", "POST", self._ingest),

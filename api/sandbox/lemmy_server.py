@@ -52,12 +52,7 @@ class Lemmy(EmulatedServer):
         super().__init__(world)
         posts = [post for post in world.of("lemmy") if not post.deleted]
         self._posts = [_Listed(post) for post in posts]
-        self._remarks = [
-            _Listed(post, remark)
-            for post in posts
-            for remark in post.comments
-            if not remark.deleted
-        ]
+        self._remarks = [_Listed(post, remark) for post in posts for remark in post.comments if not remark.deleted]
 
     @serves("version", "/nodeinfo/2.1")
     def _node(self, call: SandboxCall) -> dict[str, Any]:
@@ -77,11 +72,7 @@ class Lemmy(EmulatedServer):
         words = re.compile(".*".join(map(re.escape, query.split())), re.I | re.S)
         days = _DAYS.get(sort) if kind == "Posts" else None
         rows = {"Posts": self._posts, "Comments": self._remarks}.get(kind, [])
-        hits = [
-            row
-            for row in rows
-            if any(map(words.search, row.texts)) and (days is None or row.age <= days)
-        ]
+        hits = [row for row in rows if any(map(words.search, row.texts)) and (days is None or row.age <= days)]
         hits.sort(key=lambda row: row.age if sort == "New" else -row.votes)
         shown = [self._view(row) for row in hits[call.page(limit)]]
         answer = {"type_": kind, "comments": [], "posts": [], "communities": [], "users": []}
@@ -90,11 +81,7 @@ class Lemmy(EmulatedServer):
     @serves("comments", "/api/v3/comment/list")
     def _comments(self, call: SandboxCall) -> dict[str, Any]:
         post, parent = call.query.get("post_id"), call.query.get("parent_id")
-        rows = [
-            row
-            for row in self._remarks
-            if row.remark and (row.post.id == post or row.remark.id == parent)
-        ]
+        rows = [row for row in self._remarks if row.remark and (row.post.id == post or row.remark.id == parent)]
         rows.sort(key=lambda row: -row.votes)
         shown = rows[: min(call.number("limit", 10), _MOST)]
         return {"comments": [self._view(row) for row in shown]}

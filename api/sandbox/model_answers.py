@@ -54,9 +54,7 @@ def in_passing(name: str, parts: Sequence[str]) -> bool:
     sentences = [part for part in _SENTENCE.split(body) if part.strip()]
     plain = [_ASIDE.sub(" ", part) for part in (title, *sentences)]
     holding = [
-        number
-        for number, part in enumerate(plain)
-        if mention.search(_without_list(part, mention, 0 if number else 1))
+        number for number, part in enumerate(plain) if mention.search(_without_list(part, mention, 0 if number else 1))
     ]
     return not holding or (len(holding) == 1 and holding[0] > 1)
 
@@ -70,9 +68,7 @@ def _without_list(sentence: str, mention: regex.Pattern[str], start: int) -> str
     if len(entries) < _ENTRIES:
         return sentence
     kept = [
-        entry
-        for entry in entries[start:]
-        if not mention.search(entry) or len(mention.sub("", entry).split()) > _LITTLE
+        entry for entry in entries[start:] if not mention.search(entry) or len(mention.sub("", entry).split()) > _LITTLE
     ]
     return ", ".join(entries[:start] + kept)
 

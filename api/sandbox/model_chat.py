@@ -91,9 +91,7 @@ def _after(before: ChatQuestion, text: str) -> ChatQuestion:
     return ChatQuestion(" ".join(names), tuple(word for word in content if word not in names), text)
 
 
-def looks(
-    functions: Sequence[Mapping[str, Any]], prompt: QuotedPrompt, choice: object
-) -> tuple[tuple[str, str], ...]:
+def looks(functions: Sequence[Mapping[str, Any]], prompt: QuotedPrompt, choice: object) -> tuple[tuple[str, str], ...]:
     """Calls of tools that take a query, if the exhibits do not hold the question's words.
 
     An unknown product is looked up by its name alone. Tools named in the question come first, then
@@ -108,11 +106,7 @@ def looks(
             queries = [question.query if known or not question.subject else question.subject]
     if last == "tool" or choice == "none" or not queries or _behind(prompt):
         return ()
-    tools = [
-        str(f["name"])
-        for f in functions
-        if "query" in f.get("parameters", {}).get("properties", {})
-    ]
+    tools = [str(f["name"]) for f in functions if "query" in f.get("parameters", {}).get("properties", {})]
     text = question.text.casefold()
     wanted = [
         tool for tool in tools
@@ -142,10 +136,7 @@ def _lacking(side: str, question: ChatQuestion, prompt: QuotedPrompt) -> str:
 def _held(words: Iterable[str], texts: Sequence[str]) -> bool:
     """Whether each word, or what it means, is in some text."""
     return all(
-        any(
-            word.casefold() in text.casefold() or any(a.is_in(text) for a in aspects_named(word))
-            for text in texts
-        )
+        any(word.casefold() in text.casefold() or any(a.is_in(text) for a in aspects_named(word)) for text in texts)
         for word in words
     )
 

@@ -105,8 +105,7 @@ def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 _MODELS: list[dict[str, Any]] = [
-    {"id": name, "object": "model", "created": 0, "owned_by": "sandbox"}
-    for name in ("gpt-4o-mini", "gpt-4o")
+    {"id": name, "object": "model", "created": 0, "owned_by": "sandbox"} for name in ("gpt-4o-mini", "gpt-4o")
 ]
 # pydantic-ai's name of the tool whose arguments are the answer
 _FINAL = "final_result"
@@ -135,12 +134,8 @@ def tokens(text: str) -> int:
     return -(-len(text) // _TOKEN)
 
 
-def _error(
-    status: int, message: str, kind: str = "invalid_request_error", **more: Any
-) -> tuple[dict[str, Any], int]:
-    return {
-        "error": {"message": message, "type": kind, "param": None, "code": None, **more}
-    }, status
+def _error(status: int, message: str, kind: str = "invalid_request_error", **more: Any) -> tuple[dict[str, Any], int]:
+    return {"error": {"message": message, "type": kind, "param": None, "code": None, **more}}, status
 
 
 def _wrong_key(key: str) -> tuple[dict[str, Any], int]:
@@ -335,9 +330,7 @@ def _tool_calls(generation: Generation) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _events(
-    head: Mapping[str, Any], generation: Generation, body: Mapping[str, Any]
-) -> Iterator[str]:
+def _events(head: Mapping[str, Any], generation: Generation, body: Mapping[str, Any]) -> Iterator[str]:
     """The answer as server-sent events, with the usage last if it was asked for."""
     start = {key: value for key, value in head.items() if key != "usage"}
 

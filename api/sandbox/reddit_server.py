@@ -13,16 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.sandbox.corpus import BASE36, DIGITS, Post, Remark, handle, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import (
-    EmulatedServer,
-    Quota,
-    SandboxCall,
-    SiteRefusal,
-    World,
-    fields,
-    reply,
-    serves,
-)
+from api.sandbox.world import EmulatedServer, Quota, SandboxCall, SiteRefusal, World, fields, reply, serves
 
 _DAYS = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30, "year": 365}
 _PAGE, _DEEPEST, _WINDOW = 100, 250, 600
@@ -40,7 +31,7 @@ _BLOCKED = """<!doctype html>
 """
 _LOGIN = """<!doctype html><html><head><title>reddit.com: Log in</title></head>
 <body><form action="/login" method="post"><input name="username"><input name="password"></form></body></html>
-"""  # noqa: E501
+"""
 _TOO_MANY = """<!doctype html>
 <html><head><title>Too Many Requests</title></head><body><h1>whoa there, pardner!</h1>
 <p>we're sorry, but you appear to be a bot and we've seen too many requests from you lately.</p>
@@ -123,8 +114,7 @@ class Reddit(EmulatedServer):
         hits = [
             post
             for post in self._index.search(query.get("q", ""), exact=True)
-            if self.world.created(post.age_days) >= oldest
-            and (not restricted or post.place.casefold() == sub)
+            if self.world.created(post.age_days) >= oldest and (not restricted or post.place.casefold() == sub)
         ]
         if query.get("sort") in _ORDERS:
             hits.sort(key=_ORDERS[query["sort"]])

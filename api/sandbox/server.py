@@ -31,16 +31,7 @@ from api.sandbox.lemmy_server import Lemmy
 from api.sandbox.model_server import OpenAI
 from api.sandbox.reddit_server import Reddit
 from api.sandbox.stackexchange_server import StackExchange
-from api.sandbox.world import (
-    EmulatedServer,
-    Journal,
-    LoggedRequest,
-    Options,
-    Probabilities,
-    Recordings,
-    World,
-    whole,
-)
+from api.sandbox.world import EmulatedServer, Journal, LoggedRequest, Options, Probabilities, Recordings, World, whole
 from api.sandbox.youtube_server import YouTube
 
 Rows = Iterable[Post | Mapping[str, Any]]
@@ -166,17 +157,13 @@ class _StoppableServer(uvicorn.Server):
 class Sandbox:
     """A running sandbox; use it as a context manager, or call `stop()`."""
 
-    def __init__(
-        self, world: World, server: _StoppableServer, thread: threading.Thread, url: str
-    ) -> None:
+    def __init__(self, world: World, server: _StoppableServer, thread: threading.Thread, url: str) -> None:
         """Use `Sandbox.start`; `url` is its root, `http://127.0.0.1:PORT`."""
         self.world, self.url = world, url
         self._server, self._thread, self._pid = server, thread, os.getpid()
 
     @classmethod
-    def start(
-        cls, posts: Rows | None = None, *, host: str = "127.0.0.1", port: int = 0, **options: Any
-    ) -> Self:
+    def start(cls, posts: Rows | None = None, *, host: str = "127.0.0.1", port: int = 0, **options: Any) -> Self:
         """Serve on a free port in a daemon thread; `options` are those of `world`.
 
         Raises `ValueError` for an unknown fault or latency, `OSError` if the port is taken.
@@ -196,9 +183,7 @@ class Sandbox:
             lifespan="off", log_config=None, access_log=False,
         )  # fmt: skip
         server = _StoppableServer(config)
-        thread = threading.Thread(
-            target=server.run, args=([listener],), name="listenpost-sandbox", daemon=True
-        )
+        thread = threading.Thread(target=server.run, args=([listener],), name="listenpost-sandbox", daemon=True)
         thread.start()
         if not server.ready.wait(_READY_SECONDS):
             raise OSError("the sandbox did not start")
@@ -209,9 +194,7 @@ class Sandbox:
         """Every request since the start or `forget`, oldest first."""
         return self.world.journal.entries()
 
-    def requests(
-        self, upstream: str | None = None, endpoint: str | None = None
-    ) -> tuple[LoggedRequest, ...]:
+    def requests(self, upstream: str | None = None, endpoint: str | None = None) -> tuple[LoggedRequest, ...]:
         """The log of one upstream or endpoint."""
         return self.world.journal.entries(upstream, endpoint)
 

@@ -73,9 +73,7 @@ class Index:
             rarity = math.log(1 + (len(self.posts) - len(postings) + 0.5) / (len(postings) + 0.5))
             for number, count in postings.items():
                 stretch = 1 - _LENGTH + _LENGTH * (len(self.words[number]) + 1) / mean
-                scores[number] += (
-                    rarity * count * (_SATURATION + 1) / (count + _SATURATION * stretch)
-                )
+                scores[number] += rarity * count * (_SATURATION + 1) / (count + _SATURATION * stretch)
         if every:
             held = [self.postings.get(word, {}) for word in words]
             scores = {number: scores[number] for number in scores if all(number in h for h in held)}

@@ -10,10 +10,7 @@ from api.sandbox.site_search import Index
 from api.sandbox.world import EmulatedServer, Quota, SandboxCall, SiteRefusal, World, reply, serves
 
 # sites that are known, posts or not
-_SITES = frozenset(
-    "superuser softwarerecs hardwarerecs apple android diy bicycles photo gaming money "
-    "travel".split()
-)
+_SITES = frozenset("superuser softwarerecs hardwarerecs apple android diy bicycles photo gaming money travel".split())
 _OWN_HOSTS = {"superuser": "superuser.com", "stackoverflow": "stackoverflow.com"}
 # requests per day with a key, rows of a page, and ids in a request
 _WITH_KEY, _PAGE, _IDS = 10_000, 100, 100

@@ -26,13 +26,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import (
-    HTMLResponse,
-    JSONResponse,
-    PlainTextResponse,
-    Response,
-    StreamingResponse,
-)
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from api.sandbox.corpus import Post
@@ -93,9 +87,7 @@ class Journal:
         with self._lock:
             self._entries.append(entry)
 
-    def entries(
-        self, upstream: str | None = None, endpoint: str | None = None
-    ) -> tuple[LoggedRequest, ...]:
+    def entries(self, upstream: str | None = None, endpoint: str | None = None) -> tuple[LoggedRequest, ...]:
         """The log, of all or of one upstream or endpoint."""
         with self._lock:
             kept = list(self._entries)
@@ -273,9 +265,7 @@ def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None
 class SiteRefusal(Exception):
     """What a server answers instead; raised by handlers and guards."""
 
-    def __init__(
-        self, body: Any, status: int = 400, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, body: Any, status: int = 400, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status)
         self.response = reply(body, status, headers)
 
@@ -411,9 +401,7 @@ class EmulatedServer:
 
         return Route(path, serve, methods=list(methods))
 
-    def _response(
-        self, call: SandboxCall, endpoint: str, answer: Handler, guarded: bool
-    ) -> Response:
+    def _response(self, call: SandboxCall, endpoint: str, answer: Handler, guarded: bool) -> Response:
         recordings, result = self.world.recordings, None
         try:
             if call.fault:

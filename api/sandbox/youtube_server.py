@@ -11,17 +11,7 @@ from typing import Any, ClassVar
 
 from api.sandbox.corpus import DIGITS, WEB, Post, Remark, handle, spelled
 from api.sandbox.site_search import Index
-from api.sandbox.world import (
-    EmulatedServer,
-    Quota,
-    SandboxCall,
-    SiteRefusal,
-    World,
-    fields,
-    reply,
-    serves,
-    whole,
-)
+from api.sandbox.world import EmulatedServer, Quota, SandboxCall, SiteRefusal, World, fields, reply, serves, whole
 
 _SIZES = {
     "default": ("default", 120, 90),
@@ -118,9 +108,7 @@ def _video(world: World, post: Post, parts: Sequence[str]) -> dict[str, Any]:
     return _resource("video", ("video", post.id), post.id, **wanted)
 
 
-def _comment(
-    world: World, post: Post, remark: Remark, plain: bool, parent: str | None = None
-) -> dict[str, Any]:
+def _comment(world: World, post: Post, remark: Remark, plain: bool, parent: str | None = None) -> dict[str, Any]:
     """One comment; `textDisplay` is HTML unless plain text was asked for."""
     name, published = handle("youtube", remark.id), world.stamp(remark.age_days)
     shown = remark.body
@@ -155,9 +143,7 @@ def _threads(post: Post, order: str) -> list[Thread]:
     return sorted(made, key=key)
 
 
-def _thread(
-    world: World, post: Post, comments: Thread, parts: Sequence[str], plain: bool
-) -> dict[str, Any]:
+def _thread(world: World, post: Post, comments: Thread, parts: Sequence[str], plain: bool) -> dict[str, Any]:
     """One comment thread; replies inside when their part was asked for, at most five."""
     top, replies = comments
     made = _resource("commentThread", ("thread", top.id), top.id)
@@ -225,12 +211,8 @@ class YouTube(EmulatedServer):
     fault_replies: ClassVar = {
         "quota": _NO_UNITS,
         "keyinvalid": _INVALID_KEY,
-        "disabled": _error(
-            403, "accessNotConfigured", _DISABLED, "usageLimits", status="PERMISSION_DENIED"
-        ),
-        "500": _error(
-            500, "backendError", "Internal error encountered.", "global", status="INTERNAL"
-        ),
+        "disabled": _error(403, "accessNotConfigured", _DISABLED, "usageLimits", status="PERMISSION_DENIED"),
+        "500": _error(500, "backendError", "Internal error encountered.", "global", status="INTERNAL"),
     }
 
     def __init__(self, world: World) -> None:
@@ -248,9 +230,7 @@ class YouTube(EmulatedServer):
         key, options = call.query.get("key", ""), self.world.options
         if not key:
             message = "The request is missing a valid API key."
-            raise SiteRefusal(
-                *_error(403, "forbidden", message, "global", status="PERMISSION_DENIED")
-            )
+            raise SiteRefusal(*_error(403, "forbidden", message, "global", status="PERMISSION_DENIED"))
         if options.youtube_key not in (None, key):
             raise SiteRefusal(*_INVALID_KEY)
         searching = call.path.endswith("/search")
@@ -271,11 +251,7 @@ class YouTube(EmulatedServer):
             message = f"Invalid value '{query['publishedAfter']}'."
             raise SiteRefusal(*_error(400, "invalidParameter", message)) from None
         since = since if since.tzinfo else since.replace(tzinfo=UTC)
-        hits = [
-            post
-            for post in self._index.search(query.get("q", ""))
-            if self.world.moment(post.age_days) >= since
-        ]
+        hits = [post for post in self._index.search(query.get("q", "")) if self.world.moment(post.age_days) >= since]
         if query.get("order") in _ORDERS:
             hits.sort(key=_ORDERS[query["order"]])
         hits = hits[:500]

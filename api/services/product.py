@@ -20,15 +20,7 @@ from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels
 from api.core.domain import Correction, Question, Sense, Usage
 from api.core.items import Gathered
-from api.core.ports import (
-    Facts,
-    Grader,
-    Observer,
-    SenseFinder,
-    Source,
-    SupportChecker,
-    UpstreamCheck,
-)
+from api.core.ports import Facts, Grader, Observer, SenseFinder, Source, SupportChecker, UpstreamCheck
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import SHORT_ID, Fence, clean, is_visible, one_line
@@ -39,12 +31,7 @@ from api.pipeline.evidence.collection import Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
-from api.pipeline.question.product_name import (
-    exclusions_of,
-    judged_words,
-    search_words,
-    split_exclusions,
-)
+from api.pipeline.question.product_name import exclusions_of, judged_words, search_words, split_exclusions
 from api.pipeline.question.query_screen import screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
 from api.reports.conclusion import Writer, conclude
@@ -54,9 +41,7 @@ from api.reports.shortfall import Explainer
 from api.settings import AdaptiveSettings, Depth
 
 T = TypeVar("T")
-ROOM: Mapping[DepthName, int] = MappingProxyType(
-    {"quick": 8_000, "standard": 17_000, "deep": 100_000}
-)
+ROOM: Mapping[DepthName, int] = MappingProxyType({"quick": 8_000, "standard": 17_000, "deep": 100_000})
 """Characters that a foreign model is shown of one answer at most, by depth."""
 # Of these for the rule and for the note of what is not shown.
 _MARGIN = 200
@@ -373,13 +358,9 @@ async def fetch(
     question_of(ask)
     run = run or product.start(ask.since, listener)
     with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
-        gathered = await run.search(
-            scope.question, source, search_words(scope.question.text), scope.limit
-        )
+        gathered = await run.search(scope.question, source, search_words(scope.question.text), scope.limit)
         run.listener(SourceGathered.of(gathered))
-        ranked = await product.steps.assessor.assess(
-            run, scope, gathered.kept, graded=scope.depth_name != "quick"
-        )
+        ranked = await product.steps.assessor.assess(run, scope, gathered.kept, graded=scope.depth_name != "quick")
         usage = gathered.usage + ranked.usage
         origin = Origin("", product.sample, product.observer.trace_id)
         dropped = (*ranked.dropped, *gathered.dropped)

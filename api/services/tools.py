@@ -56,9 +56,7 @@ class Filtered(tuple[list[T], float]):
     @classmethod
     def of(cls, items: Sequence[T], gated: Gated) -> Filtered[T]:
         """Keep the relevant objects themselves, in order."""
-        relevant = [
-            item for item, verdict in zip(items, gated.verdicts, strict=True) if verdict.relevant
-        ]
+        relevant = [item for item, verdict in zip(items, gated.verdicts, strict=True) if verdict.relevant]
         share = len(relevant) / len(items) if items else 1.0
         filtered = cls((relevant, share))
         filtered.verdicts, filtered.status = gated.verdicts, gated.status
@@ -230,9 +228,7 @@ class _ToolPerPlace(FunctionToolset[Any]):
 def _add(toolset: FunctionToolset[Any], source: str) -> None:
     """The tool of one source; without a function of its own it is described by its place."""
 
-    async def fetch(
-        ctx: RunContext[object], query: str, depth: ToolDepth = "quick", about: About = ""
-    ) -> ToolReturn:
+    async def fetch(ctx: RunContext[object], query: str, depth: ToolDepth = "quick", about: About = "") -> ToolReturn:
         """What people say there.
 
         Args:
@@ -288,9 +284,7 @@ async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
         return ToolReturn(text, metadata=metadata)
     usage = heard.fetched.usage
     cost = Decimal(str(usage.usd)) if usage.usd else None  # 0 would make an unknown cost known
-    ctx.usage.incr(
-        RunUsage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost=cost)
-    )
+    ctx.usage.incr(RunUsage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost=cost))
     metadata = heard.fetched.model_dump(mode="json")
     return ToolReturn(heard.text, metadata=metadata | {"exhibits": heard.exhibits, "error": None})
 

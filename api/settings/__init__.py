@@ -14,12 +14,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import platformdirs
-from pydantic import (
-    Field,
-    SecretStr,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
 from api.choices import DepthName
@@ -351,9 +346,7 @@ class DeepDepth(Depth):
 class MailSettings(BaseSettings):
     """E-mail of watches; none is sent without a host and a sender."""
 
-    model_config = group_config(
-        "LISTENPOST_SMTP_", sender="LISTENPOST_SMTP_FROM", receivers="LISTENPOST_SMTP_TO"
-    )
+    model_config = group_config("LISTENPOST_SMTP_", sender="LISTENPOST_SMTP_FROM", receivers="LISTENPOST_SMTP_TO")
 
     host: MailServer | None = None
     """Server that takes the mail; unset: none is sent."""
@@ -427,9 +420,7 @@ def variable(group: type[BaseSettings], field: str) -> str:
 
 def variables() -> dict[str, tuple[type[BaseSettings], str]]:
     """Every variable: name -> its group and field, in reading order."""
-    return {
-        variable(group, field): (group, field) for group in GROUPS for field in group.model_fields
-    }
+    return {variable(group, field): (group, field) for group in GROUPS for field in group.model_fields}
 
 
 def load() -> Settings:

@@ -17,9 +17,7 @@ MAX_SITES = 3
 """Most sites of Stack Exchange, since each takes one of 300 requests a day."""
 # `https://hn.algolia.com`, `http://[::1]:8080/below/a/path`; a name or password in it, a query or
 # a fragment would be sent, or shown, where nobody expects
-_ROOT = re.compile(
-    r"https?://(?:[^\s/?#@:\[\]\\]+|\[[\da-f:.]+\])(?::\d{1,5})?(?:/[^\s/?#@\\]+)*/*", re.I
-)
+_ROOT = re.compile(r"https?://(?:[^\s/?#@:\[\]\\]+|\[[\da-f:.]+\])(?::\d{1,5})?(?:/[^\s/?#@\\]+)*/*", re.I)
 # `superuser`, `meta.stackoverflow`
 _SITE = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _ROOT_FORM = "an http or https address of a server, without user, query and fragment"

@@ -171,9 +171,7 @@ ALL_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**ITEM_SOURCES, ARCHI
 """Everything that a report can name as a source."""
 ASKABLE_SOURCES: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
 """Names of the sources that a question can be put to."""
-SOURCE_TITLES: Mapping[str, str] = MappingProxyType(
-    {name: label.title for name, label in ALL_SOURCES.items()}
-)
+SOURCE_TITLES: Mapping[str, str] = MappingProxyType({name: label.title for name, label in ALL_SOURCES.items()})
 *_others, _last = (spec.title for spec in SOURCES.values())
 SOURCE_LIST = f"{', '.join(_others)} and {_last}"
 """The titles of `SOURCES` as text."""

@@ -18,15 +18,7 @@ from api.core.domain import FetchPlan
 from api.core.items import Batch, Comment, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, one_line, unescape
-from api.errors import (
-    Blocked,
-    Broken,
-    NotConfigured,
-    QuotaExhausted,
-    RateLimited,
-    Refused,
-    SourceError,
-)
+from api.errors import Blocked, Broken, NotConfigured, QuotaExhausted, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
@@ -55,14 +47,7 @@ from api.sources.amazon_pages import (
 )
 from api.sources.item_fields import as_dict, as_list, visible_text
 from api.sources.markup import is_too_deep
-from api.sources.searched_source import (
-    SILENCES,
-    Page,
-    SearchedSource,
-    read_each,
-    status_failure,
-    with_note,
-)
+from api.sources.searched_source import SILENCES, Page, SearchedSource, read_each, status_failure, with_note
 from api.sources.web_client import Reply, WebClient
 
 # Amazon answers a browser's headers more often than those of programs
@@ -262,9 +247,7 @@ def _tile(
     return Tile(known, text, stars_of(stars), count_of(ratings), cost, brand_of(brand))
 
 
-def _review(
-    row: Mapping[str, Any], author: str | None, *, text: object, stars: object, helpful: object
-) -> Comment:
+def _review(row: Mapping[str, Any], author: str | None, *, text: object, stars: object, helpful: object) -> Comment:
     """One review; id, title and date have the same names with every provider."""
     return Comment(
         id=clean(row.get("review_id")),
@@ -310,9 +293,7 @@ class AmazonSource(SearchedSource):
         root = (settings.amazon_url or provider.root).rstrip("/")
         super().__init__(settings, memory, f"{provider.name} {root}")
         self._site = site_of(root)
-        self._without_reviews = (
-            f"no reviews given by `{provider.name}`" if provider.paid else SIGN_IN
-        )
+        self._without_reviews = f"no reviews given by `{provider.name}`" if provider.paid else SIGN_IN
         seconds = settings.provider_timeout if provider.paid else settings.source_timeout
         self._web = WebClient(
             NAME, root, seconds,
@@ -325,9 +306,7 @@ class AmazonSource(SearchedSource):
 
     async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
         doubts = (*SILENCES, Blocked)
-        read = await read_each(
-            items, self._commented, stops=self.stops, doubts=doubts, what="reviews"
-        )
+        read = await read_each(items, self._commented, stops=self.stops, doubts=doubts, what="reviews")
         notes = {note for item in read.items for note in item.notes}
         missing = [note for note in (NO_REVIEWS, self._without_reviews) if note in notes]
         return replace(read, notes=(*read.notes, *missing))
@@ -368,9 +347,7 @@ class AmazonSource(SearchedSource):
         full = with_product(item, product, self._max_comments, self._site)
         if full.comments:
             return full
-        return with_note(
-            full, NO_REVIEWS if full.engagement["ratings"] == 0 else self._without_reviews
-        )
+        return with_note(full, NO_REVIEWS if full.engagement["ratings"] == 0 else self._without_reviews)
 
     async def _parsed(self, request: Request, parse: Callable[[str], R]) -> R:
         reply = await self._web.get(*request)

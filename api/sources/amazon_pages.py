@@ -89,13 +89,9 @@ _UNIT = re.compile(r" ?([^\W\d_]++)")
 # a price is no count: "￥15,592", "18,99 €", "EUR 18"
 _MONEY = re.compile(r"\p{Sc}|円|\b(?:EUR|USD|GBP|JPY|AED|SAR|EGP|kr|zł|TL)\b", re.I)
 # a count of ratings and nothing else: "(226)", "84.7K", "(84,7 Tsd.)", "1,23,456 ratings"
-_RATINGS = re.compile(
-    rf"\(?\d[\d., ]*+(?:{'|'.join(_UNITS)})?\.?\+?\)?\s*+(?P<words>{_RATING_WORDS})?", re.I
-)
+_RATINGS = re.compile(rf"\(?\d[\d., ]*+(?:{'|'.join(_UNITS)})?\.?\+?\)?\s*+(?P<words>{_RATING_WORDS})?", re.I)
 # "5.0 out of 5 stars" or "5つ星のうち5.0" before a review's title
-_STARS_PREFIX = re.compile(
-    rf"^\s*+(?:\d(?:[.,]\d)?\s++(?:{_OF_FIVE})|5つ星のうち\d(?:\.\d)?)\s*+", re.I
-)
+_STARS_PREFIX = re.compile(rf"^\s*+(?:\d(?:[.,]\d)?\s++(?:{_OF_FIVE})|5つ星のうち\d(?:\.\d)?)\s*+", re.I)
 # words for screen readers before a review's text
 _SCREEN_READER = re.compile(
     r"^\s*(?:brief content visible, double tap to read full content\.?"
@@ -107,9 +103,7 @@ _SCREEN_READER = re.compile(
 # at the start; "2023年10月29日"
 _DATES = (
     re.compile(r"\b(?P<month>\p{L}{3,12})\.? (?P<day>\d{1,2}), (?P<year>\d{4})\b"),
-    re.compile(
-        r"\b(?P<day>\d{1,2})\.? (?:de )?(?P<month>\p{L}{3,12})\.? (?:de )?(?P<year>\d{4})\b"
-    ),
+    re.compile(r"\b(?P<day>\d{1,2})\.? (?:de )?(?P<month>\p{L}{3,12})\.? (?:de )?(?P<year>\d{4})\b"),
     re.compile(r"^(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"),
     re.compile(r"(?P<year>\d{4})年(?P<month>\d{1,2})月(?P<day>\d{1,2})日"),
 )
@@ -185,9 +179,7 @@ def day_of(value: object) -> datetime | None:
     name = match["month"].lower()
     month = int(name) if name.isdigit() else _MONTH_NUMBERS.get(name, 0)
     try:
-        return plausible_time(
-            datetime(int(match["year"]), month, int(match["day"]), tzinfo=UTC), BEGAN
-        )
+        return plausible_time(datetime(int(match["year"]), month, int(match["day"]), tzinfo=UTC), BEGAN)
     except ValueError:
         return None
 
@@ -276,8 +268,7 @@ def with_product(item: Item, product: ProductPage, most: int, site: str) -> Item
         engagement=page | known,
         place=item.place or product.brand,
         comments=tuple(
-            review.edited(url=f"{site}/gp/customer-reviews/{review.id}")
-            for review in product.reviews[:most]
+            review.edited(url=f"{site}/gp/customer-reviews/{review.id}") for review in product.reviews[:most]
         ),
     )
 

@@ -26,9 +26,7 @@ class ArchiveSource(LocalSource):
 
     name = ARCHIVE.name
 
-    def __init__(
-        self, archive: Archive, tenant: str, embed: Embed, weight: float, *, sample: bool = False
-    ) -> None:
+    def __init__(self, archive: Archive, tenant: str, embed: Embed, weight: float, *, sample: bool = False) -> None:
         """`weight` is the share of vector similarity, `sample` is for made-up items."""
         self._archive, self._tenant, self._embed, self._weight = archive, tenant, embed, weight
         self._sample = sample
@@ -41,9 +39,7 @@ class ArchiveSource(LocalSource):
         try:
             vectors = await asyncio.to_thread(self._embed, [query])
             vector = vectors[0] if vectors else None
-            matches = await self._archive.matches(
-                self._tenant, words, vector, filters, plan.limit * _PIECES
-            )
+            matches = await self._archive.matches(self._tenant, words, vector, filters, plan.limit * _PIECES)
             entries = score_matches(matches, words, vector)
             line = combine_scores(entries, self._weight, vectors=matches.vectors)
             keys = list(dict.fromkeys(entry.id[0] for entry in line))

@@ -19,23 +19,8 @@ from api.core.text import clean, clean_query, web_url
 from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
-from api.sources.item_fields import (
-    as_dict,
-    as_int,
-    as_list,
-    is_text,
-    make_item,
-    pseudonym,
-    says_something,
-    time_since,
-)
-from api.sources.keyless_source import (
-    KeylessSource,
-    Slots,
-    ask_each,
-    failure_notes,
-    page_of_parts,
-)
+from api.sources.item_fields import as_dict, as_int, as_list, is_text, make_item, pseudonym, says_something, time_since
+from api.sources.keyless_source import KeylessSource, Slots, ask_each, failure_notes, page_of_parts
 from api.sources.markup import words_of_html
 from api.sources.searched_source import Page, window_start, with_note
 from api.sources.web_client import Limit, Reply, host_of
@@ -89,9 +74,7 @@ class DiscourseSource(KeylessSource):
         """The items with their topics' posts, one request each; a failed forum costs its own."""
         read = super().comments
         forums = tuple(dict.fromkeys(item.place or "" for item in items))
-        answers, failures = await ask_each(
-            forums, lambda forum: read([item for item in items if item.place == forum])
-        )
+        answers, failures = await ask_each(forums, lambda forum: read([item for item in items if item.place == forum]))
         by_key = {item.key: item for answer in answers.values() for item in answer.items}
         unread = {forum: f"comments not read: {error.detail}" for forum, error in failures.items()}
         notes = [note for answer in answers.values() for note in answer.notes]
@@ -106,9 +89,7 @@ class DiscourseSource(KeylessSource):
         if not _UNSPACED.search(query) and max(map(len, words), default=0) < _MIN_WORD:
             raise TooShort(NAME, f"forums search for words of {_MIN_WORD} characters or more")
         dated = f"{query} after:{start:%Y-%m-%d}" if start else query
-        return await page_of_parts(
-            cursor, self._forums, lambda forum, number: self._of_forum(forum, dated, number)
-        )
+        return await page_of_parts(cursor, self._forums, lambda forum, number: self._of_forum(forum, dated, number))
 
     async def _of_forum(self, forum: str, query: str, number: int) -> tuple[Slots, bool]:
         root = self._forums[forum]
@@ -122,9 +103,7 @@ class DiscourseSource(KeylessSource):
         return slots, bool(slots) and more
 
     async def _commented(self, item: Item) -> Item:
-        answer = as_dict(
-            await self._ask(f"/t/{item.id}.json", None, self._forums[item.place or ""])
-        )
+        answer = as_dict(await self._ask(f"/t/{item.id}.json", None, self._forums[item.place or ""]))
         posts = as_list(as_dict(answer.get("post_stream")).get("posts"))
         if not any(map(_is_post, posts)):
             raise Broken(NAME, "a topic without its posts")

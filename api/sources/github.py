@@ -114,9 +114,7 @@ class GitHubSource(KeylessSource):
         answer = await self._ask(path, {"per_page": PAGE}, pace=self._comments_pace)
         if not isinstance(answer, list):
             raise Broken(NAME, "comments that are no list")
-        complete = self._complete(
-            answer, lambda entry: bool(as_int(entry.get("id"))) and "body" in entry
-        )
+        complete = self._complete(answer, lambda entry: bool(as_int(entry.get("id"))) and "body" in entry)
         return self._with_comments(item, complete, _comment)
 
     async def _probed(self) -> Probe:

@@ -74,11 +74,7 @@ class HackerNewsSource(KeylessSource):
 
     def _failure(self, reply: Reply) -> SourceError | None:
         answer = as_dict(reply.data)
-        if (
-            reply.status == 200
-            and isinstance(answer.get("message"), str)
-            and not answer.get("hits")
-        ):
+        if reply.status == 200 and isinstance(answer.get("message"), str) and not answer.get("hits"):
             return Broken(NAME, "asked for more hits than it gives")
         if reply.status == 403 and not reply.html:  # its answer to too many requests
             return RateLimited(NAME, "HTTP 403", retry_at=reply.wait)

@@ -36,9 +36,7 @@ _MAX_DATE = 60
 # what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
 _DELETED = regex.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^][]*|\s*)\]", regex.I)
 # what holds no words of its own: `![gif](giphy|x)`, `[label](https://x)`, `https://x`, `:emote:`
-_WORDLESS = regex.compile(
-    r"!?\[[^][]*+\]\([^()\s]*+(?:\s[^()]*+)?\)|https?://\S++|:[\p{L}\p{N}_~-]++:", regex.I
-)
+_WORDLESS = regex.compile(r"!?\[[^][]*+\]\([^()\s]*+(?:\s[^()]*+)?\)|https?://\S++|:[\p{L}\p{N}_~-]++:", regex.I)
 # a letter, a digit, or a sign that means something by itself: a heart, a thumb, a star
 _WORD = regex.compile(r"[\p{L}\p{N}\p{So}]")
 # well-known bots, in small letters, since Reddit's answers do not mark them; a name that ends in
@@ -103,9 +101,7 @@ def as_time(value: object) -> datetime | None:
         return None
 
 
-def plausible_time(
-    at: datetime | None, since: datetime = EARLIEST, now: datetime | None = None
-) -> datetime | None:
+def plausible_time(at: datetime | None, since: datetime = EARLIEST, now: datetime | None = None) -> datetime | None:
     """The time if something can have been written then (not 1970), on a site that began `since`."""
     latest = (now or datetime.now(UTC)) + _MAX_AHEAD
     return at if at is not None and since <= at <= latest else None
@@ -177,9 +173,7 @@ def is_bot(name: str) -> bool:
     return plain in _BOTS or plain.endswith("-modteam")  # they explain removals
 
 
-def make_item(
-    source: str, key: str, title: str, body: str, created_at: datetime | None, **fields: Any
-) -> Item:
+def make_item(source: str, key: str, title: str, body: str, created_at: datetime | None, **fields: Any) -> Item:
     """An item of a search with its visible texts, and a note when its time is missing or wrong.
 
     `key` is without the source; `fields` are further ones of `Item`. Without a reason among them it

@@ -53,9 +53,7 @@ class KeylessSource(SearchedSource):
         headers = {"User-Agent": settings.user_agent, **(headers or {})}
         roots = [root.rstrip("/") for root in roots or (setting_value(settings, address),)]
         self._servers = {
-            root: WebClient(
-                self.name, root, settings.source_timeout, address=address, headers=headers
-            )
+            root: WebClient(self.name, root, settings.source_timeout, address=address, headers=headers)
             for root in roots
         }
         self._roots = tuple(self._servers)
@@ -120,9 +118,7 @@ class KeylessSource(SearchedSource):
             raise Broken(self.name, "results without the fields that are read")
         return slots
 
-    def _complete(
-        self, remarks: Iterable[Any], is_complete: Callable[[Any], bool]
-    ) -> list[Mapping[str, Any]]:
+    def _complete(self, remarks: Iterable[Any], is_complete: Callable[[Any], bool]) -> list[Mapping[str, Any]]:
         """Comments with the fields that are read; not one means that the fields have changed."""
         remarks = list(map(as_dict, remarks))
         complete = [remark for remark in remarks if is_complete(remark)]
@@ -130,9 +126,7 @@ class KeylessSource(SearchedSource):
             raise Broken(self.name, "a thread without comments' texts")
         return complete
 
-    def _with_comments(
-        self, item: Item, remarks: Iterable[Any], read: Callable[[Any], Comment | None]
-    ) -> Item:
+    def _with_comments(self, item: Item, remarks: Iterable[Any], read: Callable[[Any], Comment | None]) -> Item:
         comments = [comment for comment in map(read, remarks) if comment is not None]
         return item.edited(comments=tuple(comments[: self._max_comments]))
 
@@ -194,9 +188,7 @@ def reply_failure(name: str, reply: Reply) -> SourceError | None:
     if reply.html and status in {200, 202, 401, 403}:
         return Blocked(name, "a web page instead of data", retry_at=reply.wait)
     if status != 200:
-        return status_failure(
-            name, status, f"HTTP {status}{' page' if reply.html else ''}", reply.wait
-        )
+        return status_failure(name, status, f"HTTP {status}{' page' if reply.html else ''}", reply.wait)
     return Broken(name, "an answer that is not JSON") if reply.data is None else None
 
 

@@ -119,9 +119,7 @@ class LemmySource(KeylessSource):
         more = len(hits) >= PAGE and number < _LAST_PAGE
         return self._slots(hits, _READERS[kind]), str(number + 1) if more else None
 
-    async def _of_1_0(
-        self, plan: FetchPlan, kind: str, cursor: str | None
-    ) -> tuple[Slots, str | None]:
+    async def _of_1_0(self, plan: FetchPlan, kind: str, cursor: str | None) -> tuple[Slots, str | None]:
         """A page and the cursor of the next, within the window to the second."""
         start = window_start(plan.window)
         params: dict[str, str | int] = {"search_term": plan.query, "type_": kind, "limit": PAGE}
@@ -226,12 +224,8 @@ def comment_hit_of(entry: object) -> Item | None:
 _READERS = {"posts": post_of, "comments": comment_hit_of}
 
 
-def _item(
-    entry: object, kind: str, title: str, body: str, *, counts: tuple[str, ...], **known: Any
-) -> Item:
-    fields, creator, community = (
-        as_dict(as_dict(entry).get(name)) for name in (kind, "creator", "community")
-    )
+def _item(entry: object, kind: str, title: str, body: str, *, counts: tuple[str, ...], **known: Any) -> Item:
+    fields, creator, community = (as_dict(as_dict(entry).get(name)) for name in (kind, "creator", "community"))
     if creator.get("bot_account") is True:
         known["unfit"] = BY_BOT
     if _is_gone(fields):

@@ -158,9 +158,7 @@ def own_items_of(objects: Sequence[Mapping[str, Any]]) -> OwnItems:
 
 def _undated(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """A note on the times of items and comments that cannot be used."""
-    objects = (
-        fields for item in items for fields in (item, *map(as_dict, as_list(item.get("comments"))))
-    )
+    objects = (fields for item in items for fields in (item, *map(as_dict, as_list(item.get("comments")))))
     undated = sum(_date(fields) is not None and _created_at(fields) is None for fields in objects)
     note = f"{undated} time(s) could not be read or cannot be true; these count as undated"
     return (note,) if undated else ()
@@ -208,9 +206,7 @@ def _common(fields: Mapping[str, Any]) -> dict[str, Any]:
         "created_at": _created_at(fields),
         # null is a measure that is not known
         "engagement": {
-            name: count
-            for name, count in measures.items()
-            if count is None or (name and as_number(count) is not None)
+            name: count for name, count in measures.items() if count is None or (name and as_number(count) is not None)
         },
     }
 

@@ -28,14 +28,7 @@ from praw.exceptions import PRAWException
 
 from api.core.context import count_requests
 from api.core.domain import FetchPlan
-from api.core.http_limits import (
-    TOO_LARGE,
-    UNPACKABLE,
-    TooLarge,
-    no_connection,
-    points_here,
-    read_all,
-)
+from api.core.http_limits import TOO_LARGE, UNPACKABLE, TooLarge, no_connection, points_here, read_all
 from api.core.items import Batch, Item
 from api.core.ports import Probe
 from api.core.text import clean_query
@@ -141,9 +134,7 @@ class RedditSource(SearchedSource):
         super().__init__(settings, memory, settings.reddit_url or "")
         self._seconds = settings.source_timeout
         client = partial(_client, settings, Allowance())
-        self._workers = Workers(
-            NAME, client, self.parallel_items, lambda reddit: _core(reddit).close()
-        )
+        self._workers = Workers(NAME, client, self.parallel_items, lambda reddit: _core(reddit).close())
         self._token: _AccessToken | None = None
         self._token_lock = asyncio.Lock()
 
@@ -252,9 +243,7 @@ def _new_token(reddit: praw.Reddit) -> _AccessToken:
     return token
 
 
-def _get(
-    reddit: praw.Reddit, *, token: _AccessToken, path: str, params: dict[str, str | int]
-) -> Any:
+def _get(reddit: praw.Reddit, *, token: _AccessToken, path: str, params: dict[str, str | int]) -> Any:
     """The JSON at `path`, asked with the shared token."""
     authorizer = _core(reddit).authorizer
     authorizer.access_token = token.text

@@ -169,9 +169,7 @@ def comments(tree: Mapping[str, Any], post: Item, most: int) -> tuple[Comment, .
     kept = [reply for data in read if (reply := comment(data, post)) is not None]
     # hidden votes count least
     votes = {reply.id: reply.engagement["votes"] for reply in kept}
-    kept.sort(
-        key=lambda reply: -float("inf") if (n := votes[reply.id]) is None else n, reverse=True
-    )
+    kept.sort(key=lambda reply: -float("inf") if (n := votes[reply.id]) is None else n, reverse=True)
     return tuple(kept[:most])
 
 

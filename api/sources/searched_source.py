@@ -236,9 +236,7 @@ class SearchedSource(ABC):
     stops: ClassVar[tuple[type[SourceError], ...]] = LIMITS
     """Failures after which no further item's comments are asked for."""
 
-    def __init__(
-        self, settings: SourceSettings, memory: SourceMemory | None, server: str, page_size: int = 0
-    ) -> None:
+    def __init__(self, settings: SourceSettings, memory: SourceMemory | None, server: str, page_size: int = 0) -> None:
         """`server` tells its stored pages from those of others; `page_size` as in `PagedSearch`."""
         self._max_comments = settings.comments_per_item
         upstream = f"{self.name} {server}"
@@ -250,9 +248,7 @@ class SearchedSource(ABC):
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """The items with their comments; see the source's page for the requests."""
-        return (
-            await self._with_comments_of(items) if self._max_comments else Commented(tuple(items))
-        )
+        return await self._with_comments_of(items) if self._max_comments else Commented(tuple(items))
 
     async def with_best_comments(self, item: Item) -> Item | None:
         """The item with its best comments; None when none are to be read."""
@@ -269,9 +265,7 @@ class SearchedSource(ABC):
         return plan
 
     async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
-        return await read_each(
-            items, self._commented, parallel=self.parallel_items, stops=self.stops
-        )
+        return await read_each(items, self._commented, parallel=self.parallel_items, stops=self.stops)
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -340,9 +334,7 @@ def with_note(item: Item, note: str) -> Item:
     return item.edited(notes=(*item.notes, note))
 
 
-def status_failure(
-    name: str, status: int, detail: str = "", retry_at: datetime | None = None
-) -> SourceError:
+def status_failure(name: str, status: int, detail: str = "", retry_at: datetime | None = None) -> SourceError:
     """What an HTTP status means, where an answer says nothing else."""
     detail = detail or f"HTTP {status}"
     if status == 429:

@@ -16,33 +16,12 @@ from api.core.domain import BY_BOT, FetchPlan
 from api.core.items import Comment, Commented, Item
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, one_line, unescape, web_url
-from api.errors import (
-    Broken,
-    NotConfigured,
-    QuotaExhausted,
-    RateLimited,
-    Refused,
-    SourceError,
-    Unreachable,
-)
+from api.errors import Broken, NotConfigured, QuotaExhausted, RateLimited, Refused, SourceError, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
-from api.sources.item_fields import (
-    as_dict,
-    as_int,
-    as_number,
-    make_item,
-    says_something,
-    time_since,
-)
-from api.sources.keyless_source import (
-    KeylessSource,
-    Slots,
-    ask_each,
-    failure_notes,
-    page_of_parts,
-)
+from api.sources.item_fields import as_dict, as_int, as_number, make_item, says_something, time_since
+from api.sources.keyless_source import KeylessSource, Slots, ask_each, failure_notes, page_of_parts
 from api.sources.markup import words_of_html
 from api.sources.searched_source import Page, read_each, window_start
 from api.sources.web_client import Limit, Pace, Reply, pace_of
@@ -59,9 +38,7 @@ _LONG_WAIT, _DAY = 3_600, 86_400
 _COMMUNITY_USER = -1
 # `too many requests from this IP, more requests available in 17524 seconds`
 _AVAILABLE = re.compile(r"available in (\d{1,6}) second")
-_REFUSALS = frozenset(
-    "access_denied access_token_required invalid_access_token key_required".split()
-)
+_REFUSALS = frozenset("access_denied access_token_required invalid_access_token key_required".split())
 
 
 class StackExchangeSource(KeylessSource):
@@ -80,9 +57,7 @@ class StackExchangeSource(KeylessSource):
     async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
         """One request per site."""
         requests = {
-            site: asyncio.ensure_future(
-                self._answers([item for item in items if item.place == site])
-            )
+            site: asyncio.ensure_future(self._answers([item for item in items if item.place == site]))
             for site in dict.fromkeys(item.place for item in items)
         }
 
@@ -123,9 +98,7 @@ class StackExchangeSource(KeylessSource):
 
         answers, failures = await ask_each(self._sites, of_site)
         rows, notes = answers.values(), failure_notes(failures)
-        counts = [
-            (as_int(row.get("quota_remaining")), as_int(row.get("quota_max"))) for row in rows
-        ]
+        counts = [(as_int(row.get("quota_remaining")), as_int(row.get("quota_max"))) for row in rows]
         known = [(left, most) for left, most in counts if left is not None and most is not None]
         if not known:
             return Probe("ok", "; ".join(notes))
@@ -144,9 +117,7 @@ class StackExchangeSource(KeylessSource):
             }  # fmt: skip
             path, pace = f"/2.3/questions/{ids}/answers", self._answers_pace
             answers += (await self._of_site(items[0].place or "", path, params, pace=pace))["items"]
-        complete = self._complete(
-            answers, lambda answer: bool(as_int(answer.get("answer_id"))) and "body" in answer
-        )
+        complete = self._complete(answers, lambda answer: bool(as_int(answer.get("answer_id"))) and "body" in answer)
         comments: dict[str, list[Comment]] = {item.key: [] for item in items}
         for item in items:
             own = (row for row in complete if str(as_int(row.get("question_id"))) == item.id)

@@ -31,14 +31,7 @@ from api.errors import Broken, RateLimited, Refused, SourceError, TimedOut, Unre
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
-from api.sources.searched_source import (
-    LIMITS,
-    Page,
-    SearchedSource,
-    read_each,
-    window_start,
-    with_note,
-)
+from api.sources.searched_source import LIMITS, Page, SearchedSource, read_each, window_start, with_note
 from api.sources.worker_threads import Workers, watch
 from api.sources.youtube_answers import (
     NAME,
@@ -67,9 +60,7 @@ class YouTubeSource(SearchedSource):
     name = NAME
     stops = (*LIMITS, Refused)
 
-    def __init__(
-        self, settings: SourceSettings, memory: SourceMemory | None = None, *, pause: float = 1.0
-    ) -> None:
+    def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None, *, pause: float = 1.0) -> None:
         """`pause` is in seconds, before the one retry after a burst of requests."""
         # the libraries' log lines hold the key
         for name in ("googleapiclient.http", "googleapiclient.discovery"):
@@ -149,9 +140,7 @@ class YouTubeSource(SearchedSource):
     async def _details(self, items: Sequence[Item]) -> Mapping[str, Mapping[str, Any]] | None:
         ids = ",".join(item.id for item in items)
         try:
-            answer = await self._ask(
-                _VIDEOS, lambda api: api.videos().list(part="snippet,statistics", id=ids)
-            )
+            answer = await self._ask(_VIDEOS, lambda api: api.videos().list(part="snippet,statistics", id=ids))
             return details_of(answer)
         except SourceError:
             return None
@@ -199,9 +188,7 @@ build = YouTubeSource
 
 def _client(key: str, root: str, seconds: float, proxy: httplib2.ProxyInfo | None) -> Any:
     """The service of one thread; the description of the API is bundled with the library."""
-    http_client = _CheckingHttp(
-        timeout=seconds, proxy_info=proxy, decode_limit_hard=MAX_BYTES, decode_limit_chunk=4096
-    )
+    http_client = _CheckingHttp(timeout=seconds, proxy_info=proxy, decode_limit_hard=MAX_BYTES, decode_limit_chunk=4096)
     http_client.follow_redirects = False  # the key would go along
     return googleapiclient.discovery.build(
         "youtube", "v3", developerKey=key, http=http_client,

@@ -18,16 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from api.core.http_limits import retry_at
 from api.core.items import Comment, Item, Measure
 from api.core.text import clean, unescape
-from api.errors import (
-    Blocked,
-    Broken,
-    QuotaExhausted,
-    RateLimited,
-    Refused,
-    SourceError,
-    StoreUnavailable,
-    Unreachable,
-)
+from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, Refused, SourceError, StoreUnavailable, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
@@ -199,8 +190,7 @@ def video_of(entry: object) -> Item | None:
         return None
     snippet = as_dict(as_dict(entry).get("snippet"))
     title, body, channel = (
-        visible_text(unescape(snippet.get(name)))
-        for name in ("title", "description", "channelTitle")
+        visible_text(unescape(snippet.get(name))) for name in ("title", "description", "channelTitle")
     )
     created = time_since(snippet.get("publishedAt"), BEGAN)
     return make_item(
@@ -226,9 +216,7 @@ def details_of(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 def with_details(item: Item, video: Mapping[str, Any]) -> Item:
     """The item with full text and counts; here nothing is escaped."""
     snippet = as_dict(video.get("snippet"))
-    title, body, channel = (
-        visible_text(clean(snippet.get(name))) for name in ("title", "description", "channelTitle")
-    )
+    title, body, channel = (visible_text(clean(snippet.get(name))) for name in ("title", "description", "channelTitle"))
     return item.edited(
         title=title or item.title, body=body or item.body, place=channel or item.place,
         created_at=time_since(snippet.get("publishedAt"), BEGAN) or item.created_at,

@@ -11,17 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, get_args
 
 from pydantic import ValidationError
-from sqlalchemy import (
-    ColumnElement,
-    Row,
-    Text,
-    and_,
-    delete,
-    exists,
-    or_,
-    select,
-    type_coerce,
-)
+from sqlalchemy import ColumnElement, Row, Text, and_, delete, exists, or_, select, type_coerce
 from sqlalchemy import update as updating
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -134,8 +124,7 @@ class AnalysisRepository(RunningRepository):
         upsert = row.on_conflict_do_update(
             index_elements=[analyses.c.tenant, analyses.c.id],
             set_={
-                name: row.excluded[name]
-                for name in ("state", "run_id", "reason", "query", "tally", *_REPORT_COLUMNS)
+                name: row.excluded[name] for name in ("state", "run_id", "reason", "query", "tally", *_REPORT_COLUMNS)
             },
         )
         async with self._database.writing(alone=True) as connection:
@@ -150,9 +139,7 @@ class AnalysisRepository(RunningRepository):
             if row is None:
                 return None
             state, reason = state_of(row)
-            kept = StoredAnalysis(
-                row.id, row.tenant, state, row.created_at, row.query, None, reason
-            )
+            kept = StoredAnalysis(row.id, row.tenant, state, row.created_at, row.query, None, reason)
             if state != "done":
                 return kept
             document = await _document(connection, tenant, analysis_id)
@@ -163,9 +150,7 @@ class AnalysisRepository(RunningRepository):
             return replace(kept, state="failed", reason=f"{UNREADABLE} ({error})")
 
     @unbroken
-    async def listing(
-        self, tenant: str, filters: Filters, limit: int, cursor: str | None = None
-    ) -> Listing:
+    async def listing(self, tenant: str, filters: Filters, limit: int, cursor: str | None = None) -> Listing:
         where: list[ColumnElement[bool]] = [analyses.c.tenant == tenant]
         if filters.decision is not None:
             where.append(analyses.c.decision == filters.decision)
@@ -221,9 +206,7 @@ class AnalysisRepository(RunningRepository):
             await forget_watched(connection, named)
         return len(gone)
 
-    async def _rewrite(
-        self, connection: AsyncConnection, some: list[str], named: frozenset[str]
-    ) -> None:
+    async def _rewrite(self, connection: AsyncConnection, some: list[str], named: frozenset[str]) -> None:
         """Save every analysis that holds one of `some` without any of `named`."""
         touched = select(verdicts.c.tenant, verdicts.c.analysis_id)
         touched = touched.where(verdicts.c.key.in_(some)).distinct()
@@ -259,9 +242,7 @@ class AnalysisRepository(RunningRepository):
                 summary = self._reader.summary(document if isinstance(document, Mapping) else {})
             except Unreadable as error:
                 _log.warning("the summary of %s cannot be read: %s", row.id, error)
-        return AnalysisSummary(
-            row.id, row.tenant, state, row.created_at, row.query, summary, reason
-        )
+        return AnalysisSummary(row.id, row.tenant, state, row.created_at, row.query, summary, reason)
 
     def _columns(self, document: Mapping[str, Any], parts: ReportParts) -> dict[str, Any]:
         decision = document.get("decision")
@@ -319,9 +300,7 @@ class AnalysisRepository(RunningRepository):
                     elif key.startswith(WATCH):
                         known[analysis_id] = Purpose("watch")
             # a run that has ended knows its watch
-            same = and_(
-                watches.c.tenant == watch_runs.c.tenant, watches.c.id == watch_runs.c.watch_id
-            )
+            same = and_(watches.c.tenant == watch_runs.c.tenant, watches.c.id == watch_runs.c.watch_id)
             span = first - _LONGEST_QUEUED, last + _LONGEST_QUEUED
             runs = select(watches.c.id, watches.c.name, watch_runs.c.body)
             runs = runs.join_from(watch_runs, watches, same)

@@ -37,17 +37,7 @@ from api.features.archive.index_words import bm25, rarity
 from api.store.analysis_repository import NEWEST_FIRST, AnalysisRepository
 from api.store.database import unbroken
 from api.store.item_rows import facts_of, own_key, tenant_token
-from api.store.tables import (
-    Conditions,
-    Identity,
-    analyses,
-    batches,
-    chunks,
-    identity,
-    imported,
-    items,
-    verdicts,
-)
+from api.store.tables import Conditions, Identity, analyses, batches, chunks, identity, imported, items, verdicts
 
 # Entries without a vector whose items are indexed again in one transaction.
 _PAGE = 200
@@ -84,9 +74,7 @@ class ArchiveRepository(AnalysisRepository):
             there = chunks.c.tenant == tenant, chunks.c.sample == filters.sample
             counted = select(literal(1).label("entry")).where(*there).limit(MOST_COUNTED).subquery()
             entries = await connection.scalar(select(sql.count()).select_from(counted)) or 0
-            frequencies = {
-                word: await self._count(connection, own, word) for word in dict.fromkeys(words)
-            }
+            frequencies = {word: await self._count(connection, own, word) for word in dict.fromkeys(words)}
             pool = await self._by_words(connection, own, frequencies, where, most * _POOL)
             rows = {row.number: row for row in await self._entries(connection, pool, where)}
             scores = {
@@ -159,9 +147,7 @@ class ArchiveRepository(AnalysisRepository):
                 samples = {own for own in facts if identity(own) in made_up}
                 await self._writer.index(connection, tenant, facts, samples)
 
-    async def _spellings(
-        self, connection: AsyncConnection, tenant: str, product: str | None
-    ) -> list[str]:
+    async def _spellings(self, connection: AsyncConnection, tenant: str, product: str | None) -> list[str]:
         """How this tenant has written a product in its queries: SQLite folds ASCII alone."""
         if product is None:
             return []
@@ -244,9 +230,7 @@ class ArchiveRepository(AnalysisRepository):
             return _INDEX.c.chunk_words.op("MATCH")(f'"{own}" AND ({query})')
         return _WORDS.op("@@")(cast(_tsquery(own, words, joined), TSQUERY))
 
-    async def _entries(
-        self, connection: AsyncConnection, numbers: Sequence[int], where: Conditions
-    ) -> list[Any]:
+    async def _entries(self, connection: AsyncConnection, numbers: Sequence[int], where: Conditions) -> list[Any]:
         rows: list[Any] = []
         for some in batches(numbers):
             wanted = select(*_COLUMNS).where(chunks.c.number.in_(some), *where)
@@ -260,9 +244,7 @@ def _tsquery(own: str, words: Sequence[str], joined: str) -> str:
     return f"'{own}' & ({query})"
 
 
-def _filtered(
-    tenant: str, filters: ArchiveFilters, spellings: Sequence[str]
-) -> Iterator[ColumnElement[bool]]:
+def _filtered(tenant: str, filters: ArchiveFilters, spellings: Sequence[str]) -> Iterator[ColumnElement[bool]]:
     yield chunks.c.sample == filters.sample
     if filters.source is not None:
         yield chunks.c.source == filters.source

@@ -15,14 +15,7 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import (
-    AbstractAsyncContextManager,
-    asynccontextmanager,
-    closing,
-    contextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -147,9 +140,7 @@ class Database:
         self._writing: AbstractAsyncContextManager[Any]
         self._engine: AsyncEngine
         if self.sqlite:
-            self._engine = create_async_engine(
-                url, connect_args={"timeout": seconds}, pool_timeout=seconds
-            )
+            self._engine = create_async_engine(url, connect_args={"timeout": seconds}, pool_timeout=seconds)
 
             # every connection: transactions are ours to begin, keys are enforced
             @event.listens_for(self._engine.sync_engine, "connect")
@@ -215,9 +206,7 @@ class Database:
         """An insert that knows ON CONFLICT, in this dialect."""
         return sqlite.insert(table) if self.sqlite else postgresql.insert(table)
 
-    def upsert(
-        self, table: Table, key: Sequence[str], /, **values: Any
-    ) -> postgresql.Insert | sqlite.Insert:
+    def upsert(self, table: Table, key: Sequence[str], /, **values: Any) -> postgresql.Insert | sqlite.Insert:
         """A whole row in the place of the one with this primary key, if there is one."""
         row = self.insert(table).values(**values)
         others = {name: row.excluded[name] for name in values if name not in key}
@@ -281,9 +270,7 @@ class Database:
         # libpq reads there what the URL leaves out, such as `PGPORT`
         names = [] if self.sqlite else sorted(n for n in os.environ if n.startswith("PG"))
         variables = ", ".join([VARIABLE, *(f"`{name}`" for name in names)])
-        raise StoreUnavailable(
-            f"the database {self._where} cannot be used: {why}; check {variables}", words
-        ) from None
+        raise StoreUnavailable(f"the database {self._where} cannot be used: {why}; check {variables}", words) from None
 
 
 def _reason(error: BaseException | None) -> str:

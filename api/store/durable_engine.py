@@ -56,9 +56,7 @@ class _Begun:
     """Work of this process, and what waits for it."""
 
     work: Work[Any]
-    result: asyncio.Future[Any] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
+    result: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def end(self, working: asyncio.Task[Any]) -> None:
         """Hand on what came of it."""
@@ -203,9 +201,7 @@ class DurableEngine:
 
     async def known(self, work_ids: Collection[str]) -> set[str]:
         """Of these, what is done or waits to be, in whatever process."""
-        listed = await DBOS.list_workflows_async(
-            workflow_ids=list(work_ids), load_input=False, load_output=False
-        )
+        listed = await DBOS.list_workflows_async(workflow_ids=list(work_ids), load_input=False, load_output=False)
         return {workflow.workflow_id for workflow in listed}
 
     async def tend(self, gone: Callable[[Collection[str]], Awaitable[Collection[str]]]) -> None:
@@ -213,15 +209,11 @@ class DurableEngine:
 
         The work of another version of this program is left to it.
         """
-        listed = await DBOS.list_workflows_async(
-            status="PENDING", load_input=False, load_output=False
-        )
+        listed = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
         executors = {str(workflow.executor_id) for workflow in listed} - {self._executor}
         if executors and (dead := await gone(executors)):
             await asyncio.to_thread(DBOS._recover_pending_workflows, list(dead))
-        ended = await DBOS.list_workflows_async(
-            status=_ENDED, limit=_PAGE, load_input=False, load_output=False
-        )
+        ended = await DBOS.list_workflows_async(status=_ENDED, limit=_PAGE, load_input=False, load_output=False)
         # one that was cancelled stays until the process that does it has seen that
         seen = (time.time() - HEARD) * 1000
         await DBOS.delete_workflows_async(
@@ -327,9 +319,7 @@ async def _noted(noting: asyncio.Task[None]) -> None:
     done, _ = await asyncio.wait({noting}, timeout=PATIENCE)
     if not done:
         noting.cancel()
-        raise StoreUnavailable(
-            f"work could not be noted within {PATIENCE:g} s: the database does not answer"
-        )
+        raise StoreUnavailable(f"work could not be noted within {PATIENCE:g} s: the database does not answer")
     failure = noting.exception()
     if isinstance(failure, error.DBOSException):
         raise failure

@@ -26,16 +26,7 @@ from api.features.archive.imports import (
 from api.store.analysis_repository import AnalysisRepository
 from api.store.database import unbroken
 from api.store.item_rows import drop_unheld, stored_facts
-from api.store.tables import (
-    as_stored,
-    batches,
-    identity,
-    imported,
-    imports,
-    items,
-    refusals,
-    verdicts,
-)
+from api.store.tables import as_stored, batches, identity, imported, imports, items, refusals, verdicts
 
 # Items that are read together: one may have hundreds of comments.
 _STEP = 100
@@ -43,9 +34,7 @@ _STEP = 100
 _PAGE = 1_000
 # The digest of an import that is being removed, so that no process continues it; no file has it.
 _REMOVING = "removing"
-_UNDER_WAY = (
-    "another process goes on with this import, or has removed it; look: `listenpost import list`"
-)
+_UNDER_WAY = "another process goes on with this import, or has removed it; look: `listenpost import list`"
 
 
 class ImportRepository(AnalysisRepository):
@@ -54,21 +43,15 @@ class ImportRepository(AnalysisRepository):
     @unbroken
     async def begin_import(self, tenant: str, identity: FileIdentity) -> Import:
         now = datetime.now(UTC)
-        new = Import(
-            f"imp_{secrets.token_hex(6)}", identity, ImportPosition(), ImportProgress(), now, None
-        )
+        new = Import(f"imp_{secrets.token_hex(6)}", identity, ImportPosition(), ImportProgress(), now, None)
         row = {
             "tenant": tenant, "id": new.id, "name": identity.name, "form": identity.form,
             "digest": identity.digest, "offset": 0, "line": 0, "intake": asdict(ImportProgress()),
             "created_at": now,
         }  # fmt: skip
-        same = select(imports).where(
-            imports.c.tenant == tenant, imports.c.digest == identity.digest
-        )
+        same = select(imports).where(imports.c.tenant == tenant, imports.c.digest == identity.digest)
         async with self._database.writing(alone=True) as connection:
-            known = (
-                (await connection.execute(same.limit(1))).one_or_none() if identity.digest else None
-            )
+            known = (await connection.execute(same.limit(1))).one_or_none() if identity.digest else None
             if known is not None:
                 return _import(known)
             await connection.execute(insert(imports), row)
@@ -92,9 +75,7 @@ class ImportRepository(AnalysisRepository):
             moved = update(imports).where(*_is(tenant, begun.id), imports.c.digest != _REMOVING)
             moved = moved.where(imports.c.offset == begun.position.offset)
             moved = moved.where(imports.c.line == begun.position.line)
-            moved = moved.values(
-                offset=batch.position.offset, line=batch.position.line, intake=asdict(progress)
-            )
+            moved = moved.values(offset=batch.position.offset, line=batch.position.line, intake=asdict(progress))
             if not (await connection.execute(moved)).rowcount:
                 raise Conflict(_UNDER_WAY)
         if self._vectors is not None:
@@ -153,8 +134,7 @@ class ImportRepository(AnalysisRepository):
         named = {key for key, ids in brought.items() if ids}
         facts = await stored_facts(connection, tenant, named)
         left = {
-            stored.get("key", key): without_comments(stored, frozenset(brought[key]))
-            for key, stored in facts.items()
+            stored.get("key", key): without_comments(stored, frozenset(brought[key])) for key, stored in facts.items()
         }
         await _keep_reports(connection, tenant, facts)
         await self._writer.put(connection, tenant, left)
@@ -186,10 +166,7 @@ class ImportRepository(AnalysisRepository):
         held = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(keys)
         async with self._database.writing(alone=True) as connection:
             stored = await stored_facts(connection, tenant, keys)
-            left = {
-                str(facts.get("key", key)): without_comments(facts, ids)
-                for key, facts in stored.items()
-            }
+            left = {str(facts.get("key", key)): without_comments(facts, ids) for key, facts in stored.items()}
             await self._writer.put(connection, tenant, left)
             for row in (await connection.execute(select(verdicts).where(*held))).all():
                 if isinstance(row.own, dict) and not ids.isdisjoint(comment_ids(row.own)):
@@ -201,10 +178,7 @@ class ImportRepository(AnalysisRepository):
         wanted = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
         wanted = wanted.where(as_stored(items.c.key) > after)
         wanted = wanted.order_by(items.c.key).limit(_PAGE)
-        return [
-            (row.key, row.facts if isinstance(row.facts, dict) else {})
-            for row in await self._rows(wanted)
-        ]
+        return [(row.key, row.facts if isinstance(row.facts, dict) else {}) for row in await self._rows(wanted)]
 
     async def _keep(
         self, connection: AsyncConnection, tenant: str, import_id: str, batch: Sequence[Item]
@@ -227,14 +201,10 @@ class ImportRepository(AnalysisRepository):
             stored = await stored_facts(connection, tenant, map(identity, some))
             results = {key: merged(stored.get(identity(key)), joined[key]) for key in some}
             changed = {
-                key: result.facts
-                for key, result in results.items()
-                if result.facts != stored.get(identity(key))
+                key: result.facts for key, result in results.items() if result.facts != stored.get(identity(key))
             }
             before = {key: stored[identity(key)] for key in changed if identity(key) in stored}
-            await _keep_reports(
-                connection, tenant, {identity(key): facts for key, facts in before.items()}
-            )
+            await _keep_reports(connection, tenant, {identity(key): facts for key, facts in before.items()})
             await self._writer.put(connection, tenant, changed, before=before)
             await self._hold(connection, tenant, import_id, results)
             for result in results.values():
@@ -250,9 +220,7 @@ class ImportRepository(AnalysisRepository):
     ) -> None:
         """Note what the import holds, with the comments that it brought before."""
         mine = imported.c.tenant == tenant, imported.c.import_id == import_id
-        known = select(imported.c.key, imported.c.comments).where(
-            *mine, imported.c.key.in_(list(results))
-        )
+        known = select(imported.c.key, imported.c.comments).where(*mine, imported.c.key.in_(list(results)))
         brought = {row.key: row.comments or [] for row in await connection.execute(known)}
         rows = [
             {
@@ -265,9 +233,7 @@ class ImportRepository(AnalysisRepository):
         if rows:
             row = self._database.insert(imported)
             keys = [imported.c.tenant, imported.c.import_id, imported.c.key]
-            upsert = row.on_conflict_do_update(
-                index_elements=keys, set_={"comments": row.excluded.comments}
-            )
+            upsert = row.on_conflict_do_update(index_elements=keys, set_={"comments": row.excluded.comments})
             await connection.execute(upsert, rows)
 
 
@@ -275,9 +241,7 @@ def _is(tenant: str, import_id: str) -> tuple[Any, Any]:
     return imports.c.tenant == tenant, imports.c.id == import_id
 
 
-async def _keep_reports(
-    connection: AsyncConnection, tenant: str, before: Mapping[str, Mapping[str, Any]]
-) -> None:
+async def _keep_reports(connection: AsyncConnection, tenant: str, before: Mapping[str, Mapping[str, Any]]) -> None:
     """Before items change: what reports share with them as it is now becomes the reports' own.
 
     `before` are facts by the items' keys as they are stored, of those that are about to change.
@@ -304,9 +268,7 @@ def _same(row: Row[*tuple[Any, ...]]) -> Update:
 
 def _import(row: Row[*tuple[Any, ...]]) -> Import:
     known = row.intake if isinstance(row.intake, dict) else {}
-    progress = ImportProgress(
-        **{name: known[name] for name in asdict(ImportProgress()) if name in known}
-    )
+    progress = ImportProgress(**{name: known[name] for name in asdict(ImportProgress()) if name in known})
     identity, position = (
         FileIdentity(row.name, row.form, row.digest),
         ImportPosition(row.offset, row.line),

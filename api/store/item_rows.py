@@ -45,17 +45,7 @@ from api.features.archive.entries import DIMENSIONS, Embed
 from api.features.archive.index_words import Chunk, chunked
 from api.store.database import Database
 from api.store.report_json import FACTS, ReportItem, ReportParts
-from api.store.tables import (
-    analysis_sources,
-    as_stored,
-    batches,
-    chunks,
-    dumps,
-    identity,
-    imported,
-    items,
-    verdicts,
-)
+from api.store.tables import analysis_sources, as_stored, batches, chunks, dumps, identity, imported, items, verdicts
 
 Facts = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -158,9 +148,7 @@ class ItemWriter:
             await connection.execute(insert(verdicts), rows)
         sources = parts.body.get("sources")
         if isinstance(sources, Mapping) and sources:
-            named = [
-                {"tenant": tenant, "analysis_id": analysis_id, "source": name} for name in sources
-            ]
+            named = [{"tenant": tenant, "analysis_id": analysis_id, "source": name} for name in sources]
             await connection.execute(insert(analysis_sources), named)
 
     async def keep(
@@ -180,11 +168,7 @@ class ItemWriter:
             fresh[key] = {**facts, **fresh.get(key, {})}
         known = await stored_facts(connection, tenant, map(identity, fresh))
         whole = {key: {**facts, **known.get(identity(key), {})} for key, facts in fresh.items()}
-        changed = {
-            key: facts
-            for key, facts in whole.items()
-            if facts.keys() != known.get(identity(key), {}).keys()
-        }
+        changed = {key: facts for key, facts in whole.items() if facts.keys() != known.get(identity(key), {}).keys()}
         await self.put(connection, tenant, changed, sample=sample)
         return whole
 
@@ -208,10 +192,7 @@ class ItemWriter:
         upsert = row.on_conflict_do_update(
             index_elements=[items.c.tenant, items.c.key], set_={"facts": row.excluded.facts}
         )
-        rows = [
-            {"tenant": tenant, "key": key, "facts": stored, "seen_at": now}
-            for key, stored in facts.items()
-        ]
+        rows = [{"tenant": tenant, "key": key, "facts": stored, "seen_at": now} for key, stored in facts.items()]
         await connection.execute(upsert, rows)
         await self.index(connection, tenant, facts, facts.keys() if sample else (), before)
 
@@ -292,9 +273,7 @@ def _lexemes(words: Sequence[str]) -> str:
     return " ".join(f"'{word}':{','.join(at[:_MOST_POSITIONS])}" for word, at in positions.items())
 
 
-async def stored_facts(
-    connection: AsyncConnection, tenant: str, keys: Iterable[str]
-) -> dict[str, dict[str, Any]]:
+async def stored_facts(connection: AsyncConnection, tenant: str, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Facts of the items that are stored; keys are as they are stored, here and there."""
     facts: dict[str, dict[str, Any]] = {}
     wanted = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
@@ -304,9 +283,7 @@ async def stored_facts(
     return facts
 
 
-async def read_items(
-    connection: AsyncConnection, tenant: str, analysis_id: str
-) -> list[ReportItem]:
+async def read_items(connection: AsyncConnection, tenant: str, analysis_id: str) -> list[ReportItem]:
     """A report's items, in their order within each part; without those that are damaged."""
     both = (verdicts.c.tenant == items.c.tenant) & (verdicts.c.key == items.c.key)
     wanted = (

@@ -62,9 +62,7 @@ _WORDS = {
 }
 
 
-async def migrate(
-    database: Database, latest: int = LATEST, steps: Mapping[int, Step] = STEPS
-) -> None:
+async def migrate(database: Database, latest: int = LATEST, steps: Mapping[int, Step] = STEPS) -> None:
     """Bring the tables to version `latest`; nothing is written when they have it.
 
     Raises:

@@ -29,9 +29,7 @@ class TimedConnection(psycopg.AsyncConnection[Any]):
             return await super().wait(gen, *args, **options)
 
 
-def connecting(
-    seconds: float, statement_seconds: float
-) -> Callable[..., Awaitable[TimedConnection]]:
+def connecting(seconds: float, statement_seconds: float) -> Callable[..., Awaitable[TimedConnection]]:
     """A function that connects as psycopg does, within so many seconds over all addresses.
 
     libpq's own `connect_timeout` is in whole seconds, two at least, and for each address.

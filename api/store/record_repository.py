@@ -35,14 +35,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.core.domain import Correction
 from api.errors import UsageError
 from api.features.analyses.corrections import ChosenSense, StoredCorrection
-from api.features.analyses.store_ports import (
-    UNBOUNDED,
-    ApiKey,
-    Feedback,
-    KeptSession,
-    SessionListing,
-    Thumbs,
-)
+from api.features.analyses.store_ports import UNBOUNDED, ApiKey, Feedback, KeptSession, SessionListing, Thumbs
 from api.store.database import Repository, unbroken
 from api.store.report_json import without_mentions
 from api.store.tables import (
@@ -125,9 +118,7 @@ class RecordRepository(Repository):
         async with self._database.writing() as connection:
             return await self._take(connection, scope, day, units, limit)
 
-    async def _take(
-        self, connection: AsyncConnection, scope: str, day: date, units: int, limit: int
-    ) -> bool:
+    async def _take(self, connection: AsyncConnection, scope: str, day: date, units: int, limit: int) -> bool:
         # one statement, so that no two processes get the same unit
         if units > limit:
             return False
@@ -149,9 +140,7 @@ class RecordRepository(Repository):
 
     @unbroken
     async def charge(self, work_id: str, scope: str, day: date, units: int, limit: int) -> bool:
-        row = self._database.insert(charges).values(
-            work_id=work_id, scope=scope, day=day, units=units, settled=False
-        )
+        row = self._database.insert(charges).values(work_id=work_id, scope=scope, day=day, units=units, settled=False)
         async with self._database.writing() as connection:
             if not (await connection.execute(row.on_conflict_do_nothing())).rowcount:
                 return True
@@ -187,9 +176,7 @@ class RecordRepository(Repository):
         return tuple(map(_key, rows))
 
     async def key_of(self, digest: str) -> ApiKey | None:
-        rows = await self._rows(
-            select(keys).where(keys.c.digest == digest, keys.c.revoked.is_(False))
-        )
+        rows = await self._rows(select(keys).where(keys.c.digest == digest, keys.c.revoked.is_(False)))
         return _key(rows[0]) if rows else None
 
     async def revoke_key(self, key: str) -> bool:
@@ -284,9 +271,7 @@ class RecordRepository(Repository):
             feedback.c.target == target,
             feedback.c.author == given.author,
         )
-        there = select(analyses.c.id).where(
-            analyses.c.tenant == tenant, analyses.c.id == given.analysis_id
-        )
+        there = select(analyses.c.id).where(analyses.c.tenant == tenant, analyses.c.id == given.analysis_id)
         # alone, so that nobody deletes the analysis meanwhile
         async with self._database.writing(alone=True) as connection:
             if await connection.scalar(there) is None:
@@ -361,9 +346,7 @@ class RecordRepository(Repository):
             upsert = row.on_conflict_do_update(index_elements=_CORRECTION_KEY, set_=changed)
             await connection.execute(upsert)
 
-    async def corrections(
-        self, tenant: str, question: str | None = None
-    ) -> Sequence[StoredCorrection]:
+    async def corrections(self, tenant: str, question: str | None = None) -> Sequence[StoredCorrection]:
         wanted = select(corrections).where(corrections.c.tenant == tenant)
         if question is not None:
             wanted = wanted.where(corrections.c.question == question)
@@ -424,6 +407,4 @@ def _feedback(row: Row[*tuple[Any, ...]]) -> Feedback:
 
 def _correction(row: Row[*tuple[Any, ...]]) -> StoredCorrection:
     correction = Correction(row.item_key, bool(row.relevant), row.title, row.body, row.place)
-    return StoredCorrection(
-        correction, row.question, row.query, row.about, row.source, row.created_at
-    )
+    return StoredCorrection(correction, row.question, row.query, row.about, row.source, row.created_at)

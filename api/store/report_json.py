@@ -151,9 +151,7 @@ def join_report(body: Mapping[str, Any], items: Iterable[ReportItem]) -> dict[st
     holders = [(document, "items", "items"), (document, "dropped", "dropped")]
     sources = document.get("sources")
     if isinstance(sources, Mapping):
-        holders += [
-            (of, "dropped", f":{name}") for name, of in sources.items() if isinstance(of, dict)
-        ]
+        holders += [(of, "dropped", f":{name}") for name, of in sources.items() if isinstance(of, dict)]
     for holder, field, part in holders:
         if isinstance(holder.get(field), int):
             holder[field] = parts.get(part, [])
@@ -220,6 +218,4 @@ def _without_mentions(value: Any, mention: re.Pattern[str]) -> Any:
         return mention.sub(REMOVED, value)
     if isinstance(value, Mapping):
         return {name: _without_mentions(inner, mention) for name, inner in value.items()}
-    return (
-        [_without_mentions(inner, mention) for inner in value] if isinstance(value, list) else value
-    )
+    return [_without_mentions(inner, mention) for inner in value] if isinstance(value, list) else value

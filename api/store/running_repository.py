@@ -103,15 +103,11 @@ class RunningRepository(Repository):
         self._heart: asyncio.Task[None] | None = None
 
     @unbroken
-    async def begin(
-        self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = ""
-    ) -> datetime:
+    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = "") -> datetime:
         now = datetime.now(UTC)
         here = {"state": "running", "run_id": self._owner.id, "work_id": work_id or None,
                 "digest": digest}  # fmt: skip
-        row = self._database.insert(analyses).values(
-            tenant=tenant, id=analysis_id, created_at=now, query=query, **here
-        )
+        row = self._database.insert(analyses).values(tenant=tenant, id=analysis_id, created_at=now, query=query, **here)
         upsert = row.on_conflict_do_update(
             index_elements=[analyses.c.tenant, analyses.c.id],
             set_={**here, "reason": None},
@@ -136,9 +132,7 @@ class RunningRepository(Repository):
             self._heart = asyncio.create_task(self._keep_beating(), name="store heartbeat")
 
     async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
-        await self._write(
-            _failed(reason, analyses.c.tenant == tenant, analyses.c.id == analysis_id)
-        )
+        await self._write(_failed(reason, analyses.c.tenant == tenant, analyses.c.id == analysis_id))
 
     @unbroken
     async def sweep(self) -> int:

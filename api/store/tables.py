@@ -210,8 +210,7 @@ def _table(
     """A table; `key` names the columns of its primary key, `optional` those that may be NULL."""
     nullable = optional.split()
     listed = (
-        Column(column, kind, nullable=column in nullable, autoincrement=False)
-        for column, kind in columns.items()
+        Column(column, kind, nullable=column in nullable, autoincrement=False) for column, kind in columns.items()
     )
     return Table(name, METADATA, *listed, PrimaryKeyConstraint(*key.split()), *constraints)
 
@@ -248,9 +247,7 @@ analysis_sources = _table(
     "analysis_sources", "tenant analysis_id source", _of(analyses, "analysis_id"),
     tenant=Identity, analysis_id=Identity, source=Identity,
 )  # fmt: skip
-items = _table(
-    "items", "tenant key", tenant=Identity, key=Identity, facts=Document, seen_at=UtcDateTime
-)
+items = _table("items", "tenant key", tenant=Identity, key=Identity, facts=Document, seen_at=UtcDateTime)
 verdicts = _table(
     "verdicts", "tenant analysis_id part position",
     _of(analyses, "analysis_id"),
@@ -315,9 +312,7 @@ keys = _table(
     id=Identity, name=Prose, digest=Identity, created_at=UtcDateTime, revoked=Boolean,
 )  # fmt: skip
 logins = _table("logins", "digest", digest=Identity, tenant=Identity, until=UtcDateTime)
-sessions = _table(
-    "sessions", "tenant id", tenant=Identity, id=Identity, text=Document, saved_at=UtcDateTime
-)
+sessions = _table("sessions", "tenant id", tenant=Identity, id=Identity, text=Document, saved_at=UtcDateTime)
 idempotency = _table(
     "idempotency", "tenant key",
     tenant=Identity, key=Identity, digest=Identity, analysis_id=Identity, claimed_at=UtcDateTime,

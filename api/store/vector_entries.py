@@ -43,9 +43,7 @@ UNREADABLE = (OSError, ValueError)
 # Entries that are read from a file at once, 1 MB: an import has little memory.
 _PIECE = 4_000
 _WORDS = DIMENSIONS // 64
-_ENTRY = numpy.dtype(
-    [("number", "<u8"), ("signs", "<u8", (_WORDS,)), ("vector", "i1", (DIMENSIONS,))]
-)
+_ENTRY = numpy.dtype([("number", "<u8"), ("signs", "<u8", (_WORDS,)), ("vector", "i1", (DIMENSIONS,))])
 _NONE = numpy.empty(0, _ENTRY)
 Entries = Any
 """An array like `_NONE`, by number."""
@@ -363,9 +361,7 @@ class Neighbours:
 
     def _lying(self) -> list[VectorFile]:
         spans = [
-            (span[1], span[2], file)
-            for file in self._folder.glob(f"{self._name}-*{_SUFFIX}")
-            if (span := _span(file))
+            (span[1], span[2], file) for file in self._folder.glob(f"{self._name}-*{_SUFFIX}") if (span := _span(file))
         ]
         spans.sort(key=lambda span: span[1], reverse=True)  # the longest first
         known = {(filed.file, filed.since, filed.size): filed for filed in self._files}

@@ -148,9 +148,7 @@ class FiledVectors:
         if plan is None:
             return
         into = *_are(owner), chunks.c.number > plan.since, chunks.c.number <= plan.last
-        rows = await connection.stream_scalars(
-            select(chunks.c.number).where(*into).order_by(chunks.c.number)
-        )
+        rows = await connection.stream_scalars(select(chunks.c.number).where(*into).order_by(chunks.c.number))
         numbers = array("Q")
         async for some in rows.partitions(self.page):
             numbers.extend(some)
@@ -165,9 +163,7 @@ class FiledVectors:
             self._held.popitem(last=False)
         return held
 
-    async def _opened(
-        self, connection: AsyncConnection, owner: _Owner, held: _HeldVectors
-    ) -> Neighbours:
+    async def _opened(self, connection: AsyncConnection, owner: _Owner, held: _HeldVectors) -> Neighbours:
         if held.neighbours is None:
             from api.store.vector_entries import Neighbours  # what it needs takes time to load
 
@@ -176,9 +172,7 @@ class FiledVectors:
             made = select(schema_version.c.applied_at).order_by(schema_version.c.version).limit(1)
             stamp = f"{await connection.scalar(made):%Y%m%d%H%M%S%f}"
             name = f"{tenant_token(tenant, sample=sample)[1:]}-{stamp}"
-            held.neighbours = await asyncio.to_thread(
-                Neighbours, self.folder, name, self.most_later
-            )
+            held.neighbours = await asyncio.to_thread(Neighbours, self.folder, name, self.most_later)
         return held.neighbours
 
 
@@ -187,9 +181,7 @@ def _are(owner: _Owner) -> Conditions:
     return chunks.c.tenant == tenant, chunks.c.sample == sample
 
 
-async def _wanted(
-    connection: AsyncConnection, numbers: Sequence[int], where: Conditions
-) -> set[int]:
+async def _wanted(connection: AsyncConnection, numbers: Sequence[int], where: Conditions) -> set[int]:
     """Which of these are still there and wanted."""
     left: set[int] = set()
     for some in batches(numbers):
@@ -198,9 +190,7 @@ async def _wanted(
     return left
 
 
-async def _after(
-    connection: AsyncConnection, owner: _Owner, last: int, most: int
-) -> list[tuple[int, bytes | None]]:
+async def _after(connection: AsyncConnection, owner: _Owner, last: int, most: int) -> list[tuple[int, bytes | None]]:
     """Numbers and vectors of a tenant's next entries."""
     wanted = select(chunks.c.number, chunks.c.vector)
     wanted = wanted.where(*_are(owner), chunks.c.number > last)
@@ -215,8 +205,7 @@ _THERE = (
 _COLUMN = (
     "CREATE EXTENSION IF NOT EXISTS vector",
     f"ALTER TABLE chunks ADD COLUMN IF NOT EXISTS embedding HALFVEC({DIMENSIONS})",
-    "CREATE INDEX IF NOT EXISTS chunks_by_meaning ON chunks "
-    "USING hnsw (embedding halfvec_cosine_ops)",
+    "CREATE INDEX IF NOT EXISTS chunks_by_meaning ON chunks USING hnsw (embedding halfvec_cosine_ops)",
     "UPDATE chunks SET vector = NULL",  # so that the first search reads up what is there
 )
 # Searches with filters came with 0.8.

@@ -94,9 +94,7 @@ class WatchRepository(Repository):
             return None if row is None else await _claimed(connection, row, now, until, run_id)
 
     @unbroken
-    async def finish_run(
-        self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime
-    ) -> bool:
+    async def finish_run(self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime) -> bool:
         watch = claim.watch
         began = None if run.counts is None else run.counts.until
         moved = update(watches).where(*_is(watch.tenant, watch.id), watches.c.claim == claim.run_id)
@@ -128,12 +126,8 @@ class WatchRepository(Repository):
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
         await self._write(update(watches).where(*mine).values(claimed_until=None))
 
-    async def watch_runs(
-        self, tenant: str, watch_id: str, limit: int, *, news: bool = False
-    ) -> Sequence[WatchRun]:
-        wanted = select(watch_runs.c.body).where(
-            watch_runs.c.tenant == tenant, watch_runs.c.watch_id == watch_id
-        )
+    async def watch_runs(self, tenant: str, watch_id: str, limit: int, *, news: bool = False) -> Sequence[WatchRun]:
+        wanted = select(watch_runs.c.body).where(watch_runs.c.tenant == tenant, watch_runs.c.watch_id == watch_id)
         if news:
             wanted = wanted.where(watch_runs.c.news)
         wanted = wanted.order_by(watch_runs.c.created_at.desc(), watch_runs.c.id).limit(limit)
@@ -141,9 +135,7 @@ class WatchRepository(Repository):
         return [run for row in rows if (run := _read(WatchRun, row.body)) is not None]
 
     @unbroken
-    async def keep_deliveries(
-        self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]
-    ) -> None:
+    async def keep_deliveries(self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]) -> None:
         mine = (
             watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,
             watch_runs.c.id == run_id,
@@ -154,8 +146,7 @@ class WatchRepository(Repository):
             run = _read(WatchRun, body)
             if run is not None:
                 merged = tuple(
-                    before if before.delivered else now
-                    for before, now in zip(run.deliveries, deliveries, strict=True)
+                    before if before.delivered else now for before, now in zip(run.deliveries, deliveries, strict=True)
                 )
                 kept = run.model_copy(update={"deliveries": merged}).model_dump(mode="json")
                 await connection.execute(update(watch_runs).where(*mine).values(body=kept))
@@ -185,10 +176,7 @@ class WatchRepository(Repository):
             watch_runs.c.created_at >= since,
         )  # fmt: skip
         wanted = wanted.order_by(watch_runs.c.created_at.desc()).limit(most)
-        return [
-            KeptCounts(row.rule, row.created_at, _read(RunCounts, row.counts))
-            for row in await self._rows(wanted)
-        ]
+        return [KeptCounts(row.rule, row.created_at, _read(RunCounts, row.counts)) for row in await self._rows(wanted)]
 
     async def holds_claim(self, claim: RunClaim) -> bool:
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
@@ -221,9 +209,7 @@ async def forget_watched(connection: AsyncConnection, keys: Iterable[str]) -> No
                 run = _read(WatchRun, body)
                 if run is not None and any(post.key in some for post in run.new):
                     left = tuple(post for post in run.new if post.key not in some)
-                    questions = tuple(
-                        question for question in run.questions if not set(some) & {*question.cites}
-                    )
+                    questions = tuple(question for question in run.questions if not set(some) & {*question.cites})
                     kept = run.model_copy(update={"new": left, "questions": questions})
                     changed = update(watch_runs).where(*same, watch_runs.c.id == run_id)
                     await connection.execute(changed.values(body=kept.model_dump(mode="json")))

@@ -31,15 +31,7 @@ from api.services.product import Product
 from baseline_pipeline import Naive, Spent
 from client_calls import sent
 from figures_table import HEAD, Figure, figure
-from processor_time import (
-    asked,
-    at_once,
-    local_judge,
-    per_analysis,
-    spellings,
-    starts,
-    stored,
-)
+from processor_time import asked, at_once, local_judge, per_analysis, spellings, starts, stored
 
 LATENCY = {
     "reddit.token": 0, "reddit.search": 300, "reddit.comments": 150,

@@ -155,19 +155,14 @@ async def fill(store: SqlStore, world: World, items: int, only: str = "") -> flo
     return spent
 
 
-async def searched(
-    places: Sequence[tuple[SqlStore, str]], asked: Sequence[str], meaning: Embed
-) -> list[Timed]:
+async def searched(places: Sequence[tuple[SqlStore, str]], asked: Sequence[str], meaning: Embed) -> list[Timed]:
     """Time of whole searches by each of these tenants, in turn, so that all meet the same load.
 
     None is remembered. The first ones, which load things, do not count; how long they took until
     all vectors were compared is printed for what is larger than a search reads by itself.
     """
     retrieval = RetrievalSettings(cache_seconds=0, min_content_tokens=0, evidence_floor=0)
-    archives = [
-        (ArchiveSearch(store, meaning, retrieval, RankingSettings()), tenant)
-        for store, tenant in places
-    ]
+    archives = [(ArchiveSearch(store, meaning, retrieval, RankingSettings()), tenant) for store, tenant in places]
     for archive, tenant in archives:
         began, waited, unread = time.perf_counter(), 0.0, 1
         while unread:
@@ -219,9 +214,7 @@ def multiplied(place: Place, times: int, round_: int) -> None:
             connection.execute(statement)
 
 
-async def bench(
-    places: Sequence[Place], sizes: Sequence[int], asked: Sequence[str], meaning: Embed
-) -> None:
+async def bench(places: Sequence[Place], sizes: Sequence[int], asked: Sequence[str], meaning: Embed) -> None:
     """Grow one database through all sizes, and print a line for each."""
     print("   entries   entries/s   bytes/entry   p50 ms   p95 ms    to the first: p50   p95")
     async with AsyncExitStack() as closing_:
@@ -245,10 +238,7 @@ async def bench(
             )
         few, lone = await searched([(every, "few"), (alone, "few")], asked, meaning)
     print(f"{'one in a hundred of them':<36} {few}")
-    print(
-        f"{'as many alone':<36} {lone}   with the others to alone:"
-        f" {few.p50 / lone.p50:.2f} {few.p95 / lone.p95:.2f}"
-    )
+    print(f"{'as many alone':<36} {lone}   with the others to alone: {few.p50 / lone.p50:.2f} {few.p95 / lone.p95:.2f}")
 
 
 @contextmanager

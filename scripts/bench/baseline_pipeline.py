@@ -48,12 +48,8 @@ class Naive:
             "youtube": self._youtube,
             "amazon": self._amazon,
         }
-        client = AsyncOpenAI(
-            api_key=self.env["OPENAI_API_KEY"], base_url=self.env["OPENAI_BASE_URL"]
-        )
-        await asyncio.gather(
-            *(self._source(client, name, fetch, query) for name, fetch in fetchers.items())
-        )
+        client = AsyncOpenAI(api_key=self.env["OPENAI_API_KEY"], base_url=self.env["OPENAI_BASE_URL"])
+        await asyncio.gather(*(self._source(client, name, fetch, query) for name, fetch in fetchers.items()))
         await client.close()
         return self.spent
 
@@ -72,9 +68,7 @@ class Naive:
             if len(posts) < limit or sum(relevant) >= len(posts) / 2:
                 return
 
-    async def _filter(
-        self, client: AsyncOpenAI, name: str, query: str, posts: list[Post]
-    ) -> list[bool]:
+    async def _filter(self, client: AsyncOpenAI, name: str, query: str, posts: list[Post]) -> list[bool]:
         count, spent = len(posts), self.spent[name]
         array = {"type": "array", "items": {"type": "boolean"}}
         schema = {
@@ -83,10 +77,7 @@ class Naive:
             "required": ["relevant"],
             "properties": {"relevant": {**array, "minItems": count, "maxItems": count}},
         }
-        lines = "\n".join(
-            f"<q-naive {n}>{title} {body[:200]}</q-naive>"
-            for n, (title, body) in enumerate(posts, 1)
-        )
+        lines = "\n".join(f"<q-naive {n}>{title} {body[:200]}</q-naive>" for n, (title, body) in enumerate(posts, 1))
         answer = await client.chat.completions.create(
             model="gpt-4o-mini",
             temperature=0,

@@ -166,10 +166,7 @@ def ticks(process: int) -> float:
 def local_judge(runs: int) -> Figure:
     """Pages of ten posts of the sample world, each judged for the first time."""
     posts = corpus.load()
-    items = [
-        Item(key=f"{p.source}:{p.id}", id=p.id, source=p.source, title=p.title, body=p.body)
-        for p in posts
-    ]
+    items = [Item(key=f"{p.source}:{p.id}", id=p.id, source=p.source, title=p.title, body=p.body) for p in posts]
     judge, took = LocalJudge(), []
     judge.verdicts(Question("Fairphone"), items[:10], items[0].source)
     for run, query in zip(range(runs), spellings("fairphone"), strict=False):

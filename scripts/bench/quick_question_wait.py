@@ -38,9 +38,7 @@ async def measure(many: int, repeats: int) -> None:
     await once(app_context, 0)
     alone = statistics.median([await once(app_context, number) for number in range(1, 1 + repeats)])
     for number in range(many):
-        task = await app_context.runner.join(
-            BUSY, Ask("ember mug", "deep", about=f"the mug {number}")
-        )
+        task = await app_context.runner.join(BUSY, Ask("ember mug", "deep", about=f"the mug {number}"))
         assert isinstance(task, AnalysisTask)
         task.detached = True
     beside = statistics.median([await once(app_context, 100 + number) for number in range(repeats)])
@@ -56,9 +54,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="quick questions each way")
     chosen = parser.parse_args()
     with sandbox() as served, tempfile.TemporaryDirectory() as folder:
-        os.environ.update(
-            served.variables, LISTENPOST_MODE="live", LISTENPOST_LIMIT_USD_PER_DAY="0"
-        )
+        os.environ.update(served.variables, LISTENPOST_MODE="live", LISTENPOST_LIMIT_USD_PER_DAY="0")
         del os.environ["LANGFUSE_SECRET_KEY"]
         os.environ["LISTENPOST_DATABASE_URL"] = f"sqlite:///{folder}/fair.db"
         asyncio.run(measure(chosen.deep, chosen.repeats))

@@ -53,9 +53,7 @@ MACHINE = re.compile(
     r"(?<![\w.])/(?:hom[e]|User[s]|roo[t]|wor[k]|far[m])/[\w.-]+"
     r"|\b(?:pyp[i]\.org|pythonhoste[d]|npmj[s]\.org|deb\.debia[n])"
 )
-VAGUE = frozenset(
-    "told said one found asked apart absent unaided charged passing listening".split()
-)
+VAGUE = frozenset("told said one found asked apart absent unaided charged passing listening".split())
 """Words that are no names: a name is a noun of the field, such as `item`, `verdict`, `passage`."""
 FIXED = frozenset(
     {
@@ -94,13 +92,8 @@ def check(root: Path) -> list[Finding]:
     """Every finding in a checkout, by file and line."""
     files = tracked(root)
     tree = Tree(root)
-    package = [
-        Module(path, module_name(path), source, tree.parsed[path])
-        for path, source in tree.sources.items()
-    ]
-    tests = [
-        _module(root, path) for path in files if path.endswith(".py") and path.startswith("tests/")
-    ]
+    package = [Module(path, module_name(path), source, tree.parsed[path]) for path, source in tree.sources.items()]
+    tests = [_module(root, path) for path in files if path.endswith(".py") and path.startswith("tests/")]
     findings = [
         *(finding for module in package for finding in sizes(module)),
         *broad_excepts(package),
@@ -200,9 +193,7 @@ def shared_class_names(modules: list[Module]) -> Iterator[Finding]:
     first: dict[str, str] = {}
     for module in modules:
         for node in ast.walk(module.tree):
-            if isinstance(node, ast.ClassDef) and first.setdefault(node.name, module.path) != (
-                module.path
-            ):
+            if isinstance(node, ast.ClassDef) and first.setdefault(node.name, module.path) != (module.path):
                 message = f"`{node.name}` is a class of {first[node.name]} too"
                 yield Finding(module.path, node.lineno, "name", message)
 

@@ -276,9 +276,7 @@ def run_all(
     with ThreadPoolExecutor(jobs) as pool:
         for outcome in pool.map(run, chosen):
             outcomes.append(outcome)
-            write(
-                f"{'killed' if outcome.killed else SURVIVED:8}  {outcome.mutant}  {outcome.killer}"
-            )
+            write(f"{'killed' if outcome.killed else SURVIVED:8}  {outcome.mutant}  {outcome.killer}")
     killed = sum(outcome.killed for outcome in outcomes)
     share = killed / max(len(outcomes), 1)
     write(f"{killed} of {len(outcomes)} killed, {share:.1%}; {REQUIRED_SHARE:.0%} wanted")
@@ -288,9 +286,7 @@ def run_all(
 def draw(root: Path, only: Sequence[str], seed: int, count: int) -> list[Mutant]:
     """`count` mutants of the files below these folders, in the order of the files."""
     below = tuple(f"{place.removesuffix('/')}/" for place in only)
-    files = [
-        path for path in tracked(root) if path.endswith(".py") and f"{path}/".startswith(below)
-    ]
+    files = [path for path in tracked(root) if path.endswith(".py") and f"{path}/".startswith(below)]
     every = [mutant for path in files for mutant in mutants(path, (root / path).read_text("utf-8"))]
     numbers = sorted(random.Random(seed).sample(range(len(every)), min(count, len(every))))
     return [every[number] for number in numbers]
@@ -301,9 +297,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument(
-        "--only", action="append", metavar="PATH", help="file or folder; repeatable"
-    )
+    parser.add_argument("--only", action="append", metavar="PATH", help="file or folder; repeatable")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one run of tests")
     wanted = parser.parse_args(arguments)
@@ -312,15 +306,10 @@ def main(arguments: Sequence[str]) -> int:
     suite = Suite.of(root)
     write = functools.partial(print, flush=True)
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-        copied = [
-            Copy.of(root, Path(scratch) / str(number), wanted.timeout)
-            for number in range(wanted.jobs)
-        ]
+        copied = [Copy.of(root, Path(scratch) / str(number), wanted.timeout) for number in range(wanted.jobs)]
         paths = dict.fromkeys(mutant.path for mutant in chosen)
         needed = dict.fromkeys(t for path in paths for t in suite.near(path) + suite.far(path))
-        write(
-            f"{len(chosen)} mutants, seed {wanted.seed}; {len(needed)} test files without one ..."
-        )
+        write(f"{len(chosen)} mutants, seed {wanted.seed}; {len(needed)} test files without one ...")
         failing = replace(copied[0], seconds=10 * wanted.timeout).failures(list(needed))
         for test in failing:
             write(f"fails without a mutant, so it is left out: {test}")

@@ -105,9 +105,7 @@ def trace(what: str, root: Path, folder: Path, environment: Mapping[str, str]) -
 def sandbox(root: Path, folder: Path) -> Iterator[dict[str, str]]:
     """The tree's own sandbox as a process; yields the variables that point at it."""
     command = [sys.executable, "-m", "api", "sandbox", "--port", "0"]
-    with subprocess.Popen(
-        command, env=clean(root), cwd=folder, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, env=clean(root), cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         variables = {}
         for line in process.stdout:

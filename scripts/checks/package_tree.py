@@ -100,9 +100,7 @@ def shared_file_names(tree: Tree) -> list[str]:
     for path in tree.sources:
         paths[Path(path).name].append(path)
     return [
-        f"{name}: {', '.join(same)}"
-        for name, same in sorted(paths.items())
-        if len(same) > 1 and name not in _REPEATED
+        f"{name}: {', '.join(same)}" for name, same in sorted(paths.items()) if len(same) > 1 and name not in _REPEATED
     ]
 
 
@@ -118,16 +116,8 @@ def short_docstrings(tree: Tree) -> list[str]:
 
 def arrows(tree: Tree) -> list[str]:
     """Imports of one folder of the `LAYERS` by another."""
-    pairs = {
-        (_folder(name), _folder(target))
-        for name, targets in tree.imports.items()
-        for target in targets
-    }
-    return sorted(
-        f"{folder} -> {target}"
-        for folder, target in pairs
-        if folder and target and folder != target
-    )
+    pairs = {(_folder(name), _folder(target)) for name, targets in tree.imports.items() for target in targets}
+    return sorted(f"{folder} -> {target}" for folder, target in pairs if folder and target and folder != target)
 
 
 def circles(tree: Tree) -> list[str]:

@@ -148,9 +148,7 @@ def main(what: str, target: Path) -> None:
     run_files.watch()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    asking = threading.Thread(
-        target=ask, args=(f"http://127.0.0.1:{port}", run_files, target), daemon=True
-    )
+    asking = threading.Thread(target=ask, args=(f"http://127.0.0.1:{port}", run_files, target), daemon=True)
     asking.start()
     run(["serve", "--port", str(port)])
 

@@ -63,9 +63,7 @@ async def stale(exchange: Exchange) -> None:
         await exchange.answer(status, body, {"content-type": kind})
 
 
-def status(
-    code: int, headers: Mapping[str, object] | None = None, *, page: bool = False
-) -> Breaker:
+def status(code: int, headers: Mapping[str, object] | None = None, *, page: bool = False) -> Breaker:
     """A failed answer that repeats what it was asked: path, key and all."""
 
     async def breaker(exchange: Exchange) -> None:
@@ -91,9 +89,7 @@ def page(html: str) -> Breaker:
     return content(html.encode(), {"content-type": "text/html; charset=utf-8"})
 
 
-def changed(
-    change: Callable[[bytes], bytes], headers: Mapping[str, object] | None = None
-) -> Breaker:
+def changed(change: Callable[[bytes], bytes], headers: Mapping[str, object] | None = None) -> Breaker:
     """The good answer after a change, in the same kind of content."""
 
     async def breaker(exchange: Exchange) -> None:

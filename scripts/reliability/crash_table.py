@@ -63,10 +63,7 @@ def draw(undisturbed_cases: Mapping[Work, Case], kills: int, seed: int) -> list[
     random_draw = random.Random(seed)
     kill_points = {work: _kill_points(case) for work, case in undisturbed_cases.items()}
     first = [
-        (work, kill_point)
-        for work, known in kill_points.items()
-        for kill_point in known
-        if kill_point.moment in _EACH
+        (work, kill_point) for work, known in kill_points.items() for kill_point in known if kill_point.moment in _EACH
     ]
     random_draw.shuffle(first)
     cases: list[Case] = []
@@ -76,9 +73,7 @@ def draw(undisturbed_cases: Mapping[Work, Case], kills: int, seed: int) -> list[
         wanted = 2 if len(cases) % _SECOND == _SECOND - 1 else 1
         while len(moment) < wanted:
             kind = random_draw.choice([kind for kind in get_args(Moment) if kind != "notified"])
-            moment += (
-                random_draw.choice([known for known in kill_points[work] if known.moment == kind]),
-            )
+            moment += (random_draw.choice([known for known in kill_points[work] if known.moment == kind]),)
         number = len(cases)
         by = signal.SIGKILL if number % _STOPPED else signal.SIGTERM
         cases.append(Case(work, moment, again=number % _SILENT > 0, by=by))
@@ -148,17 +143,13 @@ def table(cases: Sequence[Case], undisturbed_cases: Mapping[Work, Case]) -> Iter
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for work in get_args(Work):
         for moment in get_args(Moment):
-            mine = [
-                case for case in cases if (case.work, case.kill_points[0].moment) == (work, moment)
-            ]
+            mine = [case for case in cases if (case.work, case.kill_points[0].moment) == (work, moment)]
             if mine:
                 yield _row(work, WORDS[moment], mine, undisturbed_cases)
     yield _row("all", "", cases, undisturbed_cases)
 
 
-def _row(
-    work: str, words: str, cases: Sequence[Case], undisturbed_cases: Mapping[Work, Case]
-) -> str:
+def _row(work: str, words: str, cases: Sequence[Case], undisturbed_cases: Mapping[Work, Case]) -> str:
     figures = (
         len(cases),
         sum(case.kills for case in cases),
@@ -170,9 +161,7 @@ def _row(
     return f"| {work} | {words} | {' | '.join(map(str, figures))} |"
 
 
-def run_cases(
-    kind: Database, kills: int, seed: int, at_once: int = AT_ONCE
-) -> tuple[list[Case], dict[Work, Case]]:
+def run_cases(kind: Database, kills: int, seed: int, at_once: int = AT_ONCE) -> tuple[list[Case], dict[Work, Case]]:
     """The cases of a draw, some at a time, and each kind of work undisturbed."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lp-crash-"))
@@ -186,17 +175,11 @@ def run_cases(
             free.put(ready)
         undisturbed_cases = run_undisturbed(benches[0])
         with ThreadPoolExecutor(at_once) as pool:
-            cases = list(
-                pool.map(
-                    partial(_case, free, undisturbed_cases), draw(undisturbed_cases, kills, seed)
-                )
-            )
+            cases = list(pool.map(partial(_case, free, undisturbed_cases), draw(undisturbed_cases, kills, seed)))
     return cases, undisturbed_cases
 
 
-def _case(
-    free: SimpleQueue[CrashBench], undisturbed_cases: Mapping[Work, Case], case: Case
-) -> Case:
+def _case(free: SimpleQueue[CrashBench], undisturbed_cases: Mapping[Work, Case], case: Case) -> Case:
     crash_bench = free.get()
     try:
         crash_bench.run(case)
@@ -218,9 +201,7 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=4.0, help="seconds between two kills")
     arguments = parser.parse_args()
     if arguments.workers:
-        outcome = run_workers(
-            arguments.workers, arguments.analyses, arguments.pause, seed=arguments.seed
-        )
+        outcome = run_workers(arguments.workers, arguments.analyses, arguments.pause, seed=arguments.seed)
         print(outcome)
         return 1 if outcome.wrong else 0
     analysis_id = time.monotonic()

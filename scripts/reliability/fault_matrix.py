@@ -90,9 +90,7 @@ def run_matrix(chosen: Sequence[tuple[Call, Fault]], budget: float = BUDGET) -> 
             async with room:
                 if time.monotonic() > until:
                     late = f"not begun within {budget:g} s"
-                    return FaultResult(
-                        call, fault.name, fault.expected[call.kind], unexplained=[late]
-                    )
+                    return FaultResult(call, fault.name, fault.expected[call.kind], unexplained=[late])
                 return await asyncio.create_task(run(call, fault, sandbox))
 
         return await asyncio.gather(*(cell(call, fault) for call, fault in chosen))
@@ -147,9 +145,7 @@ def recoveries(cells: Sequence[FaultResult]) -> Iterator[str]:
     yield from _counted(cells, columns)
 
 
-def _counted(
-    cells: Sequence[FaultResult], columns: dict[str, Callable[[FaultResult], bool]]
-) -> Iterator[str]:
+def _counted(cells: Sequence[FaultResult], columns: dict[str, Callable[[FaultResult], bool]]) -> Iterator[str]:
     yield f"| call | {' | '.join(columns)} |"
     yield "| --- |" + " ---: |" * len(columns)
     for name in (*(call.name for call in CALLS), "all"):

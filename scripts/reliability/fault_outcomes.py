@@ -107,9 +107,7 @@ FAULTS = (
     fault("refused", broken_answers.hang, *NO_ANSWER, mode="closed", database=LOST),
     fault("hang", broken_answers.hang, "timed_out", "timeout", waits=True, database=LOST),
     fault("reset before headers", broken_answers.cut(b""), *NO_ANSWER, database=LOST),
-    fault(
-        "hung up before headers", broken_answers.cut(b"", reset=False), *NO_ANSWER, database=LOST
-    ),
+    fault("hung up before headers", broken_answers.cut(b"", reset=False), *NO_ANSWER, database=LOST),
     fault(
         "reset after headers",
         broken_answers.cut(HEAD + b"\r\n"),
@@ -117,9 +115,7 @@ FAULTS = (
         database=LOST,
         traces="ok",
     ),
-    fault(
-        "reset mid body", broken_answers.cut(HEAD + b"\r\n" + JSON_START), *NO_ANSWER, traces="ok"
-    ),
+    fault("reset mid body", broken_answers.cut(HEAD + b"\r\n" + JSON_START), *NO_ANSWER, traces="ok"),
     fault(
         "hung up mid body",
         broken_answers.cut(HEAD + b"\r\n{", reset=False),
@@ -142,9 +138,7 @@ FAULTS = (
         waits=True,
         database=LOST,
     ),
-    fault(
-        "too many headers", broken_answers.cut(HEAD + b"x: y\r\n" * 50_000 + b"\r\n"), *NO_ANSWER
-    ),
+    fault("too many headers", broken_answers.cut(HEAD + b"x: y\r\n" * 50_000 + b"\r\n"), *NO_ANSWER),
     fault("one endless header", broken_answers.cut(HEAD + b"x: " + b"y" * 2_000_000), *NO_ANSWER),
     fault(
         "no HTTP",
@@ -188,9 +182,7 @@ FAULTS = (
         free="blocked",
         traces="ok",
     ),
-    fault(
-        "captcha", broken_answers.page(broken_answers.CAPTCHA), "blocked", "malformed", traces="ok"
-    ),
+    fault("captcha", broken_answers.page(broken_answers.CAPTCHA), "blocked", "malformed", traces="ok"),
     fault(
         "301 to another host",
         broken_answers.redirect(301, other_host=True),
@@ -299,9 +291,7 @@ FAULTS = (
         "ok|malformed",
         traces="ok",
     ),
-    fault(
-        "NaN for numbers", broken_answers.numbers(b"NaN"), "ok|broken", "ok|malformed", traces="ok"
-    ),
+    fault("NaN for numbers", broken_answers.numbers(b"NaN"), "ok|broken", "ok|malformed", traces="ok"),
     fault(
         "numbers of 400 digits",
         broken_answers.numbers(b"9" * 400),
@@ -316,8 +306,6 @@ FAULTS = (
         "ok|malformed",
         traces="ok",
     ),
-    fault(
-        "every key twice", broken_answers.changed(broken_answers.doubled), "ok", "ok", traces="ok"
-    ),
+    fault("every key twice", broken_answers.changed(broken_answers.doubled), "ok", "ok", traces="ok"),
     fault("a next page for ever", broken_answers.endless, "ok", "", parts=("search",)),
 )

@@ -75,9 +75,7 @@ class Exchange:
         await self.writer.drain()
         self.proxy.sent += len(data)
 
-    async def answer(
-        self, status: int, body: bytes, headers: Mapping[str, object] | None = None
-    ) -> None:
+    async def answer(self, status: int, body: bytes, headers: Mapping[str, object] | None = None) -> None:
         """Send a complete answer, JSON unless the headers say otherwise."""
         fields = {"content-type": "application/json", "content-length": len(body)}
         lines = [f"{name}: {value}\r\n" for name, value in {**fields, **(headers or {})}.items()]
@@ -149,9 +147,7 @@ class FaultProxy:
     async def open(self) -> None:
         """Listen, again on the same port."""
         if self._server is None:
-            self._server = await asyncio.start_server(
-                self._accept, "127.0.0.1", self.port, limit=2**20
-            )
+            self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=2**20)
             self.port = self._server.sockets[0].getsockname()[1]
 
     def shut(self) -> None:
@@ -190,31 +186,23 @@ class FaultProxy:
         try:
             if self.raw:
                 self.broken_requests += 1
-                await self.breaker(
-                    Exchange(self, RawRequest(b"GET / HTTP/1.1\r\n\r\n", b""), writer, 1)
-                )
+                await self.breaker(Exchange(self, RawRequest(b"GET / HTTP/1.1\r\n\r\n", b""), writer, 1))
             while not self.raw and not writer.is_closing():
                 number += 1
                 head = await reader.readexactly(1)
                 if head == b"\x16":  # the greeting of TLS
-                    writer.write(
-                        b"HTTP/1.1 400 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-                    )
+                    writer.write(b"HTTP/1.1 400 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
                     break
                 head += await reader.readuntil(b"\r\n\r\n")
                 fields = (line.partition(b":") for line in head.lower().split(b"\r\n"))
-                size = next(
-                    (int(value) for name, _, value in fields if name == b"content-length"), 0
-                )
+                size = next((int(value) for name, _, value in fields if name == b"content-length"), 0)
                 await self._answer(head, await reader.readexactly(size), writer, number)
         except (EOFError, OSError, asyncio.CancelledError):
             pass  # whoever asked has gone, or everything is over
         finally:
             writer.close()
 
-    async def _answer(
-        self, head: bytes, body: bytes, writer: asyncio.StreamWriter, number: int
-    ) -> None:
+    async def _answer(self, head: bytes, body: bytes, writer: asyncio.StreamWriter, number: int) -> None:
         request = RawRequest(head, body)
         self.bodies.append(gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body)
         exchange = Exchange(self, request, writer, number)

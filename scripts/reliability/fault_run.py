@@ -119,9 +119,7 @@ class FaultResult:
     @property
     def passed(self) -> bool:
         """Whether nothing has to be repaired."""
-        return (
-            self.as_expected and not self.secrets and not self.unexplained and self.recovered != 0
-        )
+        return self.as_expected and not self.secrets and not self.unexplained and self.recovered != 0
 
     def __str__(self) -> str:
         """One line with the outcome and what is wrong."""
@@ -199,9 +197,7 @@ async def _run(cell: FaultResult, fault: Fault, sandbox: str) -> None:
         if call.kind == "traces":
             await product.aclose()
         outcomes = _outcomes(report.sources, cell.log, report) | {"database store": stored}
-        cell.outcome = outcomes.pop(
-            call.name.replace(" token", " search").replace("paid", "amazon")
-        )
+        cell.outcome = outcomes.pop(call.name.replace(" token", " search").replace("paid", "amazon"))
         _examine(cell, report, proxy, fault.mode, outcomes)
         if fault.mode != "tls" and call.kind != "database":
             cell.log.clear()
@@ -271,9 +267,7 @@ def _settings(call: Call, proxy: str, sandbox: str, seconds: float) -> Settings:
         "langfuse_base_url": at["langfuse"], "trace_flush_timeout": limits["flush"],
     }  # fmt: skip
     database = f"postgresql://owner:{SECRET}@{proxy.partition('//')[2]}/kept"
-    deep = DeepDepth(
-        limit=2, max_evidence=6, query_variants=2 if call.part == "rewrite" else 1, retry_variants=1
-    )
+    deep = DeepDepth(limit=2, max_evidence=6, query_variants=2 if call.part == "rewrite" else 1, retry_variants=1)
     return replace(
         settings,
         general=settings.general.model_copy(update={"mode": "live", "database_url": database}),
@@ -328,9 +322,7 @@ def _examine(
     cell.secrets += [text[:200] for text in texts if SECRET in text]
 
 
-def _outcomes(
-    sources: Mapping[str, SourceReport], log: Sequence[str], report: Report | None = None
-) -> dict[str, str]:
+def _outcomes(sources: Mapping[str, SourceReport], log: Sequence[str], report: Report | None = None) -> dict[str, str]:
     """Outcome of each call by report and log; `ok` where neither says anything."""
     outcomes = {}
     for name, source in sources.items():

@@ -71,9 +71,7 @@ def peak_of(pid: int) -> float:
         lines = Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
     except OSError:
         return 0.0
-    return max(
-        (int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), default=0
-    )
+    return max((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), default=0)
 
 
 def main() -> int:

@@ -63,9 +63,7 @@ class KillTrap:
         """Count one more, and kill the process when it is the one."""
         with self._lock:
             self.counts[moment] += 1
-            if self.victim is not None and self.kill_point == KillPoint(
-                moment, self.counts[moment]
-            ):
+            if self.victim is not None and self.kill_point == KillPoint(moment, self.counts[moment]):
                 kill(self.victim, self.by)
 
 
@@ -142,9 +140,7 @@ class Case:
     @property
     def name(self) -> str:
         """One line that names the case."""
-        kill_points = ", then ".join(
-            f"{kill_point.moment} {kill_point.number}" for kill_point in self.kill_points
-        )
+        kill_points = ", then ".join(f"{kill_point.moment} {kill_point.number}" for kill_point in self.kill_points)
         asked = "" if self.again else ", not asked again"
         return f"{self.work}{asked}, {self.by.name}: {kill_points or 'undisturbed'}"
 
@@ -174,12 +170,8 @@ class CrashBench:
 
     def order(self, case: Case) -> WorkOrder:
         """The order of the case's next process."""
-        kill_point = (
-            case.kill_points[case.processes] if case.processes < len(case.kill_points) else None
-        )
-        again = (
-            case.again or not case.processes or (case.work == "analysis" and not case.analysis_id)
-        )
+        kill_point = case.kill_points[case.processes] if case.processes < len(case.kill_points) else None
+        again = case.again or not case.processes or (case.work == "analysis" and not case.analysis_id)
         trace_id = secrets.token_hex(16)
         return WorkOrder(
             self.environment,
@@ -271,9 +263,7 @@ def open_bench(url: str, folder: str) -> Iterator[CrashBench]:
 
     journal = KillJournal(trap)
     with (
-        Sandbox.start(
-            few_posts(), options=Options.endless(), judge=judge_all, journal=journal
-        ) as sandbox,
+        Sandbox.start(few_posts(), options=Options.endless(), judge=judge_all, journal=journal) as sandbox,
         Loopback(answer) as receiver,
     ):
         environment = {

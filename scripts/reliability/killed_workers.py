@@ -78,9 +78,7 @@ def work(environment: Mapping[str, str], pipe: Connection) -> None:
     asyncio.run(forever())
 
 
-def ask(
-    environment: Mapping[str, str], pipe: Connection, tenants: Sequence[str], many: int
-) -> None:
+def ask(environment: Mapping[str, str], pipe: Connection, tenants: Sequence[str], many: int) -> None:
     """Accept all questions as a server does, and stop: the work is left to the workers."""
     os.environ.clear()
     os.environ.update(environment)
@@ -98,9 +96,7 @@ def ask(
     asyncio.run(asking())
 
 
-def run_workers(
-    workers: int, analyses: int, pause: float, most_kills: int = 10_000, seed: int = 16
-) -> WorkersRun:
+def run_workers(workers: int, analyses: int, pause: float, most_kills: int = 10_000, seed: int = 16) -> WorkersRun:
     """Let workers do all analyses while one of them is killed every `pause` seconds."""
     random_draw, analysis_id = random.Random(seed), time.monotonic()
     with ExitStack() as stack:
@@ -118,9 +114,7 @@ def run_workers(
         here, there = crash_bench.context.Pipe(duplex=False)
 
         def started(target: Callable[..., None], *more: object) -> BaseProcess:
-            process = crash_bench.context.Process(
-                target=target, args=(environment, there, *more), daemon=True
-            )
+            process = crash_bench.context.Process(target=target, args=(environment, there, *more), daemon=True)
             process.start()
             return process
 
@@ -143,9 +137,7 @@ def run_workers(
             kill(process)
             process.join()
         with open_connection(url) as connection:
-            charged = connection.execute(
-                text("SELECT count(DISTINCT work_id) FROM charges WHERE settled")
-            ).scalar_one()
+            charged = connection.execute(text("SELECT count(DISTINCT work_id) FROM charges WHERE settled")).scalar_one()
         rows = [stored_rows_of(url, tenant) for tenant in tenants]
         calls = len(crash_bench.sandbox.requests("openai"))
         seconds = time.monotonic() - analysis_id

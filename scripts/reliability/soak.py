@@ -184,9 +184,7 @@ async def soak(sandbox: Sandbox, many: int, seed: int) -> bool:
     print("| | second quarter | last quarter |\n| --- | ---: | ---: |")
     flat = True
     for name in ("megabytes", "threads", "descriptors"):
-        before, after = (
-            statistics.mean(getattr(each, name) for each in some) for some in (second, last)
-        )
+        before, after = (statistics.mean(getattr(each, name) for each in some) for some in (second, last))
         flat = flat and after <= max(TOLERANCE * before, before + 2 * (name != "megabytes"))
         print(f"| {name} | {before:.1f} | {after:.1f} |")
     return flat and not unexplained and not lost

@@ -77,10 +77,7 @@ def stored_rows_of(url: str, tenant: str) -> StoredRows:
         kept = {name: count(statement) for name, statement in _KEPT.items()}
         leftovers = {name: count(statement) for name, statement in _COUNTS.items()}
         units = "SELECT scope, units FROM ledger WHERE scope LIKE 'key:' || :tenant || ':%'"
-        ledger = {
-            scope.rpartition(":")[2]: int(many)
-            for scope, many in connection.execute(text(units), who)
-        }
+        ledger = {scope.rpartition(":")[2]: int(many) for scope, many in connection.execute(text(units), who)}
     with open_connection(url, engine=True) as connection:
         schema = "" if connection.dialect.name == "sqlite" else "dbos."
         for table in _ENGINE:

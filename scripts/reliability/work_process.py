@@ -35,9 +35,7 @@ ENGINE_PAUSE = 0.2
 PAUSE = 0.02
 NONE = Filters()
 Work = Literal["analysis", "watch", "due watch"]
-Moment = Literal[
-    "request", "answered", "event", "unrecorded", "recorded", "unstored", "stored", "notified"
-]
+Moment = Literal["request", "answered", "event", "unrecorded", "recorded", "unstored", "stored", "notified"]
 """A source or model is asked, or has answered; an event is reported; a step or a change of the
 store is written but not committed, or is committed; a notification has arrived."""
 _ENGINE = ("workflow_", "operation_", "notifications", "streams", "queues", "application_versions")
@@ -97,9 +95,7 @@ class MomentCounter:
         """Count what this process writes from now on."""
 
         @event.listens_for(Engine, "after_cursor_execute")
-        def written(
-            connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool
-        ) -> None:
+        def written(connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool) -> None:
             verb, table = _changed(statement)
             recorded = (verb, table) == ("INSERT", "operation_outputs")
             if not recorded and (not table or table in _UPKEEP or table.startswith(_ENGINE)):
@@ -195,9 +191,7 @@ async def _open_and_run(order: WorkOrder, pipe: Connection) -> None:
         pipe.send(await _run_work(app_context, order, counter, pipe))
 
 
-async def _run_work(
-    app_context: AppContext, order: WorkOrder, counter: MomentCounter, pipe: Connection
-) -> WorkResult:
+async def _run_work(app_context: AppContext, order: WorkOrder, counter: MomentCounter, pipe: Connection) -> WorkResult:
     known = await app_context.keys.tenant(order.tenant)
     tenant = known or Tenant(order.tenant, "store")  # who is known no more only waits
     adopt_trace_id(order.trace_id)
@@ -209,13 +203,8 @@ async def _run_work(
         step = _watch
     if order.again and known is not None:
         await step(app_context, tenant, order, pipe)
-        if (
-            order.work == "analysis"
-            and not (await app_context.store.listing(tenant.id, NONE, 1)).analyses
-        ):
-            return await _result_of(
-                app_context, tenant, counter, event_counts
-            )  # somebody has deleted it
+        if order.work == "analysis" and not (await app_context.store.listing(tenant.id, NONE, 1)).analyses:
+            return await _result_of(app_context, tenant, counter, event_counts)  # somebody has deleted it
     await _until_over(app_context, tenant, order)
     listening.cancel()
     result = await _result_of(app_context, tenant, counter, event_counts)
@@ -223,9 +212,7 @@ async def _run_work(
     return result
 
 
-async def _analysis(
-    app_context: AppContext, tenant: Tenant, order: WorkOrder, pipe: Connection
-) -> None:
+async def _analysis(app_context: AppContext, tenant: Tenant, order: WorkOrder, pipe: Connection) -> None:
     task = await app_context.runner.join(tenant, order.ask, order.key, detached=True)
     pipe.send(task.id)
     with suppress(Conflict):  # it was cancelled
@@ -236,17 +223,13 @@ async def _analysis(
             app_context.runner.leave(task)
 
 
-async def _watch(
-    app_context: AppContext, tenant: Tenant, order: WorkOrder, pipe: Connection
-) -> None:
+async def _watch(app_context: AppContext, tenant: Tenant, order: WorkOrder, pipe: Connection) -> None:
     (watch,) = await app_context.store.watches(tenant.id)
     if order.work == "watch" and watch.began_at is None and not await _works():
         await run_watch(app_context, watch)
 
 
-async def _listen(
-    app_context: AppContext, tenant: Tenant, counter: MomentCounter, event_counts: Counter[str]
-) -> None:
+async def _listen(app_context: AppContext, tenant: Tenant, counter: MomentCounter, event_counts: Counter[str]) -> None:
     """Follow every analysis of the tenant that runs here, from its beginning."""
     while True:
         for listed in (await app_context.store.listing(tenant.id, NONE, 10)).analyses:
@@ -289,9 +272,7 @@ async def _works() -> int:
     """Number of this program's workflows in the engine, finished or not."""
     from dbos import DBOS  # loaded with the engine
 
-    listed = await DBOS.list_workflows_async(
-        app_version=version("listenpost"), load_input=False, load_output=False
-    )
+    listed = await DBOS.list_workflows_async(app_version=version("listenpost"), load_input=False, load_output=False)
     return len(listed)
 
 
@@ -309,10 +290,7 @@ async def _result_of(
         kept.state if kept else "none",
         tuple((analysis.id, analysis.state) for analysis in listed),
         kept.report.model_dump(mode="json") if kept and kept.report else None,
-        tuple(
-            (run.id, run.state, all(delivery.delivered for delivery in run.deliveries))
-            for run in runs
-        ),
+        tuple((run.id, run.state, all(delivery.delivered for delivery in run.deliveries)) for run in runs),
         dict(event_counts),
         dict(counter.counts),
         tuple(counter.steps),

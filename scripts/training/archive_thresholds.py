@@ -77,9 +77,7 @@ class Remembered:
         return self._queries
 
 
-async def measured(
-    archive: Archive, questions: Sequence[LabelledQuestion], floors: Floors
-) -> Measures:
+async def measured(archive: Archive, questions: Sequence[LabelledQuestion], floors: Floors) -> Measures:
     """The product with these floors."""
     evidence, cosine, bm25 = floors
     retrieval = RetrievalSettings(evidence_floor=evidence, min_cosine=cosine, min_bm25=bm25)

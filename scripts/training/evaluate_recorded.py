@@ -33,25 +33,20 @@ def joined() -> Iterator[dict[str, object]]:
     """One labelled query per recorded set, as `listenpost eval` reads it."""
     labels = {(row["file"], row["position"]): row for row in rows(LABELS / "recorded.jsonl")}
     for recorded in SETS:
-        pairs = [
-            (record, labels.pop((record.file, record.position))) for record in records(recorded)
-        ]
+        pairs = [(record, labels.pop((record.file, record.position))) for record in records(recorded)]
         yield _line(recorded, pairs)
     if labels:
         raise ValueError(f"labels without a record: {sorted(labels)}")
 
 
-def _line(
-    recorded: RecordedSet, pairs: list[tuple[Record, dict[str, object]]]
-) -> dict[str, object]:
+def _line(recorded: RecordedSet, pairs: list[tuple[Record, dict[str, object]]]) -> dict[str, object]:
     return {
         "query": recorded.query,
         "source_hint": recorded.source,
         "family": recorded.family,
         "about": recorded.about,
         "items": [
-            {"title": record.title, "body": record.body, "relevant": label["relevant"]}
-            for record, label in pairs
+            {"title": record.title, "body": record.body, "relevant": label["relevant"]} for record, label in pairs
         ],
     }
 

@@ -144,8 +144,7 @@ def chat_lines() -> list[str]:
     both = sum(map(all, zip(first, second, strict=True)))
     return [
         f"chat      passes: {_compared(first, second)}",
-        f"chat      {_share(both, len(shown))} passages carry their theme, "
-        f"by each {sum(first)} and {sum(second)}",
+        f"chat      {_share(both, len(shown))} passages carry their theme, by each {sum(first)} and {sum(second)}",
     ]
 
 

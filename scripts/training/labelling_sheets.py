@@ -59,8 +59,7 @@ def corpus_sheet() -> list[tuple[str, int, Row]]:
         posts = zip(numbers, corpus.load(slug), strict=True)
         chosen = sorted(posts, key=lambda pair: _hash("chosen", slug, pair[0]))[:PER_PRODUCT]
         found += [
-            (slug, number, _row(product["query"], product["about"], post.title, _body(post)))
-            for number, post in chosen
+            (slug, number, _row(product["query"], product["about"], post.title, _body(post))) for number, post in chosen
         ]
     return sorted(found, key=lambda entry: _hash("shuffled", *entry[:2]))
 

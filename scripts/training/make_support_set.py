@@ -65,10 +65,7 @@ def sheet(entries: list[dict[str, Any]], seed: int) -> tuple[list[str], list[int
     """The lines of a sheet, and for each the line in the file; neither count nor lean is shown."""
     order = list(range(1, len(entries) + 1))
     random.Random(seed).shuffle(order)
-    return [
-        " | ".join((str(number), *_shown(entries[line - 1])))
-        for number, line in enumerate(order, 1)
-    ], order
+    return [" | ".join((str(number), *_shown(entries[line - 1]))) for number, line in enumerate(order, 1)], order
 
 
 def _shown(row: dict[str, Any]) -> tuple[str, ...]:
@@ -83,10 +80,7 @@ def readings(answers: Path, key: Path) -> dict[int, dict[str, Any]]:
     pairs = (pair.split() for pair in key.read_text("utf-8").splitlines())
     lines = {int(number): int(line) for number, line in pairs}
     read = (line.split() for line in answers.read_text("utf-8").splitlines() if line.strip())
-    return {
-        lines[int(number)]: {"supported": supported == "1", "lean": int(lean)}
-        for number, supported, lean in read
-    }
+    return {lines[int(number)]: {"supported": supported == "1", "lean": int(lean)} for number, supported, lean in read}
 
 
 def made() -> Iterator[dict[str, Any]]:

@@ -17,15 +17,7 @@ from typing import NamedTuple
 import train_local_judge as training
 from api.core.domain import Correction, Question, Verdict
 from api.evaluation.labelled_items import LabelledQuery, read_labelled
-from api.evaluation.metrics import (
-    LabelledVerdict,
-    Tally,
-    differences,
-    intervals,
-    summed,
-    tally,
-    total,
-)
+from api.evaluation.metrics import LabelledVerdict, Tally, differences, intervals, summed, tally, total
 from api.models.local.judge import LocalJudge
 from api.models.local.word_vectors import vectors
 from api.pipeline.question.product_name import split_exclusions
@@ -55,18 +47,14 @@ def counted(query: LabelledQuery, chosen: Sequence[int], verdicts: Sequence[Verd
     )
 
 
-def judged(
-    judge: training.FoldedJudge | LocalJudge, query: LabelledQuery, question: Question
-) -> Tally:
+def judged(judge: training.FoldedJudge | LocalJudge, query: LabelledQuery, question: Question) -> Tally:
     """All items of a query as one page."""
     whole = judge if isinstance(judge, LocalJudge) else judge.of(question)
     verdicts = whole.verdicts(question, query.shown(), query.source)
     return counted(query, range(len(query.items)), verdicts)
 
 
-def with_corrections(
-    judge: training.FoldedJudge, query: LabelledQuery, count: int, draws: int = DRAWS
-) -> Pair | None:
+def with_corrections(judge: training.FoldedJudge, query: LabelledQuery, count: int, draws: int = DRAWS) -> Pair | None:
     """What is left of a query after corrections of items drawn at random; None for nothing."""
     items, question = query.shown(), query.question()
     if len(items) <= count:

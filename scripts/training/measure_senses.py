@@ -51,10 +51,7 @@ def row(name: str, query: LabelledQuery) -> str:
     pure = f"{100 * common / grouped:.0f} %" if grouped else "-"
     shown = ", ".join(f"{count} ({kept} relevant)" for count, kept in counts) or "-"
     relevant = 100 * sum(labels.values()) / len(labels)
-    return (
-        f"| {name} | {query.query} | {len(items)} | {relevant:.0f} % | {grouping.share:.2f} "
-        f"| {shown} | {pure} |"
-    )
+    return f"| {name} | {query.query} | {len(items)} | {relevant:.0f} % | {grouping.share:.2f} | {shown} | {pure} |"
 
 
 if __name__ == "__main__":

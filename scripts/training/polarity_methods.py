@@ -35,9 +35,7 @@ def main() -> None:
             print("VADER is not installed")
             break
     for name, lean in candidates.items():
-        print(
-            name, *(f"{part}: {figures(lean, found)}" for part, found in parts.items()), sep=" | "
-        )
+        print(name, *(f"{part}: {figures(lean, found)}" for part, found in parts.items()), sep=" | ")
 
 
 def figures(lean: Lean, rows: Sequence[dict[str, Any]]) -> str:

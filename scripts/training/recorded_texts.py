@@ -18,9 +18,7 @@ from api.sources.amazon_pages import parse_product_page
 
 ROOT = Path(__file__).resolve().parents[2]
 LABELS = ROOT / "evaluation" / "labels"
-UPSTREAM = (
-    Path(os.environ.get("LISTENPOST_TEST_DATA") or ROOT.parent / "shared" / "data") / "upstream"
-)
+UPSTREAM = Path(os.environ.get("LISTENPOST_TEST_DATA") or ROOT.parent / "shared" / "data") / "upstream"
 MISSING = f"no recordings in {UPSTREAM}; set LISTENPOST_TEST_DATA"
 CHARGER = "a battery pack carried along to charge phones and the like (a power bank)"
 PHONE = "Samsung's large foldable phone of 2025, the one that opens like a book"
@@ -131,12 +129,8 @@ SETS = (
         "how heavy a power bank is to carry",
         _reviews,
     ),
-    RecordedSet(
-        "youtube/corpus_phones_videos_2025.json", "videos", "Galaxy Z Fold 7", PHONE, _videos
-    ),
-    RecordedSet(
-        "youtube/corpus_phones_comments_2025.json", "comments", "Galaxy Z Fold 7", PHONE, _comments
-    ),
+    RecordedSet("youtube/corpus_phones_videos_2025.json", "videos", "Galaxy Z Fold 7", PHONE, _videos),
+    RecordedSet("youtube/corpus_phones_comments_2025.json", "comments", "Galaxy Z Fold 7", PHONE, _comments),
     RecordedSet(
         "youtube/portable_charger_comments_2026.json",
         "charger comments",

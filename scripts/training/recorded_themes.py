@@ -45,9 +45,7 @@ def main() -> None:
     path = folder / "recorded_triples.jsonl"
     if wanted.labels:
         triples = rows(path)
-        for name, answers, key in zip(
-            ("first", "second"), wanted.labels, _keys(folder), strict=True
-        ):
+        for name, answers, key in zip(("first", "second"), wanted.labels, _keys(folder), strict=True):
             read = readings(answers, key)
             for line, row in enumerate(triples, 1):
                 row[name] = read[line]
@@ -58,9 +56,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     triples = asyncio.run(_made())
     path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in triples), "utf-8")
-    for name, key, seed in zip(
-        ("first", "second"), _keys(folder), wanted.sheets or (), strict=False
-    ):
+    for name, key, seed in zip(("first", "second"), _keys(folder), wanted.sheets or (), strict=False):
         lines, order = sheet(triples, seed)
         (folder / f"recorded_{name}.txt").write_text("\n".join(lines) + "\n", "utf-8")
         pairs = (f"{number} {line}\n" for number, line in enumerate(order, 1))
@@ -79,11 +75,7 @@ async def _made() -> list[dict[str, Any]]:
     triples: list[dict[str, Any]] = []
     for question, items in (*_real(), *_upstream()):
         verdicts = (await judge.judge(question, items, items[0].source)).verdicts
-        kept = [
-            Assessed(item, verdict)
-            for item, verdict in zip(items, verdicts, strict=True)
-            if verdict.relevant
-        ]
+        kept = [Assessed(item, verdict) for item, verdict in zip(items, verdicts, strict=True) if verdict.relevant]
         triples += triples_of(question, kept)
     return triples
 

@@ -130,10 +130,7 @@ def sample(queries: Sequence[LabelledQuery], known: Vectors | None) -> Sample:
         asked = questions(query)
         for question in asked:
             for kind, items in cuts(query.items):
-                texts = [
-                    excerpt_of(question, item)
-                    for item in replace(query, items=tuple(items)).shown()
-                ]
+                texts = [excerpt_of(question, item) for item in replace(query, items=tuple(items)).shown()]
                 topic = topic_of(question.text, question.about, aim=question.aim)
                 readings = [Reading(topic, text) for text in texts]
                 found = page(topic, readings, query.source, known)
@@ -163,14 +160,10 @@ def train(data: Sample, profile: str, rows: npt.NDArray[np.bool_]) -> dict[str, 
     return {"bias": round(bias, 3), **{name: w for name, w in weights.items() if w}}
 
 
-def fit(
-    names: Sequence[str], values: Floats, relevant: Floats, weight: Floats
-) -> tuple[float, Floats]:
+def fit(names: Sequence[str], values: Floats, relevant: Floats, weight: Floats) -> tuple[float, Floats]:
     """Logistic regression with fixed signs and largest weights, by Newton steps within them."""
     high = np.array([np.inf, *(MOST.get(name, 20.0) if name in FOR else 0.0 for name in names)])
-    low = np.array(
-        [-np.inf, *(-MOST.get(name, 20.0) if name in AGAINST else 0.0 for name in names)]
-    )
+    low = np.array([-np.inf, *(-MOST.get(name, 20.0) if name in AGAINST else 0.0 for name in names)])
     ridge = np.array([0.0, *[RIDGE] * len(names)])
     columns = np.column_stack([np.ones(len(values)), values])
     found = np.zeros(len(names) + 1)
@@ -251,9 +244,7 @@ def folded(queries: Sequence[LabelledQuery], known: Vectors | None) -> FoldedJud
 
 def measured(judge: Any, queries: Sequence[LabelledQuery], *, about: bool = True) -> EvalResult:
     """What a judge is worth on queries, page by page as they came."""
-    return asyncio.run(
-        evaluate(JudgeCandidate(judge, judge.name), queries, EvaluationOptions(about=about))
-    )
+    return asyncio.run(evaluate(JudgeCandidate(judge, judge.name), queries, EvaluationOptions(about=about)))
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -94,9 +94,7 @@ def _judging(spent: Spent) -> None:
     calls = spent.calls("judge")
     assert 0 < len(calls) <= sum(-(-attempt["new"] // BATCH) for attempt in spent.attempts)
     assert len(calls) <= 2 * len(UPSTREAMS) * len(spent.answer["rewritten_queries"])
-    assert sum(_asked(entry, "relevant") for entry in calls) <= sum(
-        attempt["new"] for attempt in spent.attempts
-    )
+    assert sum(_asked(entry, "relevant") for entry in calls) <= sum(attempt["new"] for attempt in spent.attempts)
 
 
 def _grading(spent: Spent) -> None:
@@ -128,9 +126,7 @@ def _tracing(spent: Spent) -> None:
     assert named["grade"] in (1, 2)
     assert named["rewrite"] == len(spent.calls("rewrite"))
     assert named["explain"] == len(spent.calls("explain"))
-    assert sum(many for name, many in named.items() if name.startswith("chat ")) == len(
-        spent.calls("agent")
-    )
+    assert sum(many for name, many in named.items() if name.startswith("chat ")) == len(spent.calls("agent"))
     gathers = sum(named[f"gather.{name}"] for name in UPSTREAMS)
     variants = len(spent.answer["rewritten_queries"])
     assert gathers == variants * len(UPSTREAMS) + spent.follow_ups

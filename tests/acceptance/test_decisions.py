@@ -62,9 +62,7 @@ async def test_small_talk_costs_nothing(built: Product, sandbox: Sandbox) -> Non
     assert not [entry for entry in sandbox.log if entry.upstream in {*UPSTREAMS, "openai"}]
 
 
-async def test_a_model_endpoint_that_is_down_leaves_items_unjudged(
-    built: Product, sandbox: Sandbox
-) -> None:
+async def test_a_model_endpoint_that_is_down_leaves_items_unjudged(built: Product, sandbox: Sandbox) -> None:
     """No gate, grader or writer: items are listed, nothing is claimed, and each gate says why."""
     sandbox.fault("openai=500")
 
@@ -82,10 +80,7 @@ async def test_a_description_reaches_whoever_judges(built: Product) -> None:
     plain = await analyzed(built, "Bolt")
     described = await analyzed(built, "Bolt", about="the ride-hailing app")
 
-    chances = [
-        {item["key"]: item["explanation"] for item in report["items"]}
-        for report in (plain, described)
-    ]
+    chances = [{item["key"]: item["explanation"] for item in report["items"]} for report in (plain, described)]
     assert chances[0] != chances[1]
 
 

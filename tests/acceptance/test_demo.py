@@ -44,9 +44,7 @@ def test_the_report_a_person_reads_shows_every_source_and_its_gate() -> None:
         assert any(line.startswith(name) and "%" in line for line in ended.out.splitlines())
 
 
-async def test_cited_items_are_about_the_product(
-    built: Product, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_cited_items_are_about_the_product(built: Product, capsys: pytest.CaptureFixture[str]) -> None:
     """Over the popular products at least 85 % of the cited items are labelled relevant."""
     right = total = 0
     lines = []

@@ -33,9 +33,7 @@ async def test_youtube_spends_one_search_on_a_refetch(built: Product, sandbox: S
     assert len(sandbox.requests("youtube", "search")) == 1
 
 
-async def test_reddit_spends_one_search_on_a_refetch_up_to_fifty(
-    built: Product, sandbox: Sandbox
-) -> None:
+async def test_reddit_spends_one_search_on_a_refetch_up_to_fifty(built: Product, sandbox: Sandbox) -> None:
     """A page of 100 serves a first fetch of 25 and its refetch of 50."""
     heard = await _fetch(built, "reddit", "Bolt app", 25)
 

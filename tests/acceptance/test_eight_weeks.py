@@ -67,9 +67,7 @@ def written(week: int, now: int) -> list[Post]:
     return own
 
 
-async def test_eight_weeks_over_the_sandbox(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_eight_weeks_over_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted rise alone is unusual, no post is told twice, and the gap is a gap."""
     store = await open_store(f"sqlite:///{tmp_path / 'watches.db'}")
     messages: list[Message] = []
@@ -79,9 +77,7 @@ async def test_eight_weeks_over_the_sandbox(
         posts = [post for past in range(week + 1) for post in written(past, week)]
         moment = (MONDAY + week * WEEK).timestamp()
         faults = ["lemmy=500"] if week == SILENT else []
-        with Sandbox.start(
-            posts, options=Options.endless(), clock=lambda: moment, faults=faults
-        ) as sandbox:
+        with Sandbox.start(posts, options=Options.endless(), clock=lambda: moment, faults=faults) as sandbox:
             with environment({**sandbox.environment, "LISTENPOST_MODE": "live"}):
                 product = bootstrap.build(bootstrap.load_settings())
             try:

@@ -73,8 +73,7 @@ async def test_every_span_of_everything_that_is_traced(
     assert paths >= {
         "analyze > gather.reddit > relevance_filter",
         "chat > invoke_agent chat > execute_tool fetch_reddit > gather.reddit > relevance_filter",
-        "invoke_agent research > execute_tool fetch_reddit_tool > fetch > gather.reddit "
-        "> relevance_filter",
+        "invoke_agent research > execute_tool fetch_reddit_tool > fetch > gather.reddit > relevance_filter",
         "experiment-item-run > experiment-item-task > relevance_filter",
     }
 

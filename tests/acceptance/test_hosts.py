@@ -57,9 +57,7 @@ def ended(sandbox: Sandbox, langfuse: Collector, program: str) -> str:
         "LANGFUSE_PUBLIC_KEY": keys.langfuse_public_key,
         "LANGFUSE_SECRET_KEY": keys.langfuse_secret_key.get_secret_value(),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=bare(variables), capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], env=bare(variables), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout

@@ -16,9 +16,7 @@ TIMEOUTS = ("LISTENPOST_SOURCE_TIMEOUT", "LISTENPOST_CRAWL_TIMEOUT")
 
 
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_fetch_waits_for_nobody(
-    sandbox: Sandbox, sign: signal.Signals, code: int
-) -> None:
+def test_an_interrupted_fetch_waits_for_nobody(sandbox: Sandbox, sign: signal.Signals, code: int) -> None:
     """A hung Reddit that may hang for an hour, and a signal: its exit code, no traceback."""
     sandbox.fault("reddit.search=hang")
     env = bare({**sandbox.environment, **dict.fromkeys(TIMEOUTS, "3600")})

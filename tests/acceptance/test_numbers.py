@@ -128,9 +128,7 @@ def test_aspects(answer: Answer) -> None:
     assert len(told) == len(answer["figures"]["aspects"])
     assert set(told) == {name.casefold() for one in answer["items"] for name in one["aspects"]}
     for name, figure in told.items():
-        named = [
-            one for one in answer["items"] if name in [each.casefold() for each in one["aspects"]]
-        ]
+        named = [one for one in answer["items"] if name in [each.casefold() for each in one["aspects"]]]
         assert figure["count"] == len(named)
         assert figure["positive"] == sum(one["sentiment"] == 1 for one in named)
         assert figure["negative"] == sum(one["sentiment"] == -1 for one in named)

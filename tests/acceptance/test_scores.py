@@ -32,9 +32,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Traced:
     """Builds the product against a sandbox, traced to a collector."""
 
     @asynccontextmanager
-    async def build(
-        faults: Sequence[str] = (), **variables: str
-    ) -> AsyncIterator[tuple[Product, Collector]]:
+    async def build(faults: Sequence[str] = (), **variables: str) -> AsyncIterator[tuple[Product, Collector]]:
         options = Options(search_quota=10_000, reddit_limit=10_000)
         with Sandbox.start(options=options, faults=faults) as sandbox, collecting() as langfuse:
             keys = {

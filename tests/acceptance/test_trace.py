@@ -73,9 +73,7 @@ def test_one_analysis_is_one_trace(sandbox: Sandbox, langfuse: Collector) -> Non
     report = _run(sandbox, langfuse).json
 
     paths = {langfuse.path(span) for span in langfuse.spans}
-    assert {trace: root.name for trace, root in roots(langfuse).items()} == {
-        report["trace_id"]: "analyze"
-    }
+    assert {trace: root.name for trace, root in roots(langfuse).items()} == {report["trace_id"]: "analyze"}
     assert paths >= GATE_PATHS
     assert any("chat" in path and path.startswith("analyze > ") for path in paths)
     for span in langfuse.named("relevance_filter"):
@@ -106,9 +104,7 @@ def test_a_dead_collector_does_not_hold_up_the_exit(sandbox: Sandbox, langfuse: 
     assert ended.json["findings"]
 
 
-def test_no_langfuse_request_lies_on_the_path_of_a_run(
-    sandbox: Sandbox, langfuse: Collector
-) -> None:
+def test_no_langfuse_request_lies_on_the_path_of_a_run(sandbox: Sandbox, langfuse: Collector) -> None:
     """While Langfuse leaves a request unanswered the next question is asked and answered.
 
     The request is given up after an hour, so that a run which waits for it does not end.

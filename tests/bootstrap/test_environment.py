@@ -106,9 +106,7 @@ async def test_the_sandbox_asks_no_proxy(
 
 @pytest.mark.parametrize(("name", "value"), [NO_PROXY, *OF_CONNECTIONS])
 @pytest.mark.usefixtures("live")
-async def test_a_variable_takes_away_what_needs_it(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+async def test_a_variable_takes_away_what_needs_it(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     """Source, model and tracing each say which variable to correct, without its value."""
     monkeypatch.setenv(name, value)
 
@@ -144,16 +142,12 @@ async def test_a_variable_that_is_read_late_is_named(
     assert value not in (answered.reason or "")
 
 
-@pytest.mark.parametrize(
-    ("name", "source"), [("PRAWCORE_TIMEOUT", "reddit"), ("HTTPLIB2_CA_CERTS", "youtube")]
-)
+@pytest.mark.parametrize(("name", "source"), [("PRAWCORE_TIMEOUT", "reddit"), ("HTTPLIB2_CA_CERTS", "youtube")])
 def test_a_variable_that_is_read_at_import_is_named(name: str, source: str) -> None:
     """`doctor` in a process of its own: one line, and no traceback."""
     keys = ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "YOUTUBE_API_KEY")
     addresses = dict.fromkeys(("REDDIT_URL", "YOUTUBE_URL"), "http://127.0.0.1:9")
-    ended = process(
-        "doctor", "--format", "json", env={**dict.fromkeys(keys, "k"), **addresses, name: "abc"}
-    )
+    ended = process("doctor", "--format", "json", env={**dict.fromkeys(keys, "k"), **addresses, name: "abc"})
 
     rows = {row["upstream"]: row for row in ended.json["upstreams"]}
     assert rows[source]["outcome"] == "unreachable"
@@ -184,9 +178,7 @@ def test_help_needs_no_client(monkeypatch: pytest.MonkeyPatch, name: str, value:
 
 @pytest.mark.parametrize(("name", "value"), OF_TRACING)
 @pytest.mark.usefixtures("live")
-async def test_a_variable_of_tracing_concerns_tracing(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+async def test_a_variable_of_tracing_concerns_tracing(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     """Without its traces everything is there; the probe says what is wrong."""
     monkeypatch.setenv(name, value)
 
@@ -212,9 +204,7 @@ def test_a_variable_that_a_library_can_do_without_is_one_line() -> None:
 
 @pytest.mark.parametrize(("name", "value"), OF_CONNECTIONS)
 @pytest.mark.usefixtures("live")
-async def test_the_filter_fails_open(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+async def test_the_filter_fails_open(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     """A model client that cannot be built lets every item pass, with a reason."""
     monkeypatch.setenv(name, value)
 

@@ -50,8 +50,7 @@ HOSTILE = {
     "a nested report": calls(f'{{"topic": {DEEP}'),
     "a nested list of parts": Reply(says("X").body.replace(b'"X"', b"[" * 500 + b"]" * 500)),
     "kinds that are lists": calls(
-        '{"topic": [], "summary": {}, "findings": [{"text": 1e400, "kind": [".."], '
-        '"evidence": {}}], "quotes": 1e400}'
+        '{"topic": [], "summary": {}, "findings": [{"text": 1e400, "kind": [".."], "evidence": {}}], "quotes": 1e400}'
     ),
     "grades of 1e400": says('{"grades": [{"score": 1e400, "sentiment": -1e400, "aspects": 1}]}'),
     "1e400 tokens": counted("1e400"),

@@ -98,12 +98,8 @@ async def test_every_question_to_a_model_names_its_prompt(upstream: Sandbox) -> 
     for generation, name in GENERATIONS.items():
         assert links(spans.named(generation)) == {(f"listenpost/{name}", 2)}, generation
     asked = [span for span in spans.spans if span.name.startswith("chat ")]
-    assert links([span for span in asked if "report" in spans.path(span)]) == {
-        ("listenpost/report", 2)
-    }
-    assert links([span for span in asked if "invoke_agent chat" in spans.path(span)]) == {
-        ("listenpost/chat", 2)
-    }
+    assert links([span for span in asked if "report" in spans.path(span)]) == {("listenpost/report", 2)}
+    assert links([span for span in asked if "invoke_agent chat" in spans.path(span)]) == {("listenpost/chat", 2)}
     others = [span for span in spans.spans if span not in asked and span.name not in GENERATIONS]
     assert links(others) == {(None, None)}
     assert {type(span.attributes[VERSION]) for span in asked} == {int}
@@ -156,9 +152,7 @@ async def test_a_run_without_prompts_in_langfuse_is_as_ever(
 
 
 @pytest.mark.parametrize("name", ["LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"])
-async def test_a_missing_key_is_named(
-    upstream: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_key_is_named(upstream: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody believes in a prompt that is not used."""
     monkeypatch.delenv(name)
 
@@ -192,9 +186,7 @@ async def test_the_sandbox_uses_the_files(monkeypatch: pytest.MonkeyPatch) -> No
     assert kinds == {PackagedPrompts}
 
 
-def test_traces_are_filed_under_the_label(
-    upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_traces_are_filed_under_the_label(upstream: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside the model, in place of the digest of the package's prompt."""
     monkeypatch.setenv("LISTENPOST_PROMPT_LABEL", "candidate")
     assert gate_version(bootstrap.load_settings(), sandboxed=False) == "gpt-4o-mini+candidate"

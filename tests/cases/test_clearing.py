@@ -47,9 +47,7 @@ FILLER = "People talk about other things than this one here. " * 8
 async def in_chat(text: str, items: tuple[Item, ...] = (POST,)) -> str:
     """The answer of a chat whose model looks the mug up and writes this."""
 
-    async def stream(
-        messages: list[ModelMessage], info: AgentInfo
-    ) -> AsyncIterator[str | dict[int, DeltaToolCall]]:
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | dict[int, DeltaToolCall]]:
         if len(messages) == 1:
             arguments = json.dumps({"query": "ember mug"})
             yield {0: DeltaToolCall("fetch_reddit", arguments, tool_call_id="c")}
@@ -239,9 +237,7 @@ async def test_no_form_is_a_link_in_a_report() -> None:
     draft = drafted(*WRITTEN)
     plain = drafted("It is big.")
     reports = [
-        await product_service.analyze(
-            kit(FakeSource(posts(6)), writer=Author(draft=written)), Ask("ember mug")
-        )
+        await product_service.analyze(kit(FakeSource(posts(6)), writer=Author(draft=written)), Ask("ember mug"))
         for written in (draft, plain)
     ]
 

@@ -69,8 +69,7 @@ async def product(
 ) -> AsyncIterator[tuple[Product, list[dict[str, Any]]]]:
     """The product over these posts as own items, and every request its model got."""
     items = tuple(
-        item_of({**post, "id": f"h{n}", "comments": [post.get("comment", "")]}, n)
-        for n, post in enumerate(posts, 1)
+        item_of({**post, "id": f"h{n}", "comments": [post.get("comment", "")]}, n) for n, post in enumerate(posts, 1)
     )
     async with serving(respond=mind.answer) as model:
         monkeypatch.setenv("LISTENPOST_MODE", "live")
@@ -130,9 +129,7 @@ async def test_every_hostile_word_stands_behind_the_fence(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("verdict", ["all true", "too many", "prose"])
-async def test_a_model_that_obeys_changes_no_structure(
-    verdict: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_model_that_obeys_changes_no_structure(verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Same fields, a decision that fits its counts, no foreign link, name, number or tool."""
     harmless = [{"title": f"Mug number {n}", "body": "It keeps warm."} for n in range(200)]
     async with product(Mind(), harmless, monkeypatch) as (built, _):

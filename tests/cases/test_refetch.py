@@ -37,9 +37,7 @@ async def test_only_what_is_new_is_judged(world: World) -> None:
         pytest.param(refusal(403, "quotaExceeded"), "quota_exhausted", id="B37"),
     ],
 )
-async def test_a_second_search_that_fails_takes_nothing(
-    world: World, reply: Reply, code: str
-) -> None:
+async def test_a_second_search_that_fails_takes_nothing(world: World, reply: Reply, code: str) -> None:
     """B28, B37: thirty videos were judged before the second search failed; what was kept stays."""
     world.youtube.count = 220
     off_topic(world, but="Video 7")

@@ -57,10 +57,7 @@ async def test_an_outage_of_the_grader_is_not_nothing(world: World) -> None:
         return fails(429, retry_after="99") if schema.get("name") == "grades" else judged(request)
 
     world.model.respond = answer
-    strict = {
-        name: depth.model_copy(update={"relevance_cutoff": 5})
-        for name, depth in world.built.depths.items()
-    }
+    strict = {name: depth.model_copy(update={"relevance_cutoff": 5}) for name, depth in world.built.depths.items()}
     kit = replace(world.built, depths=strict)
 
     report = plain(await product.analyze(kit, Ask("mug", sources=("reddit",))))
@@ -88,19 +85,14 @@ async def test_a_gate_that_fails_is_seen_by_everyone(world: World) -> None:
     assert len(report["items"]) == 4
     assert "relevance could not be judged (the key was not accepted)" in report["coverage"]
     assert "the key was not accepted" in report["quality_notes"][0]
-    assert (
-        "the key was not accepted"
-        in report_markdown(Report.model_validate(report), False).split("**full")[0]
-    )
+    assert "the key was not accepted" in report_markdown(Report.model_validate(report), False).split("**full")[0]
 
 
 async def test_numbers_are_counted_not_written(world: World) -> None:
     """B73: a made-up count goes with its sentence, and the timeline is that of the items."""
     day = 1_790_000_000.0
     talk(world, post(1), post(2, created_utc=day + 86_400), post(3, title="Third of them"))
-    world.mind.turns = [
-        drafted(findings=[finding("It stays warm. In 87 threads over 30 days.", "E1")])
-    ]
+    world.mind.turns = [drafted(findings=[finding("It stays warm. In 87 threads over 30 days.", "E1")])]
 
     report = await world.analyze("mug", sources=("reddit",))
 
@@ -207,9 +199,7 @@ async def test_what_strangers_wrote_runs_nowhere(world: World) -> None:
     assert "](http://evil.example" not in markdown
 
 
-@pytest.mark.parametrize(
-    "text", ["=HYPERLINK(1)", "\t=1+1", "-1+2", "+1", "@SUM(1)", "\r=1", "＝1", '"=1']
-)
+@pytest.mark.parametrize("text", ["=HYPERLINK(1)", "\t=1+1", "-1+2", "+1", "@SUM(1)", "\r=1", "＝1", '"=1'])
 def test_a_cell_is_no_formula(text: str) -> None:
     """B89: what a spreadsheet would run has an apostrophe before it."""
     assert str(cell(text)).startswith("'")

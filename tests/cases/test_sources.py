@@ -19,16 +19,7 @@ from tests.cases.conftest import World
 from tests.loopback import Asked, Reply
 from tests.services.kit import plain
 from tests.sources.amazon_site import product_page
-from tests.sources.emulators import (
-    Emulator,
-    answer,
-    comment,
-    listing,
-    on,
-    post,
-    refusal,
-    result,
-)
+from tests.sources.emulators import Emulator, answer, comment, listing, on, post, refusal, result
 
 SOURCES = ["reddit", "youtube", "amazon"]
 DENIED = "<html><body><h1>whoa there, pardner!</h1></body></html>"
@@ -114,9 +105,7 @@ async def test_nobody_is_quoted_who_deleted(world: World) -> None:
         comment(1, body="[deleted]"), comment(2, body="[removed]"),
         comment(3, author=None, body="Stays warm"),
     ]  # fmt: skip
-    world.reddit.fault = both(
-        world.reddit.fault, on("/comments/", Reply(body=[listing([]), listing(thread)]))
-    )
+    world.reddit.fault = both(world.reddit.fault, on("/comments/", Reply(body=[listing([]), listing(thread)])))
 
     heard = await world.fetch("reddit")
 
@@ -181,9 +170,7 @@ async def test_json_with_the_same_status_is_a_refusal(world: World) -> None:
     assert outcome(await world.fetch("reddit")) == "refused"
 
 
-async def test_what_is_off_says_how_to_enable_it(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_off_says_how_to_enable_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """B51: with YouTube alone configured it answers, and the others name their variables."""
     for name in ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "AMAZON_PROVIDER"):
         monkeypatch.delenv(name)

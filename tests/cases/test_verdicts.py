@@ -32,9 +32,7 @@ async def client(model: ModelServer) -> AsyncIterator[ModelClient]:
         yield made
 
 
-async def filtered(
-    client: ModelClient, items: list[dict[str, Any]], query: str = "mug"
-) -> Filtered[dict[str, Any]]:
+async def filtered(client: ModelClient, items: list[dict[str, Any]], query: str = "mug") -> Filtered[dict[str, Any]]:
     """The relevance filter with the real judge."""
     return await relevance_filter(query, items, "reddit", judge=OpenAIJudge(client))
 
@@ -105,9 +103,7 @@ async def test_an_answer_that_does_not_count(
     assert len(model.asked) == 1
 
 
-async def test_seventy_items_are_two_calls_with_room_for_their_answers(
-    model: ModelServer, client: ModelClient
-) -> None:
+async def test_seventy_items_are_two_calls_with_room_for_their_answers(model: ModelServer, client: ModelClient) -> None:
     """B11: each call is for 50 at most, and its budget grows with what must be answered."""
 
     def answer(request: dict[str, Any]) -> Reply:
@@ -146,9 +142,7 @@ async def test_a_cut_answer_is_not_asked_for_again(model: ModelServer, client: M
         {"title": "cut \ud83d", "content": "a\x00b"},
     ],
 )
-async def test_odd_fields_are_judged(
-    model: ModelServer, client: ModelClient, item: dict[str, Any]
-) -> None:
+async def test_odd_fields_are_judged(model: ModelServer, client: ModelClient, item: dict[str, Any]) -> None:
     """B22, B58: null, numbers, containers, missing keys and broken text reach the model as text."""
     model.replies, whole = [says(verdicts([False, True]))], {"title": "Whole"}
 
@@ -167,9 +161,7 @@ async def test_no_items_ask_nobody(model: ModelServer, client: ModelClient) -> N
     assert not model.asked
 
 
-async def test_quotes_and_braces_in_a_query_are_text(
-    model: ModelServer, client: ModelClient
-) -> None:
+async def test_quotes_and_braces_in_a_query_are_text(model: ModelServer, client: ModelClient) -> None:
     """B56: the query stands fenced in the prompt as it was typed, on one line."""
     model.replies = [says(verdicts([True]))]
 

@@ -92,8 +92,7 @@ def _made_by_uv(made: Path, wanted: Path) -> bool:
         [uv, "pip", "install", "-q", "--python", made / "bin" / "python", "-r", wanted],
     )
     return uv.exists() and all(
-        subprocess.run(command, env=system, timeout=600, check=False).returncode == 0
-        for command in commands
+        subprocess.run(command, env=system, timeout=600, check=False).returncode == 0 for command in commands
     )
 
 

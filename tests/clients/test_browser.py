@@ -96,9 +96,7 @@ def pages(servers: Servers) -> Path:
 def seen(servers: Servers, pages: Path) -> Seen:
     """What the browser showed."""
     command = ["node", "drive.mjs", chromium(), servers.live, servers.slow]
-    done = subprocess.run(
-        command, cwd=pages, stdout=subprocess.PIPE, text=True, check=True, timeout=300
-    )
+    done = subprocess.run(command, cwd=pages, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     shown: Seen = json.loads(done.stdout)
     return shown
 

@@ -19,8 +19,7 @@ def test_the_page_in_jupyter(tmp_path: Path) -> None:
     codes = [code for code in cells("docs/python.md") if "asyncio.run(" not in code]
     fields: dict[str, object] = {"metadata": {}, "outputs": [], "execution_count": None}
     written = [
-        {"cell_type": "code", "id": f"cell-{number}", "source": code, **fields}
-        for number, code in enumerate(codes)
+        {"cell_type": "code", "id": f"cell-{number}", "source": code, **fields} for number, code in enumerate(codes)
     ]
     book = {"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     path = tmp_path / "listenpost.ipynb"

@@ -84,10 +84,7 @@ def drawn_from() -> str:
     shared = ("chart_data", "presentation", "statistics_text")
     files += [ROOT / f"api/interfaces/shared/{name}.py" for name in shared]
     files.append(Path(__file__).with_name("pages") / "drive.mjs")
-    return "".join(
-        f"{hashlib.sha256(file.read_bytes()).hexdigest()[:16]} {file.relative_to(ROOT)}\n"
-        for file in files
-    )
+    return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()[:16]} {file.relative_to(ROOT)}\n" for file in files)
 
 
 @pytest.mark.parametrize("width", ["wide", "narrow"])
@@ -204,9 +201,7 @@ def test_one_group_of_an_ambiguous_name_is_taken(seen: Seen, width: int) -> None
     assert corrected["ahead"]
     words = [group.partition(":")[0] for group in corrected["groups"]]
     not_meant = ", ".join(f"“{others}”" for others in words[1:])
-    assert corrected["taken"]["described"] == (
-        f"Described as “{words[0]}”; not meant: {not_meant}."
-    )
+    assert corrected["taken"]["described"] == (f"Described as “{words[0]}”; not meant: {not_meant}.")
     assert corrected["taken"]["groups"] == 0
 
 

@@ -31,9 +31,7 @@ REAL = ArchiveFilters()
 def has_vector(server: Postgres) -> bool:
     """Whether a server has the extension."""
     control = server.psql.parent.parent
-    return any(control.rglob("vector.control")) or any(
-        Path("/usr/share/postgresql").rglob("vector.control")
-    )
+    return any(control.rglob("vector.control")) or any(Path("/usr/share/postgresql").rglob("vector.control"))
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "pgvector"])
@@ -65,9 +63,7 @@ async def store(url: str) -> AsyncIterator[SqlStore]:
     await opened.aclose()
 
 
-async def keep(
-    store: SqlStore, tenant: str, id_: str, *listed: dict[str, Any], **more: Any
-) -> None:
+async def keep(store: SqlStore, tenant: str, id_: str, *listed: dict[str, Any], **more: Any) -> None:
     """Store a report that kept these items."""
     await store.finish(tenant, typed(report(id_, *listed, **more)))
 
@@ -122,9 +118,7 @@ async def test_item_and_comments_are_found_each_by_its_own_words(store: SqlStore
 
 async def test_entry_is_found_by_its_meaning(store: SqlStore, nearest: bool) -> None:
     """The nearest first; without the extension words are all there is, and the answer says so."""
-    await keep(
-        store, "a", "r1", post("reddit:t3_1", "battery", "cover"), post("reddit:t3_2", "xyz")
-    )
+    await keep(store, "a", "r1", post("reddit:t3_1", "battery", "cover"), post("reddit:t3_2", "xyz"))
 
     found = await search(store, "akku", most=1)
 
@@ -141,9 +135,7 @@ async def test_both_searches_say_which_found_an_entry(store: SqlStore, nearest: 
     found = await search(store, "lid", most=2)
 
     assert [(m.id[0], m.by_words, m.by_vector) for m in found.matches] == (
-        [("reddit:t3_1", False, True), ("reddit:t3_2", True, True)]
-        if nearest
-        else [("reddit:t3_2", True, False)]
+        [("reddit:t3_1", False, True), ("reddit:t3_2", True, True)] if nearest else [("reddit:t3_2", True, False)]
     )
     assert [m.tokens for m in found.matches][-1] == ("lid", "lid")
 
@@ -180,9 +172,7 @@ async def test_report_and_its_entries_are_stored_together_or_not_at_all(url: str
     await store.aclose()
 
 
-async def test_entries_go_with_the_last_analysis_that_holds_their_item(
-    store: SqlStore, url: str
-) -> None:
+async def test_entries_go_with_the_last_analysis_that_holds_their_item(store: SqlStore, url: str) -> None:
     """Not before; not those of another tenant."""
     shared = post("reddit:t3_1", "battery", "lid")
     await keep(store, "a", "r1", shared, post("reddit:t3_2", "battery"))
@@ -318,9 +308,7 @@ async def test_filters_leave_what_they_name(store: SqlStore, nearest: bool) -> N
         assert (filters, sorted(by_vector(found))) == (filters, names if nearest else [])
 
 
-async def test_few_that_are_wanted_are_found_among_many_that_are_not(
-    store: SqlStore, nearest: bool
-) -> None:
+async def test_few_that_are_wanted_are_found_among_many_that_are_not(store: SqlStore, nearest: bool) -> None:
     """A filter that leaves one of hundreds, all as near, still finds it; so does the last one."""
     many = [post(f"reddit:t3_{n}", "battery") for n in range(300)]
     await keep(store, "a", "r1", *many)
@@ -364,9 +352,7 @@ async def test_vectors_that_are_missing_come_later(url: str, nearest: bool) -> N
     await store.aclose()
 
 
-async def test_extension_that_is_made_later_finds_what_was_stored_before(
-    url: str, nearest: bool
-) -> None:
+async def test_extension_that_is_made_later_finds_what_was_stored_before(url: str, nearest: bool) -> None:
     """An administrator installs it: no entry stays unfound."""
     if url.startswith("sqlite"):
         pytest.skip("SQLite needs no extension")
@@ -416,15 +402,11 @@ async def test_odd_items_are_stored_found_shown_and_forgotten(store: SqlStore, u
     huge = post("items:huge", "杯 mug " * 50_000, title="t" * 100_000)
     empty = post("items:empty", "")
     await keep(store, "a", "r1", odd, huge, empty, post("items:sign", "''' \\ & :* ! <-> \" |"))
-    archive = ArchiveSearch(
-        store, embed, RetrievalSettings(min_content_tokens=0), RankingSettings(diversity_max=0)
-    )
+    archive = ArchiveSearch(store, embed, RetrievalSettings(min_content_tokens=0), RankingSettings(diversity_max=0))
 
     (hit,) = (await archive.search("a", "battery")).hits[:1]
     assert (hit.key, hit.comment_id) == (typed(report("r", odd)).items[0].key, None)
-    assert [h.comment_id for h in (await archive.search("a", "lid")).hits[:2]] == [
-        odd["comments"][0]["id"]
-    ] * 2
+    assert [h.comment_id for h in (await archive.search("a", "lid")).hits[:2]] == [odd["comments"][0]["id"]] * 2
     assert (await archive.search("a", "battery")).retrieval.cacheHit
     assert len(by_words(await search(store, "杯"))) >= 20
     assert await store.forget([key]) == 1
@@ -486,9 +468,7 @@ async def test_question_of_very_many_words_is_answered(store: SqlStore) -> None:
 
 async def test_searches_and_reports_do_not_disturb_each_other(store: SqlStore) -> None:
     """Twenty of each at once: each search sees whole reports, and in the end all is found."""
-    many = [
-        keep(store, "a", f"r{n}", post(f"reddit:t3_{n}", "battery", "battery")) for n in range(20)
-    ]
+    many = [keep(store, "a", f"r{n}", post(f"reddit:t3_{n}", "battery", "battery")) for n in range(20)]
     searches = [search(store, "battery akku") for _ in range(20)]
 
     done = await asyncio.gather(*many, *searches)
@@ -508,11 +488,7 @@ async def test_every_piece_that_is_indexed_can_be_shown(store: SqlStore) -> None
     found = await search(store, "word lid")
 
     facts = await store.facts("a", {match.id[0] for match in found.matches})
-    pieces = {
-        piece.id: tuple(index_tokens(piece.full_text))
-        for f in facts.values()
-        for piece in chunked(f)
-    }
+    pieces = {piece.id: tuple(index_tokens(piece.full_text)) for f in facts.values() for piece in chunked(f)}
     assert {match.id: match.tokens for match in found.matches} == pieces
     assert found.entries == len(pieces)
 

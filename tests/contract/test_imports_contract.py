@@ -10,14 +10,7 @@ import pytest
 from api.core.items import Item
 from api.errors import Conflict
 from api.features.archive.import_file import MOST_COMMENTS, STUB
-from api.features.archive.imports import (
-    FileIdentity,
-    Import,
-    ImportBatch,
-    ImportPosition,
-    ImportProgress,
-    Refusal,
-)
+from api.features.archive.imports import FileIdentity, Import, ImportBatch, ImportPosition, ImportProgress, Refusal
 from api.store import SqlStore, open_store
 from tests.services.kit import plain
 from tests.store.made import ODD, counted, item, report, typed
@@ -41,8 +34,7 @@ def facts(key: str, *comments: str, **more: Any) -> Item:
         "url": "", "created_at": None, "engagement": {}, "place": None, "places": [], "notes": [],
     }  # fmt: skip
     remarks: list[dict[str, Any]] = [
-        {"id": name, "body": f"says {name}", "url": "", "created_at": None, "engagement": {}}
-        for name in comments
+        {"id": name, "body": f"says {name}", "url": "", "created_at": None, "engagement": {}} for name in comments
     ]
     return Item.model_validate({**bare, "comments": remarks, **more})
 
@@ -52,14 +44,10 @@ def stub(key: str, *comments: str) -> Item:
     return facts(key, *comments, title="", body="", notes=[STUB])
 
 
-async def keep(
-    store: SqlStore, begun: Import, *items: Item, position: int = 10, **more: Any
-) -> Import:
+async def keep(store: SqlStore, begun: Import, *items: Item, position: int = 10, **more: Any) -> Import:
     """Store one batch."""
     fields = {"refusals": (), "left_out": {}} | more
-    return await store.keep_batch(
-        "a", begun, ImportBatch(items, position=ImportPosition(position, position), **fields)
-    )
+    return await store.keep_batch("a", begun, ImportBatch(items, position=ImportPosition(position, position), **fields))
 
 
 async def test_a_batch_is_kept_with_its_mark(store: SqlStore, database_url: str) -> None:
@@ -151,9 +139,7 @@ async def test_imports_change_no_older_report(store: SqlStore) -> None:
     assert after == kept
 
 
-async def test_removing_takes_back_what_nobody_else_holds(
-    store: SqlStore, database_url: str
-) -> None:
+async def test_removing_takes_back_what_nobody_else_holds(store: SqlStore, database_url: str) -> None:
     """Not what a report or another import holds; of those only the comments that it brought."""
     await store.finish("a", typed(report("r1", item("reddit:t3_1"))))
     first = await store.begin_import("a", CARD)

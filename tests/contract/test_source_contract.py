@@ -23,36 +23,15 @@ from api.core.context import request_counter
 from api.core.domain import FetchPlan, Outcome, Question, Verdict
 from api.core.items import Gated, Gathered, Item
 from api.core.ports import SilentObserver, Source
-from api.errors import (
-    Blocked,
-    Broken,
-    NotConfigured,
-    RateLimited,
-    SourceError,
-    TimedOut,
-    Unreachable,
-)
+from api.errors import Blocked, Broken, NotConfigured, RateLimited, SourceError, TimedOut, Unreachable
 from api.pipeline.gate.excerpt import COMMENT_PLACE
 from api.pipeline.gate.refetch import RefetchPolicy, gather
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from tests.loopback import DRIP, HANG, Loopback, Reply
-from tests.sources.emulators import (
-    SECRET,
-    AmazonEmulator,
-    Emulator,
-    RedditEmulator,
-    YouTubeEmulator,
-    found_by,
-    on,
-)
+from tests.sources.emulators import SECRET, AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, found_by, on
 from tests.sources.issue_emulators import GitHubEmulator, StackExchangeEmulator
-from tests.sources.keyless_emulators import (
-    DiscourseEmulator,
-    HackerNewsEmulator,
-    Lemmy1Emulator,
-    LemmyEmulator,
-)
+from tests.sources.keyless_emulators import DiscourseEmulator, HackerNewsEmulator, Lemmy1Emulator, LemmyEmulator
 
 EMULATORS: tuple[type[Emulator], ...] = (
     RedditEmulator,
@@ -106,9 +85,7 @@ async def test_items_are_whole(upstream: Emulator, source: Source) -> None:
         assert item.key.startswith(f"{source.name}:")
         assert item.title
         assert item.url.startswith(("https://", upstream.server.url))
-        assert (item.created_at and item.created_at.tzinfo) is (
-            None if source.name == "amazon" else UTC
-        )
+        assert (item.created_at and item.created_at.tzinfo) is (None if source.name == "amazon" else UTC)
         assert item.comments == ()
 
 
@@ -203,9 +180,7 @@ WAITS = [
 
 
 @pytest.mark.parametrize(("headers", "seconds"), WAITS, ids=[str(wait[0]) for wait in WAITS])
-async def test_the_wait_is_read_one_way(
-    upstream: Emulator, headers: dict[str, str], seconds: float | None
-) -> None:
+async def test_the_wait_is_read_one_way(upstream: Emulator, headers: dict[str, str], seconds: float | None) -> None:
     """Whoever says when to come back, in whichever way, is understood alike and within a day."""
     source = SOURCES[upstream.name].build(upstream.settings(source_timeout=2))
     now = datetime.now(UTC)
@@ -257,9 +232,7 @@ async def test_the_wire_fails_alike(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_nothing_goes_to_another_server(
-    upstream: Emulator, source: Source, status: int
-) -> None:
+async def test_nothing_goes_to_another_server(upstream: Emulator, source: Source, status: int) -> None:
     """A redirect to another host or port is an error; key and question stay where they are."""
     with Loopback(lambda asked: upstream.reply(asked)) as other:
         moved = Reply(status, b"", {"location": f"{other.url}/s?q=mug"})
@@ -279,9 +252,7 @@ async def test_a_query_is_sent_without_what_nobody_sees(upstream: Emulator, sour
     assert any(value.startswith("plaud note") for value in query.values())
 
 
-async def test_what_nobody_understands_is_broken_and_forgotten(
-    upstream: Emulator, source: Source
-) -> None:
+async def test_what_nobody_understands_is_broken_and_forgotten(upstream: Emulator, source: Source) -> None:
     """Entries without the fields we read are no empty answer, and the next call asks again."""
     search, _ = upstream.strange()
     upstream.fault = on(upstream.search_path, search)

@@ -86,11 +86,7 @@ async def test_every_decision_is_stored(store: Store) -> None:
     reports = [
         report("insufficient", decision="insufficient_data", sources={}),
         report("unjudged", item("youtube:v1", judge=None, verdict=None), decision="unjudged"),
-        plain(
-            clarified(
-                "hey", Question("hey"), "standard", "Name a product.", Origin("clarify", True, None)
-            )
-        ),
+        plain(clarified("hey", Question("hey"), "standard", "Name a product.", Origin("clarify", True, None))),
     ]
     for one in reports:
         await finish(store, "a", one)
@@ -163,9 +159,7 @@ async def test_listing_is_newest_first_and_filtered(store: Store) -> None:
         made = f"2026-11-0{day}T00:00:00Z"
         names = ("items",) if day == 2 else ("reddit", "youtube")
         asked = {name: source() for name in names}
-        await finish(
-            store, "a", report(f"r{day}", created_at=made, decision=decision, sources=asked)
-        )
+        await finish(store, "a", report(f"r{day}", created_at=made, decision=decision, sources=asked))
     second = datetime(2026, 11, 2, tzinfo=UTC)
 
     assert await ids(store) == ["r3", "r2", "r1"]
@@ -211,9 +205,7 @@ async def test_pages_of_a_listing_are_stable(store: Store) -> None:
     assert [listed.id for listed in shown] == ["r4", "r3", "r2", "r1", "r0"]
 
 
-@pytest.mark.parametrize(
-    "cursor", ["", "x", "not ours!", "W10", "WzEsMl0", "WyJ4IiwieSJd", "ü", "Wzk", "\x00"]
-)
+@pytest.mark.parametrize("cursor", ["", "x", "not ours!", "W10", "WzEsMl0", "WyJ4IiwieSJd", "ü", "Wzk", "\x00"])
 async def test_foreign_cursor_is_a_usage_error(store: Store, cursor: str) -> None:
     """A cursor that was made up is named as such."""
     with pytest.raises(UsageError, match="cursor"):
@@ -495,10 +487,7 @@ async def test_odd_names_are_names(store: Store, odd: str) -> None:
 
 async def test_many_finish_and_delete_at_once(store: Store, database_url: str) -> None:
     """Analyses that share items are stored and deleted side by side without a scratch."""
-    reports = [
-        report(f"r{number}", *(item(f"reddit:t3_{n}", rank=number) for n in range(6)))
-        for number in range(12)
-    ]
+    reports = [report(f"r{number}", *(item(f"reddit:t3_{n}", rank=number) for n in range(6))) for number in range(12)]
     await asyncio.gather(*(finish(store, "a", one) for one in reports))
     gone = await asyncio.gather(
         *(store.delete("a", f"r{number}") for number in range(0, 12, 2)),

@@ -115,9 +115,7 @@ async def test_longest_due_is_claimed_first(store: Store) -> None:
     ]  # fmt: skip
 
 
-async def test_three_processes_claim_a_thousand_watches_once_each(
-    store: Store, database_url: str
-) -> None:
+async def test_three_processes_claim_a_thousand_watches_once_each(store: Store, database_url: str) -> None:
     """All due at the same minute."""
     for number in range(1, 1000):
         await store.add_watch(replace(WATCH, id=f"x{number}", name=f"x{number}"), 1000)

@@ -30,9 +30,7 @@ async def test_work_that_goes_well_gives_what_it_gives() -> None:
         ExceptionGroup("tasks", [Blocked("youtube"), ExceptionGroup("more", [Blocked("reddit")])]),
     ],
 )
-async def test_an_error_of_ours_speaks_for_itself(
-    error: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_error_of_ours_speaks_for_itself(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     """Of several at once the first; none of it is a defect."""
     failure = await contained(failing(error), "work")
 

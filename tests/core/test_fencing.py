@@ -44,9 +44,7 @@ def test_the_words_survive() -> None:
     """
     What is escaped can be read back, once.
     """
-    assert Fence("cafe").quote("a <b> & &lt;c&gt;") == (
-        "<q-cafe>a &lt;b&gt; &amp; &amp;lt;c&amp;gt;</q-cafe>"
-    )
+    assert Fence("cafe").quote("a <b> & &lt;c&gt;") == ("<q-cafe>a &lt;b&gt; &amp; &amp;lt;c&amp;gt;</q-cafe>")
 
 
 def test_texts_are_numbered_in_order() -> None:

@@ -144,9 +144,7 @@ async def test_a_source_that_is_down_is_asked_once_for_all_who_wait() -> None:
     source = FakeSource([], trouble=dict.fromkeys(range(20), Unreachable("reddit", "HTTP 503")))
     product = kit(source)
 
-    heard = await asyncio.gather(
-        *(product.listen("reddit", Ask("mug", "quick"), None) for _ in range(20))
-    )
+    heard = await asyncio.gather(*(product.listen("reddit", Ask("mug", "quick"), None) for _ in range(20)))
 
     assert len(source.plans) == 1
     assert {each.gathered.outcome for each in heard} == {Outcome.UNREACHABLE}

@@ -7,24 +7,14 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.text import (
-    clean,
-    clean_query,
-    cut,
-    fold,
-    is_visible,
-    one_line,
-    quantity,
-    unescape,
-    web_url,
-)
+from api.core.text import clean, clean_query, cut, fold, is_visible, one_line, quantity, unescape, web_url
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 ANY = st.text(st.characters(exclude_categories=()))
 """Lone surrogates, controls and unassigned included."""
-GRAPHEMES = st.lists(
-    st.sampled_from([FAMILY, "e\u0301", "\U0001f1e9\U0001f1ea", "a", " ", "小", "\r\n", "👍🏽"])
-).map("".join)
+GRAPHEMES = st.lists(st.sampled_from([FAMILY, "e\u0301", "\U0001f1e9\U0001f1ea", "a", " ", "小", "\r\n", "👍🏽"])).map(
+    "".join
+)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +180,7 @@ def test_folding_keeps_marks_that_matter() -> None:
     assert fold("が") != fold("か")
 
 
-@pytest.mark.parametrize(
-    ("text", "visible"), [("a", True), (" 😀", True), ("", False), (" \u200b\u202e\n\x07", False)]
-)
+@pytest.mark.parametrize(("text", "visible"), [("a", True), (" 😀", True), ("", False), (" \u200b\u202e\n\x07", False)])
 def test_what_nobody_sees_is_not_visible(text: str, visible: bool) -> None:
     """Blanks, and signs without a shape, are nothing to read."""
     assert is_visible(text) is visible

@@ -64,9 +64,7 @@ def test_spearman_sees_order_alone(values: list[int]) -> None:
     """Stretching one side changes nothing."""
     value = spearman(values, list(range(len(values))))
     stretched = [v**3 for v in values]
-    assert value == (
-        None if value is None else pytest.approx(spearman(stretched, range(len(values))))
-    )
+    assert value == (None if value is None else pytest.approx(spearman(stretched, range(len(values)))))
 
 
 def test_ndcg_rewards_the_best_first() -> None:

@@ -54,9 +54,7 @@ def test_a_torn_last_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path) -
         assert AnswerCache(tmp_path, "gpt").get("c", 2) == KEPT
 
 
-@pytest.mark.parametrize(
-    "line", [b"\xff\xfe", b"[]", b"7", b'{"key": "a"}', b'{"key": "a", "opinions": [{"odd": 1}]}']
-)
+@pytest.mark.parametrize("line", [b"\xff\xfe", b"[]", b"7", b'{"key": "a"}', b'{"key": "a", "opinions": [{"odd": 1}]}'])
 def test_a_strange_line_is_no_answer(tmp_path: Path, line: bytes) -> None:
     """Whatever stands in the file, it is read or skipped."""
     AnswerCache(tmp_path, "gpt").put("a", KEPT)

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from api.evaluation.retrieval import (
-    DEPTH,
-    TENANT,
-    plain_searches,
-    product_search,
-    sample_archive,
-    sample_reports,
-)
+from api.evaluation.retrieval import DEPTH, TENANT, plain_searches, product_search, sample_archive, sample_reports
 from api.sandbox import corpus
 from api.settings import RankingSettings, RetrievalSettings
 

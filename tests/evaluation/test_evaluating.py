@@ -15,13 +15,7 @@ from api.core.items import Item
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Grades, Judgement
 from api.errors import ModelError, UsageError
-from api.evaluation.evaluate import (
-    AnswerCache,
-    EvaluationOptions,
-    GraderCandidate,
-    JudgeCandidate,
-    evaluate,
-)
+from api.evaluation.evaluate import AnswerCache, EvaluationOptions, GraderCandidate, JudgeCandidate, evaluate
 from api.evaluation.judge_scores import EvalResult
 from api.evaluation.labelled_items import LabelledItem, LabelledQuery
 from api.evaluation.metrics import compare
@@ -191,9 +185,7 @@ async def test_a_cut_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
         # in a loop of its own, since an interrupt ends the loop that it hits
         await asyncio.to_thread(
             asyncio.run,
-            evaluate(
-                JudgeCandidate(cut, "fake"), QUERIES, options, cache=AnswerCache(tmp_path, "fake")
-            ),
+            evaluate(JudgeCandidate(cut, "fake"), QUERIES, options, cache=AnswerCache(tmp_path, "fake")),
         )
     again, fresh = FakeJudge(), FakeJudge()
     cache = AnswerCache(tmp_path, "fake")
@@ -208,9 +200,7 @@ async def test_a_cut_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
 async def test_degraded_pages_are_never_kept(tmp_path: Path) -> None:
     """The second run asks again for exactly what failed in the first."""
     for judge, asked in ((FakeJudge(fails=failing(2)), 3), (FakeJudge(), 1), (FakeJudge(), 0)):
-        await result_of(
-            judge, cache=AnswerCache(tmp_path, "fake"), options=EvaluationOptions(concurrency=1)
-        )
+        await result_of(judge, cache=AnswerCache(tmp_path, "fake"), options=EvaluationOptions(concurrency=1))
         assert len(judge.seen) == asked
 
 

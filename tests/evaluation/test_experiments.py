@@ -123,11 +123,7 @@ def task_of(collector: Collector, query: str) -> Seen:
 
 def run_scores(collector: Collector) -> dict[str, tuple[str, Any]]:
     """Type and value of the scores of the whole."""
-    return {
-        score["name"]: (score["dataType"], score["value"])
-        for score in collector.scores
-        if "datasetRunId" in score
-    }
+    return {score["name"]: (score["dataType"], score["value"]) for score in collector.scores if "datasetRunId" in score}
 
 
 def dataset(project: Project) -> str:
@@ -160,11 +156,7 @@ async def test_every_span_says_what_it_belongs_to(project: Project) -> None:
     name = "langfuse.experiment."
 
     for span in [span for span in collector.spans if span.trace == task.trace]:
-        bound = {
-            key.removeprefix(name): value
-            for key, value in span.attributes.items()
-            if key.startswith(name)
-        }
+        bound = {key.removeprefix(name): value for key, value in span.attributes.items() if key.startswith(name)}
         metadata = json.loads(bound.pop("metadata"))
         assert bound == {
             "id": experiment_id("sandbox", dataset(project), f"fake-1 {RUN}"),

@@ -28,9 +28,7 @@ NOTHING = "nothing there"
 A, B, C = ("reddit:t3_a", None), ("reddit:t3_a", "n1"), ("youtube:b", None)
 
 
-def question(
-    name: str, relevant: Mapping[Reference, int], kind: str = "vague", part: str = "dev"
-) -> LabelledQuestion:
+def question(name: str, relevant: Mapping[Reference, int], kind: str = "vague", part: str = "dev") -> LabelledQuestion:
     """A question whose text is its id."""
     return LabelledQuestion(name, kind, part, name, relevant)
 

@@ -78,9 +78,7 @@ async def test_two_support_checks_are_compared() -> None:
          for n in range(3) for word in ("Yes", "No")], "f",
     )  # fmt: skip
     result = (await evaluate_support(Yes(), claims)).as_json()
-    silent = await evaluate_support(
-        Yes(), read_claims([line("Yes", "broken", supported=True)], "f")
-    )
+    silent = await evaluate_support(Yes(), read_claims([line("Yes", "broken", supported=True)], "f"))
 
     assert compare(result, result)["overall"]["mcc"] == {"difference": 0, "low": 0, "high": 0}
     assert (silent.precision, silent.ms_per_10, silent.unanswered) == (None, None, 1)

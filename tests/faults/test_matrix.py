@@ -43,9 +43,7 @@ def test_an_outcome_that_is_another_is_noticed() -> None:
 )
 def test_a_cell_is_well_only_without_any_trouble(trouble: dict[str, object]) -> None:
     """The right outcome alone is not enough."""
-    sound = FaultResult(
-        Call("reddit search", "api"), "404", "broken", outcome="broken", recovered=True
-    )
+    sound = FaultResult(Call("reddit search", "api"), "404", "broken", outcome="broken", recovered=True)
 
     assert sound.passed
     assert not replace(sound, **trouble).passed  # type: ignore[arg-type]

@@ -17,13 +17,7 @@ from api.core.domain import FetchPlan, Question
 from api.core.items import Item
 from api.core.ports import Claim, Source
 from api.errors import ModelError, SourceError
-from api.models.model_calls import (
-    OpenAIExplainer,
-    OpenAIGrader,
-    OpenAIJudge,
-    OpenAIRewriter,
-    OpenAISupport,
-)
+from api.models.model_calls import OpenAIExplainer, OpenAIGrader, OpenAIJudge, OpenAIRewriter, OpenAISupport
 from api.models.model_client import ModelClient
 from api.reports.shortfall import Shortfall
 from api.settings import ModelSettings
@@ -119,9 +113,7 @@ def completion(content: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_any_answer_of_a_model_is_an_answer_or_a_model_error(
-    step: str, runner: asyncio.Runner
-) -> None:
+def test_any_answer_of_a_model_is_an_answer_or_a_model_error(step: str, runner: asyncio.Runner) -> None:
     """Whatever the completion is, and whatever its text says."""
     said = answers.map(lambda text: foreign.as_json(completion(text)))
     whole = foreign.bodies(completion('{"relevant": [true], "supported": [true], "grades": []}'))

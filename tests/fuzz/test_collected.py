@@ -19,13 +19,7 @@ from api.core.items import Item
 from api.errors import UsageError
 from api.features.archive.import_file import bounded
 from api.features.archive.imports import ImportPortion, ImportPosition, LeftOut, Refusal
-from api.sources.imported.detection import (
-    FORMATS,
-    CollectedFile,
-    ReadOptions,
-    detect_format,
-    read_collected,
-)
+from api.sources.imported.detection import FORMATS, CollectedFile, ReadOptions, detect_format, read_collected
 from api.sources.imported.file_reader import opened_bytes
 from tests.fuzz import foreign
 from tests.fuzz.foreign import encodes, unchecked

@@ -55,9 +55,7 @@ async def hostile_report() -> Report:
     """A report over them, whose writer repeats what they say."""
     kinds: tuple[FindingKind, ...] = ("praise", "complaint", "request", "difference", "other")
     keys = [item.key for item in hostile()]
-    findings = tuple(
-        Finding(trick, kinds[number % 5], (keys[number],)) for number, trick in enumerate(TRICKS)
-    )
+    findings = tuple(Finding(trick, kinds[number % 5], (keys[number],)) for number, trick in enumerate(TRICKS))
     quotes = tuple(Quote(trick, keys[0], URLS[n % 6]) for n, trick in enumerate(TRICKS))
     draft = DraftText(TRICKS[3], TRICKS[1], findings, quotes, TRICKS, DraftFlaws())
     grades = {
@@ -94,9 +92,7 @@ async def plain_report(**fields: Any) -> Report:
     }
     finding = Finding("It stays warm.", "praise", ("reddit:0", "reddit:1"))
     quote = Quote("Warm all day", "reddit:0", "https://www.example.org/0")
-    draft = DraftText(
-        "The mug", "People like it.", (finding,), (quote,), ("Is it heavy?",), DraftFlaws()
-    )
+    draft = DraftText("The mug", "People like it.", (finding,), (quote,), ("Is it heavy?",), DraftFlaws())
     product = kit(FakeSource(found), grader=Grading(grades), writer=Author(draft=draft), **fields)
     return await analyze(product, Ask("ember mug"))
 

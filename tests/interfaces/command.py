@@ -68,9 +68,7 @@ def process(*words: str | bytes, env: Mapping[str, str] | None = None, stdin: by
 class Here(Protocol):
     """What the fixture `here` is: `inside`."""
 
-    def __call__(
-        self, *words: str, env: Mapping[str, str] | None = None, stdin: bytes = b""
-    ) -> Ended:
+    def __call__(self, *words: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Ended:
         """Run the command to its end."""
         ...
 

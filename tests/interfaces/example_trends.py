@@ -37,8 +37,5 @@ def undated(count: int | None, **sources: int) -> KeptCounts:
     """The first week's run, with so many posts of each source that have no date."""
     counts = kept(0, **sources).counts
     assert counts is not None
-    changed = {
-        name: source.model_copy(update={"undated": count})
-        for name, source in counts.sources.items()
-    }
+    changed = {name: source.model_copy(update={"undated": count}) for name, source in counts.sources.items()}
     return KeptCounts("a", counts.until, counts.model_copy(update={"sources": changed}))

@@ -72,9 +72,7 @@ def test_words_are_those_of_the_message() -> None:
 )
 def test_nothing_but_the_web_is_linked(url: str) -> None:
     """Whatever a post calls its address."""
-    (entry,) = feed(run(id=FIRST, new=(POST.model_copy(update={"url": url}),))).findall(
-        f"{ATOM}entry"
-    )
+    (entry,) = feed(run(id=FIRST, new=(POST.model_copy(update={"url": url}),))).findall(f"{ATOM}entry")
     assert entry.findall(f"{ATOM}link") == []
     assert "href" not in words(entry, "content")
 

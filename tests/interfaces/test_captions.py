@@ -49,8 +49,7 @@ async def dated(unit: Unit, counts: Sequence[int], undated: int = 0) -> Report:
     """A report with so many items in each period, the first of which is 2 March 2026."""
     steps = {"day": 1, "week": 7, "month": 31}[unit]
     points = tuple(
-        Period(start=date(2026, 3, 2) + timedelta(steps * at), count=count)
-        for at, count in enumerate(counts)
+        Period(start=date(2026, 3, 2) + timedelta(steps * at), count=count) for at, count in enumerate(counts)
     )
     figures = Figures(timeline=Timeline(unit=unit, points=points, undated=undated))
     return (await plain_report()).model_copy(update={"figures": figures})
@@ -103,9 +102,7 @@ async def test_the_days_are_those_of_the_items() -> None:
     days = sorted(item.created_at.day for item in report.items if item.created_at)
     caption, _ = chart_data.timeline(report, 60)
 
-    assert caption == (
-        f"2 of 3 kept posts have a date, between {days[0]} September and {days[1]} September 2026"
-    )
+    assert caption == (f"2 of 3 kept posts have a date, between {days[0]} September and {days[1]} September 2026")
 
 
 async def told(summary: str, finding: str, **counts: int) -> Report:
@@ -114,8 +111,7 @@ async def told(summary: str, finding: str, **counts: int) -> Report:
     answer["summary"] = summary
     answer["findings"][0]["text"] = finding
     answer["figures"]["aspects"] = [
-        {"aspect": name, "count": count, "positive": 0, "negative": 0, "cites": []}
-        for name, count in counts.items()
+        {"aspect": name, "count": count, "positive": 0, "negative": 0, "cites": []} for name, count in counts.items()
     ]
     return Report.model_validate(answer)
 
@@ -192,9 +188,7 @@ async def test_themes_of_some_posts_are_not_those_of_all() -> None:
     both = report.model_copy(update={"findings": (heat, lid)})
     felt = both.figures.sentiment
     assert felt is not None
-    figures = both.figures.model_copy(
-        update={"sentiment": felt.model_copy(update={"n": 20, "ungraded": 0})}
-    )
+    figures = both.figures.model_copy(update={"sentiment": felt.model_copy(update={"n": 20, "ungraded": 0})})
 
     caption, _ = chart_data.aspects(both.model_copy(update={"figures": figures}), 5)
 

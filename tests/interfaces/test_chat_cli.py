@@ -66,9 +66,7 @@ def fetched(sandbox: Sandbox) -> int:
     return sum(len(sandbox.requests(name)) for name in UPSTREAMS)
 
 
-def test_a_long_question_is_not_repeated_whole(
-    sandbox: Sandbox, environment: dict[str, str]
-) -> None:
+def test_a_long_question_is_not_repeated_whole(sandbox: Sandbox, environment: dict[str, str]) -> None:
     """A look-up's line names its beginning."""
     ended = talk(environment, f"is {'the plaud recorder ' * 24}good?")
 

@@ -41,9 +41,7 @@ def test_a_turn_with_curl(server: str) -> None:
     """An answer with citations."""
     (call,) = (block for block in blocks("chat.md", "sh") if block.startswith("curl"))
 
-    done = subprocess.run(
-        ["sh", "-c", call.replace(ADDRESS, server)], capture_output=True, timeout=120, check=True
-    )
+    done = subprocess.run(["sh", "-c", call.replace(ADDRESS, server)], capture_output=True, timeout=120, check=True)
     turn = json.loads(done.stdout)
 
     assert turn["citations"]

@@ -19,9 +19,7 @@ def rows(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     assert [row["upstream"] for row in report["upstreams"]] == NAMES
     assert all(set(row) == FIELDS for row in report["upstreams"])
     real = report["mode"] == "live"
-    assert all(
-        (real and row["outcome"] == "ok") == (row["fix"] == "") for row in report["upstreams"]
-    )
+    assert all((real and row["outcome"] == "ok") == (row["fix"] == "") for row in report["upstreams"])
     return {row["upstream"]: row for row in report["upstreams"]}
 
 
@@ -40,9 +38,7 @@ def test_everything_answers_in_the_sandbox(here: Here) -> None:
     assert text.err == told.err == ""
 
 
-def test_a_key_that_the_sample_world_does_not_use_is_named(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_that_the_sample_world_does_not_use_is_named(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model's key alone leaves the world made up, and is not spent on it."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-mine")
     monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
@@ -69,9 +65,7 @@ def test_nothing_configured_says_what_to_set(here: Here, monkeypatch: pytest.Mon
     assert "the local judge answers" in found["model"]["detail"]
 
 
-def test_a_setting_that_is_there_but_wrong_is_to_be_corrected(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_setting_that_is_there_but_wrong_is_to_be_corrected(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is missing, so nothing is to be set."""
     monkeypatch.setenv("LISTENPOST_MODE", "live")
     monkeypatch.setenv("LISTENPOST_SOURCES", "github,amazon")
@@ -126,9 +120,7 @@ def test_each_failure_is_an_outcome_with_a_remedy(
     assert "doctor" not in found[name]["fix"] + found[name]["detail"]
 
 
-def test_only_sources_make_it_zero(
-    here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_sources_make_it_zero(here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model and a Langfuse that answer are no source to ask."""
     upstream.fault("reddit=401", "youtube=quota")
     monkeypatch.setenv("AMAZON_URL", "http://127.0.0.1:1")
@@ -164,9 +156,7 @@ def test_no_key_is_printed(here: Here, upstream: Sandbox, monkeypatch: pytest.Mo
     assert said[-1].json["upstreams"][3]["outcome"] == "refused"
 
 
-def test_prompts_that_are_not_used_are_named(
-    here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prompts_that_are_not_used_are_named(here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """With `LISTENPOST_PROMPTS=langfuse`: which, why, and what is used."""
     monkeypatch.setenv("LISTENPOST_PROMPTS", "langfuse")
     ended = here("doctor", "--format", "json")
@@ -174,14 +164,10 @@ def test_prompts_that_are_not_used_are_named(
     langfuse = rows(ended.json)["langfuse"]
     assert langfuse["outcome"] == "ok"
     assert "prompts labelled `production`: none; `listenpost/relevance`, " in langfuse["detail"]
-    assert langfuse["detail"].endswith(
-        "no version has the label `production`; the package's file is used"
-    )
+    assert langfuse["detail"].endswith("no version has the label `production`; the package's file is used")
 
 
-def test_prompts_of_langfuse_want_its_keys(
-    here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prompts_of_langfuse_want_its_keys(here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """The missing one is named, by every command that would ask a model."""
     monkeypatch.setenv("LISTENPOST_PROMPTS", "langfuse")
     monkeypatch.delenv("LANGFUSE_SECRET_KEY")

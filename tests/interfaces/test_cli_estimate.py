@@ -40,9 +40,7 @@ def within(told: dict[str, Any], upstream: Sandbox, answer: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("query", [RARE, POPULAR, AMBIGUOUS, LOOKALIKE, '"Zorvexolin Q9"'])
 @pytest.mark.parametrize("depth", ["quick", "standard", "deep"])
-def test_an_analysis_stays_within_its_bounds(
-    here: Here, upstream: Sandbox, depth: str, query: str
-) -> None:
+def test_an_analysis_stays_within_its_bounds(here: Here, upstream: Sandbox, depth: str, query: str) -> None:
     """Popular, rare, ambiguous, off topic and quoted, at every depth, by the sandbox's log."""
     told = here("analyze", query, "--depth", depth, "--estimate", "--format", "json")
     assert not upstream.log
@@ -80,9 +78,7 @@ def test_another_limit_has_other_bounds(here: Here, upstream: Sandbox, limit: st
 
 @pytest.mark.parametrize("depth", ["quick", "standard"])
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_fetch_stays_within_its_bounds(
-    here: Here, upstream: Sandbox, source: str, depth: str
-) -> None:
+def test_a_fetch_stays_within_its_bounds(here: Here, upstream: Sandbox, source: str, depth: str) -> None:
     """One source, one query; grading beyond quick."""
     words = ("fetch", source, POPULAR, "--depth", depth, "--format", "json")
     told = here(*words, "--estimate")
@@ -188,9 +184,7 @@ def test_an_unknown_price_is_called_unknown(here: Here, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("depth", ["quick", "standard"])
-def test_what_is_likely_is_near_what_questions_cost(
-    here: Here, upstream: Sandbox, depth: str
-) -> None:
+def test_what_is_likely_is_near_what_questions_cost(here: Here, upstream: Sandbox, depth: str) -> None:
     """Six questions that many speak of cost together what was likely, give or take 30 %."""
     likely = cost = 0.0
     for query in SPOKEN_OF:
@@ -223,9 +217,7 @@ def test_small_talk_costs_nothing(here: Here) -> None:
     assert set(told["maximum"].values()) == {0}
 
 
-def test_own_items_ask_no_source(
-    here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_items_ask_no_source(here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Model calls alone, by the number of items."""
     lines = [json.dumps({"title": f"plaud note {n}", "body": "battery"}) for n in range(60)]
     Path("own.jsonl").write_text("\n".join(lines))

@@ -98,9 +98,7 @@ def test_a_judge_that_fails_keeps_everything_and_says_why(upstream: Sandbox) -> 
     ended = inside(*ABOUT, env=env, stdin=DROPPED)
 
     assert (ended.code, ended.out.encode()) == (0, DROPPED)
-    assert ended.err.startswith(
-        "kept 1 of 1; relevance could not be judged (the key was not accepted)"
-    )
+    assert ended.err.startswith("kept 1 of 1; relevance could not be judged (the key was not accepted)")
 
 
 @pytest.mark.parametrize(

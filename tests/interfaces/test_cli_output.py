@@ -14,9 +14,7 @@ from api.sandbox.server import Sandbox
 from tests.interfaces.command import Here
 
 QUICK = ("analyze", "plaud.ai", "--depth", "quick")
-GRADED = re.compile(
-    r"(reddit|youtube|amazon) (\d+)( \(.+?\))?: score ([1-5])/5 - (KEEP|DROP): \S.*"
-)
+GRADED = re.compile(r"(reddit|youtube|amazon) (\d+)( \(.+?\))?: score ([1-5])/5 - (KEEP|DROP): \S.*")
 
 
 @pytest.mark.parametrize(
@@ -161,9 +159,7 @@ def test_verbose_tells_every_grade_and_every_request(here: Here) -> None:
 
 
 @pytest.mark.parametrize("cutoff", [1, 5])
-def test_keep_and_drop_follow_the_depth_s_cutoff(
-    here: Here, monkeypatch: pytest.MonkeyPatch, cutoff: int
-) -> None:
+def test_keep_and_drop_follow_the_depth_s_cutoff(here: Here, monkeypatch: pytest.MonkeyPatch, cutoff: int) -> None:
     """At the lowest cutoff everything is kept, at the highest only the best."""
     monkeypatch.setenv("LISTENPOST_QUICK_RELEVANCE_CUTOFF", str(cutoff))
 

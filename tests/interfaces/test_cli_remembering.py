@@ -19,9 +19,7 @@ def left(here: Here) -> tuple[int | None, str]:
     """What `doctor` says is left, for a program and for a person."""
     row = here("doctor", "--format", "json").json["upstreams"][1]
     assert row["upstream"] == "youtube"
-    return row["quota_left"], next(
-        line for line in here("doctor").out.splitlines() if line.startswith("YouTube")
-    )
+    return row["quota_left"], next(line for line in here("doctor").out.splitlines() if line.startswith("YouTube"))
 
 
 def test_doctor_knows_what_is_left(here: Here, upstream: Sandbox) -> None:
@@ -44,9 +42,7 @@ def test_the_same_question_again_costs_no_search(here: Here, upstream: Sandbox) 
     assert second["upstream_calls"] < first["upstream_calls"]
 
 
-def test_the_last_search_is_the_last(
-    here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_search_is_the_last(here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the day's searches are gone nothing more is sent, and the answer says until when."""
     monkeypatch.setenv("LISTENPOST_YOUTUBE_SEARCHES_PER_DAY", "1")
     here(*FETCH)

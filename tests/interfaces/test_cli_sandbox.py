@@ -12,9 +12,7 @@ from api.sandbox.server import environment
 from tests.interfaces.command import COMMAND, Here, bare
 
 
-def test_what_it_prints_points_the_command_at_it(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_it_prints_points_the_command_at_it(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its exports make a live run of it; faults are obeyed; Ctrl-C ends it with 130."""
     with subprocess.Popen(
         [COMMAND, "sandbox", "--port", "0", "--fault", "youtube=search_quota"],

@@ -37,9 +37,7 @@ def loaded(words: list[str], heavy: set[str] = HEAVY) -> set[str]:
         "import sys\nfrom api.interfaces.cli.main import run\n"
         f"try: run({words!r})\nexcept SystemExit: print('loaded:', *sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=bare(), capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=bare(), capture_output=True, text=True, timeout=60)
     last = done.stderr.rstrip().rpartition("\n")[2]
     assert last.startswith("loaded: "), done.stderr
     return set(last.split()) & heavy
@@ -81,9 +79,7 @@ def test_help_is_there_within_seconds() -> None:
     after = os.times()
 
     assert ended.code == 0
-    assert (after.children_user + after.children_system) - (
-        before.children_user + before.children_system
-    ) < 2.0
+    assert (after.children_user + after.children_system) - (before.children_user + before.children_system) < 2.0
 
 
 def test_help_names_every_command(here: Here) -> None:
@@ -114,9 +110,7 @@ def test_python_dash_m_is_the_same_command() -> None:
     assert '"decision": "clarify"' in done.stdout
 
 
-@pytest.mark.parametrize(
-    "command", [("doctor",), ("analyze", "oura"), ("analyze", "oura", "--estimate")]
-)
+@pytest.mark.parametrize("command", [("doctor",), ("analyze", "oura"), ("analyze", "oura", "--estimate")])
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -22,17 +22,14 @@ from api.sources import SOURCES
 from tests.interfaces.command import COMMAND, Ended, Here, bare, process
 
 LINES = "".join(
-    json.dumps({"title": f"Plaud Note, week {week}", "body": "battery and transcripts " * 40})
-    + "\n"
+    json.dumps({"title": f"Plaud Note, week {week}", "body": "battery and transcripts " * 40}) + "\n"
     for week in range(200)
 )
 """Own items: an answer about them is longer than a pipe holds."""
 NOBODY = {"LISTENPOST_JUDGE": "openai"}
 """Without a key nobody judges: everything is kept, and the exit code is 3."""
 UNJUDGED = 3
-PATIENT = {
-    f"LISTENPOST_{name}_TIMEOUT": "3600" for name in ("SOURCE", "CRAWL", "SCORING", "REPORT")
-}
+PATIENT = {f"LISTENPOST_{name}_TIMEOUT": "3600" for name in ("SOURCE", "CRAWL", "SCORING", "REPORT")}
 """No deadline of the product's own ends what hangs."""
 
 
@@ -115,9 +112,7 @@ def test_a_terminal_without_unicode_gets_what_it_can_show() -> None:
 
 
 @contextmanager
-def begun(
-    upstream: Sandbox, *words: str, ready: Callable[[], object]
-) -> Iterator[subprocess.Popen[str]]:
+def begun(upstream: Sandbox, *words: str, ready: Callable[[], object]) -> Iterator[subprocess.Popen[str]]:
     """The command under way, as far as `ready` wants it."""
     with subprocess.Popen(
         [COMMAND, *words], env=bare({**upstream.environment, **PATIENT}), text=True,
@@ -206,9 +201,7 @@ def _drained(terminal: int, until: Callable[[str], bool], seconds: float = 60.0)
 
 
 @contextmanager
-def on_a_terminal(
-    *words: str, env: dict[str, str]
-) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def on_a_terminal(*words: str, env: dict[str, str]) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """The command with its stderr on a terminal of 80 columns, and its stdout in `answer`."""
     outer, inner = pty.openpty()
     with (
@@ -321,9 +314,7 @@ def test_no_colour_when_it_is_not_wanted() -> None:
     assert coloured == [False, True]
 
 
-def test_a_file_gets_no_escapes_whatever_the_environment_says(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_gets_no_escapes_whatever_the_environment_says(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """`FORCE_COLOR` is for terminals."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")

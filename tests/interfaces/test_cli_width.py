@@ -26,9 +26,7 @@ CHINESE = [
 
 def too_wide(ended: Ended, columns: int) -> list[str]:
     """Lines beyond the width, but for addresses, which are never broken."""
-    return [
-        line for line in ended.out.splitlines() if cell_len(line) > columns and "://" not in line
-    ]
+    return [line for line in ended.out.splitlines() if cell_len(line) > columns and "://" not in line]
 
 
 @pytest.fixture
@@ -48,9 +46,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
         ("fetch", "amazon", "plaud.ai", "--dropped"),
     ],
 )
-def test_no_line_is_wider_than_the_terminal(
-    here: Here, terminal: int, words: tuple[str, ...]
-) -> None:
+def test_no_line_is_wider_than_the_terminal(here: Here, terminal: int, words: tuple[str, ...]) -> None:
     """Reports, explanations, guidance and single sources; 120 columns at most."""
     ended = here(*words)
 

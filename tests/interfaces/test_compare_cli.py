@@ -75,9 +75,7 @@ def test_every_product_has_its_description_or_none(here: Here) -> None:
     """In their order."""
     ended = here(*TWO, "--about", "a ring", "--about", "a band", "--format", "json")
     assert [product["about"] for product in ended.json["products"]] == ["a ring", "a band"]
-    assert here(*TWO, "--about", "a ring").err == (
-        "listenpost: error: `about` has 1 text for 2 products\n"
-    )
+    assert here(*TWO, "--about", "a ring").err == ("listenpost: error: `about` has 1 text for 2 products\n")
     assert here(*TWO, "--source", "myspace").code == 2
 
 
@@ -132,12 +130,8 @@ def test_hostile_names_are_words(here: Here) -> None:
 
 def test_a_narrow_terminal_gets_sentences(here: Here) -> None:
     """Where the columns do not fit."""
-    ended = here(
-        "compare", "Oura", "Whoop", "Kindle Scribe", "--depth", "quick", env={"COLUMNS": "40"}
-    )
-    assert re.search(
-        r"^- about it: Oura \d+\+?, Whoop \d+\+?, Kindle\n  Scribe \d+\+?$", ended.out, re.M
-    )
+    ended = here("compare", "Oura", "Whoop", "Kindle Scribe", "--depth", "quick", env={"COLUMNS": "40"})
+    assert re.search(r"^- about it: Oura \d+\+?, Whoop \d+\+?, Kindle\n  Scribe \d+\+?$", ended.out, re.M)
     assert max(map(len, ended.out.splitlines())) <= 40
 
 

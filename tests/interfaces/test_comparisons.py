@@ -61,9 +61,7 @@ def test_how_graded_posts_sound_has_rows_of_its_own() -> None:
     """Where a product has grades; what is marked of it cites the posts."""
     glad = [{**each, "sentiment": 1} for each in posts("Ember", *[MUG] * 12)]
     sad = [{**each, "sentiment": -1} for each in posts("Ohom", *[MUG] * 12)]
-    comparison = compared(
-        about("Ember", glad), about("Ohom", sad), about("Tescoma", posts("T", MUG))
-    )
+    comparison = compared(about("Ember", glad), about("Ohom", sad), about("Tescoma", posts("T", MUG)))
 
     assert cells(comparison)["sound positive"] == ("12 of 12", "0 of 12", "-")
     assert cells(comparison)["sound negative"] == ("0 of 12", "12 of 12", "-")
@@ -115,9 +113,7 @@ def test_strangers_words_stay_words(trick: str) -> None:
     hostile = posts(f"Ember {trick}", HATED.format("Ember"), place="reddit")
     for each in hostile:
         each.update(place=trick, key=f"reddit:{trick}", url="javascript:alert(1)", source="reddit")
-    comparison = compared(
-        about(f"Ember {trick}", hostile), about("Ohom", [*hostile, *posts("Ohom", MUG)])
-    )
+    comparison = compared(about(f"Ember {trick}", hostile), about("Ohom", [*hostile, *posts("Ohom", MUG)]))
 
     page, markdown = comparison_html(comparison), comparison_markdown(comparison)
     read = list(tokens(markdown))
@@ -136,9 +132,7 @@ def test_strangers_words_stay_words(trick: str) -> None:
 def test_an_author_that_must_be_named_is() -> None:
     """Beside the passage, in every format."""
     signed = posts("Ember", HATED.format("Ember"), credit="Ada (https://example.org/ada)")
-    comparison = compared(
-        about("Ember", signed), about("Ohom", posts("Ohom", *[HATED.format("Ohom")] * 2))
-    )
+    comparison = compared(about("Ember", signed), about("Ohom", posts("Ohom", *[HATED.format("Ohom")] * 2)))
     assert "by Ada" in comparison_text(comparison, 100)
     assert "https://example.org/ada" in comparison_text(comparison, 100)
     assert "by [Ada](<https://example.org/ada>)" in comparison_markdown(comparison)
@@ -153,6 +147,4 @@ def test_where_nothing_is_marked_it_says_why() -> None:
         "makes of so few posts. That does not mean that the products are alike."
     ) in list(notes(compared(*four)))
     few = [about(name, posts(name, MUG)) for name in ("Ember", "Ohom")]
-    assert "No difference is marked: there are too few posts to look at any." in list(
-        notes(compared(*few))
-    )
+    assert "No difference is marked: there are too few posts to look at any." in list(notes(compared(*few)))

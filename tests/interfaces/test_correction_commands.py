@@ -75,9 +75,7 @@ def test_a_review_is_one_key_an_item_and_can_be_continued(in_sandbox: Here) -> N
         (("review", "nowhere"), "there is no report `nowhere`"),
     ],
 )
-def test_what_cannot_be_corrected_says_why(
-    in_sandbox: Here, words: tuple[str, ...], message: str
-) -> None:
+def test_what_cannot_be_corrected_says_why(in_sandbox: Here, words: tuple[str, ...], message: str) -> None:
     """In one line, as any wrong use."""
     done = in_sandbox(*words)
 
@@ -90,10 +88,7 @@ def test_an_item_that_is_not_there_cannot_be_corrected(in_sandbox: Here) -> None
     report = in_sandbox(*QUERY).json
     key = report["items"][0]["key"]
 
-    assert (
-        "has no item `reddit:no`"
-        in in_sandbox("correct", report["id"], "reddit:no", "--relevant").err
-    )
+    assert "has no item `reddit:no`" in in_sandbox("correct", report["id"], "reddit:no", "--relevant").err
     assert "has no correction" in in_sandbox("correct", report["id"], key, "--remove").err
     assert "there are no corrections" in in_sandbox("corrections").err
 
@@ -129,9 +124,7 @@ FORMAT = ("--format", "json")
         (("0123", "--again", "--estimate"), "asks and reads nothing else"),
     ],
 )
-def test_what_cannot_be_judged_again(
-    in_sandbox: Here, words: tuple[str, ...], message: str
-) -> None:
+def test_what_cannot_be_judged_again(in_sandbox: Here, words: tuple[str, ...], message: str) -> None:
     """Is said, with exit code 2."""
     done = in_sandbox("analyze", *words)
 

@@ -45,9 +45,7 @@ async def credited_report(*, sample: bool = False) -> Report:
     finding = Finding.resting("It hums.", "complaint", evidence, "checked")
     quote = Quote("Update the firmware of it.", "reddit:0", "https://x.example/1", "c1")
     draft = DraftText("The mug", "It hums.", (finding,), (quote,), (), DraftFlaws())
-    product = kit(
-        Answered([question, other]), grader=Grading(), writer=Author(draft=draft), sample=sample
-    )
+    product = kit(Answered([question, other]), grader=Grading(), writer=Author(draft=draft), sample=sample)
     return await analyze(product, Ask("ember mug"))
 
 

@@ -59,9 +59,7 @@ def test_a_line_ends_where_json_says_so(tmp_path: Path) -> None:
     assert figures(file, "--judge", "keyword")["overall"]["n"] == 6
 
 
-@pytest.mark.parametrize(
-    ("judge", "kept"), [("keyword", 4), ("names", 4), ("keep_all", 6), ("bm25", None)]
-)
+@pytest.mark.parametrize(("judge", "kept"), [("keyword", 4), ("names", 4), ("keep_all", 6), ("bm25", None)])
 def test_baselines_come_with_it(labels: Path, judge: str, kept: int | None) -> None:
     """By name, with their own verdicts."""
     shown = figures(labels, "--judge", judge)
@@ -140,17 +138,13 @@ def test_a_prompt_is_measured_before_it_is_in_production(
         for prompts in ("files", "langfuse", "langfuse"):
             monkeypatch.setenv("LISTENPOST_PROMPTS", prompts)
             assert evaluate(labels, *wanted).exit_code == 0
-        systems = [
-            entry.body["messages"][0]["content"] for entry in sandbox.requests("openai", endpoint)
-        ]
+        systems = [entry.body["messages"][0]["content"] for entry in sandbox.requests("openai", endpoint)]
 
     assert [system.startswith("Be strict. ") for system in systems] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("judge", ["openai", "grader"])
-def test_live_without_a_key_is_refused(
-    labels: Path, judge: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_live_without_a_key_is_refused(labels: Path, judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever insists on the real server needs a key."""
     monkeypatch.setenv("LISTENPOST_MODE", "live")
     result = evaluate(labels, "--judge", judge)
@@ -254,9 +248,7 @@ def test_what_is_wrong_is_named(labels: Path, tmp_path: Path, words: list[str], 
     assert any(part in str(result.exception) for part in said.split("|"))
 
 
-@pytest.mark.parametrize(
-    ("judge", "name"), [("local", "local-support-1"), ("openai", "sample stand-in")]
-)
+@pytest.mark.parametrize(("judge", "name"), [("local", "local-support-1"), ("openai", "sample stand-in")])
 def test_a_support_check_is_measured(tmp_path: Path, judge: str, name: str) -> None:
     """On labelled claims; the sandbox's model answers like the keyless check."""
     claims = [("Owners praise the battery.", True), ("Owners complain about it.", False)]
@@ -271,12 +263,8 @@ def test_a_support_check_is_measured(tmp_path: Path, judge: str, name: str) -> N
     printed = evaluate("--support", file, "--judge", judge)
 
     assert (shown["checker"], shown["precision"], shown["let_by"]) == (name, 1.0, 0.0)
-    assert printed.stdout.startswith(
-        f"{name}: 2 claims, 1 supported, 0 without an answer\nprecision 1.00"
-    )
-    assert ("Sample model" in printed.stderr) is (judge == "openai"), (
-        "no model of that name is asked"
-    )
+    assert printed.stdout.startswith(f"{name}: 2 claims, 1 supported, 0 without an answer\nprecision 1.00")
+    assert ("Sample model" in printed.stderr) is (judge == "openai"), "no model of that name is asked"
 
 
 def test_who_checks_no_support_is_told_so(tmp_path: Path) -> None:
@@ -286,9 +274,7 @@ def test_who_checks_no_support_is_told_so(tmp_path: Path) -> None:
 
     assert isinstance(evaluate("--support", file).exception, UsageError)
     assert isinstance(evaluate("--support", tmp_path / "none").exception, UsageError)
-    file.write_text(
-        json.dumps({"query": "q", "sentence": "s", "passage": "p", "supported": True}), "utf-8"
-    )
+    file.write_text(json.dumps({"query": "q", "sentence": "s", "passage": "p", "supported": True}), "utf-8")
     assert isinstance(evaluate("--support", file, "--judge", "bm25").exception, UsageError)
 
 

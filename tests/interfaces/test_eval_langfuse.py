@@ -43,10 +43,7 @@ def posts(sandbox: Sandbox, endpoint: str) -> list[Any]:
 def run_scores(sandbox: Sandbox) -> dict[str, float]:
     """The scores of the experiments as a whole."""
     return {
-        score["name"]: score["value"]
-        for body in posts(sandbox, "scores")
-        for score in body
-        if "datasetRunId" in score
+        score["name"]: score["value"] for body in posts(sandbox, "scores") for score in body if "datasetRunId" in score
     }
 
 

@@ -92,9 +92,7 @@ def test_a_dry_run_writes_nothing(here: Here) -> None:
 
 def test_a_table_comes_in_by_its_columns(here: Here) -> None:
     """What is guessed is shown; `--map` says it; `--product` names what has no title."""
-    Path("mentions.csv").write_text(
-        "Snippet;When;Url\n=1+1 leaks;31/12/2025;https://x.example/1\n", "utf-8"
-    )
+    Path("mentions.csv").write_text("Snippet;When;Url\n=1+1 leaks;31/12/2025;https://x.example/1\n", "utf-8")
 
     tried = here("import", "mentions.csv", "--map", "created_at=When", "--product", "Mug")
     wrong = here("import", "mentions.csv", "--map", "created_at=Date")
@@ -126,9 +124,7 @@ def test_what_was_deleted_is_forgotten(here: Here, monkeypatch: pytest.MonkeyPat
     forgotten = here("import", "forget", "gone.txt")
 
     assert forgotten.out == "2 ids: 1 item and 0 comments forgotten\n"
-    assert (
-        here("search", "Plaud recorder ran out of battery", "--format", "json").json["hits"] == []
-    )
+    assert here("search", "Plaud recorder ran out of battery", "--format", "json").json["hits"] == []
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,10 @@ def test_a_dry_run_says_what_would_be_done(langfuse: Sandbox, here: Here) -> Non
     assert "would create widget `Yield by source` (gate)" in lines
     assert "would push prompt `listenpost/relevance`" in lines
     words = {"would create": "created", "would push": "pushed"}
-    expected = [
-        line.replace(verb, past) for line in lines for verb, past in words.items() if verb in line
-    ]
+    expected = [line.replace(verb, past) for line in lines for verb, past in words.items() if verb in line]
     assert done.out.splitlines() == expected
     assert len(writes(langfuse)) == len(lines)
-    assert (
-        f"Langfuse project `sandbox` at `{langfuse.url[7:]}`: {len(lines)} to do, 0 as" in would.err
-    )
+    assert f"Langfuse project `sandbox` at `{langfuse.url[7:]}`: {len(lines)} to do, 0 as" in would.err
 
 
 def test_a_second_run_writes_nothing(langfuse: Sandbox, here: Here) -> None:

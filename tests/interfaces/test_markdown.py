@@ -27,9 +27,7 @@ HEADINGS = [
 
 def plain(text: str) -> str:
     """What a reader reads, without the marks and our invisible breaks."""
-    return "".join(token.content for token in READER.parseInline(text)[0].children or []).replace(
-        "\u200b", ""
-    )
+    return "".join(token.content for token in READER.parseInline(text)[0].children or []).replace("\u200b", "")
 
 
 @pytest.mark.parametrize("trick", TRICKS)
@@ -45,9 +43,7 @@ def test_any_text_reads_as_it_was_written(trick: str) -> None:
         assert plain(shown) == " ".join(trick.split())
 
 
-@pytest.mark.parametrize(
-    "lead", ["- a", "+ a", "* a", "1. a", "23) a", "=== a", "--- ", "# a", "> a"]
-)
+@pytest.mark.parametrize("lead", ["- a", "+ a", "* a", "1. a", "23) a", "=== a", "--- ", "# a", "> a"])
 def test_no_text_starts_a_block(lead: str) -> None:
     """Lists, headings, rules and quotes stay words."""
     assert [token.type for token in READER.parse(md(lead))] == [
@@ -69,9 +65,7 @@ def test_addresses_in_texts_do_not_link_themselves(address: str) -> None:
     assert shown.replace("\u200b", "") == f"see {address} now"
 
 
-@pytest.mark.parametrize(
-    "url", ["javascript:alert(1)", "data:text/html,x", "//evil.example", "", None, "http://a b"]
-)
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//evil.example", "", None, "http://a b"])
 def test_only_http_addresses_are_links(url: str | None) -> None:
     """B88: anything else leaves the label alone."""
     assert link("label", url) == "label"

@@ -124,9 +124,7 @@ def sandbox(shared: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def process(sandbox: Sandbox, root: Path) -> Client:
     """A client of `listenpost mcp`."""
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    return Client(
-        stdio_client(StdioServerParameters(command=sys.executable, args=COMMAND, env=environment))
-    )
+    return Client(stdio_client(StdioServerParameters(command=sys.executable, args=COMMAND, env=environment)))
 
 
 @asynccontextmanager
@@ -221,9 +219,7 @@ async def assert_answers(client: Client, sandbox: Sandbox) -> None:
     async def note(progress: float, total: float | None, message: str | None) -> None:
         heard.append((progress, message or ""))
 
-    answer = await client.call_tool(
-        "fetch_reddit", {"query": "plaud.ai", "limit": 4}, progress_callback=note
-    )
+    answer = await client.call_tool("fetch_reddit", {"query": "plaud.ai", "limit": 4}, progress_callback=note)
     fetched = answer.structured_content or {}
     assert (fetched["outcome"], fetched["attempts"][0]["limit"]) == ("ok", 4)
     assert {item["source"] for item in fetched["items"]} == {"reddit"}
@@ -341,12 +337,8 @@ async def test_an_item_is_corrected_and_the_correction_is_removed(
             chosen = {"report_id": report["id"], "key": report["items"][0]["key"]}
             answer = await client.call_tool("correct_item", chosen | {"relevant": False})
             again = await call(client, "analyze_product", query="plaud.ai", depth="quick")
-            unknown_item = await refused(
-                client, "correct_item", **chosen | {"key": "reddit:none"}, relevant=True
-            )
-            unknown_report = await refused(
-                client, "correct_item", **chosen | {"report_id": "none"}, relevant=True
-            )
+            unknown_item = await refused(client, "correct_item", **chosen | {"key": "reddit:none"}, relevant=True)
+            unknown_report = await refused(client, "correct_item", **chosen | {"report_id": "none"}, relevant=True)
             forgotten = await refused(client, "correct_item", **chosen)
             wrong = await refused(client, "correct_item", **chosen, relevant="perhaps")
         async with keyed(url, "eve-key") as client:
@@ -367,9 +359,7 @@ async def test_an_item_is_corrected_and_the_correction_is_removed(
         f"`POST /v1/analyses/{report_id}/again`, which asks no source."
     )
     assert answer.structured_content == chosen | {"relevant": False}
-    assert getattr(answer.content[0], "text", "") == (
-        f"Kept: `{key}` is not about “plaud.ai”; {uses}"
-    )
+    assert getattr(answer.content[0], "text", "") == (f"Kept: `{key}` is not about “plaud.ai”; {uses}")
     assert key not in {item["key"] for item in again["items"]}
     assert unknown_item == "not_found: the report has no item `reddit:none`"
     assert unknown_report == "not_found: there is no report `none`"
@@ -378,9 +368,7 @@ async def test_an_item_is_corrected_and_the_correction_is_removed(
     assert hers == removed_by_her == f"not_found: there is no report `{report_id}`"
     assert [(entry["key"], entry["relevant"]) for entry in kept] == [(key, False)]
     assert removed.structured_content == chosen | {"relevant": None}
-    assert getattr(removed.content[0], "text", "") == (
-        f"Removed: `{key}` has no correction any more; {uses}"
-    )
+    assert getattr(removed.content[0], "text", "") == (f"Removed: `{key}` has no correction any more; {uses}")
     assert left == []
     assert nothing == f"not_found: the item `{key}` has no correction"
 
@@ -408,9 +396,7 @@ def test_stdout_carries_the_protocol_alone(sandbox: Sandbox, root: Path) -> None
     assert "sample data" in done.stderr
 
 
-async def test_an_analysis_is_kept_and_is_its_tenant_s(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_analysis_is_kept_and_is_its_tenant_s(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a key's client asked for is in that key's listing over HTTP, and in no other's."""
     monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key,eve-key")
     ada, eve = ({"Authorization": f"Bearer {name}-key"} for name in ("ada", "eve"))
@@ -428,9 +414,7 @@ async def test_an_analysis_is_kept_and_is_its_tenant_s(
     assert hers == []
 
 
-async def test_the_door_has_the_keys_of_the_http_api(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_door_has_the_keys_of_the_http_api(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """401 without a key, 429 beyond the limit, in the one error shape; and nothing is asked."""
     monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key")
     monkeypatch.setenv("LISTENPOST_LIMIT_REQUESTS_PER_MINUTE", "1")
@@ -484,25 +468,19 @@ async def test_identical_calls_at_once_share_one_fetch(connect: Connect, sandbox
     """Ten at the same time are searched and judged as one."""
     async with connect() as client:
         sandbox.latency("reddit=200ms", "openai=200ms")
-        fetched = await asyncio.gather(
-            *(call(client, "fetch_reddit", query="plaud.ai", limit=4) for _ in range(10))
-        )
+        fetched = await asyncio.gather(*(call(client, "fetch_reddit", query="plaud.ai", limit=4) for _ in range(10)))
 
     assert len(sandbox.requests("reddit", "search")) == 1
     assert len(sandbox.requests("openai", "judge")) == len(fetched[0]["attempts"])
     assert all(answer == fetched[0] for answer in fetched)
 
 
-async def test_a_model_reads_text_and_a_program_the_record(
-    connect: Connect, sandbox: Sandbox
-) -> None:
+async def test_a_model_reads_text_and_a_program_the_record(connect: Connect, sandbox: Sandbox) -> None:
     """
     No JSON in the text; what was dropped only where it is asked for; `about` reaches the judge.
     """
     async with asyncio.timeout(60), connect() as client:
-        answer = await client.call_tool(
-            "fetch_reddit", {"query": "plaud.ai", "about": "a voice recorder"}
-        )
+        answer = await client.call_tool("fetch_reddit", {"query": "plaud.ai", "about": "a voice recorder"})
         whole = await call(client, "fetch_reddit", query="plaud.ai", include_dropped=True)
         asked = {"query": "plaud.ai", "depth": "quick"}
         report = await client.call_tool("analyze_product", asked | {"include_dropped": True})
@@ -516,9 +494,7 @@ async def test_a_model_reads_text_and_a_program_the_record(
     assert "{" not in "".join(lines)
     assert "dropped" not in record
     assert len(whole["dropped"]) == 7
-    assert any(
-        "a voice recorder" in str(entry.body) for entry in sandbox.requests("openai", "judge")
-    )
+    assert any("a voice recorder" in str(entry.body) for entry in sandbox.requests("openai", "judge"))
     (markdown,) = report.content
     record = report.structured_content or {}
     assert getattr(markdown, "text", "").startswith("# What people say about plaud.ai")
@@ -548,9 +524,7 @@ async def test_a_long_text_is_cut_and_says_how_much(connect: Connect, sandbox: S
     """
     items = [{"title": f"My Ember mug died {number} " + "x" * 150} for number in range(100)]
     async with asyncio.timeout(60), connect() as client:
-        answer = await client.call_tool(
-            "relevance_filter", {"query": "ember mug", "source": "mine", "items": items}
-        )
+        answer = await client.call_tool("relevance_filter", {"query": "ember mug", "source": "mine", "items": items})
 
     text = str(getattr(answer.content[0], "text", ""))
     assert 7_500 < len(text) <= 8_000
@@ -558,9 +532,7 @@ async def test_a_long_text_is_cut_and_says_how_much(connect: Connect, sandbox: S
     assert len((answer.structured_content or {})["relevant"]) == 100
 
 
-async def test_reports_and_places_can_be_read(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_reports_and_places_can_be_read(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A report is its key's alone; for anybody else it is not there, with a code for programs.
     """
@@ -602,9 +574,9 @@ async def test_a_place_that_cannot_be_asked_says_why(
     async with asyncio.timeout(60), connect() as client:
         places = (await client.read_resource("listenpost://places")).contents[0]
 
-    assert "cannot be asked: `YOUTUBE_API_KEY` not set" in str(getattr(places, "text", "")).replace(
-        "\\_", "_"
-    ).replace("\\`", "`")
+    assert "cannot be asked: `YOUTUBE_API_KEY` not set" in str(getattr(places, "text", "")).replace("\\_", "_").replace(
+        "\\`", "`"
+    )
 
 
 async def test_prompts_name_the_tool_and_take_what_was_filled_in(connect: Connect) -> None:
@@ -635,9 +607,7 @@ async def test_prompts_name_the_tool_and_take_what_was_filled_in(connect: Connec
 
 
 @pytest.mark.parametrize("body", ["{", "[]", '{"a": 1}', '{"jsonrpc": "2.0", "id": []}'])
-async def test_what_is_no_message_is_refused_without_a_validator_s_words(
-    sandbox: Sandbox, body: str
-) -> None:
+async def test_what_is_no_message_is_refused_without_a_validator_s_words(sandbox: Sandbox, body: str) -> None:
     """In the protocol's shape."""
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     async with (
@@ -648,6 +618,4 @@ async def test_what_is_no_message_is_refused_without_a_validator_s_words(
         answer = await plain.post(url, content=body)
 
     assert answer.status_code == 400
-    assert answer.json()["error"]["message"] == (
-        "invalid_request: the body is no message of JSON-RPC 2.0"
-    )
+    assert answer.json()["error"]["message"] == ("invalid_request: the body is no message of JSON-RPC 2.0")

@@ -18,10 +18,7 @@ from api.interfaces.mcp.mcp_requests import (
 )
 from tests.usual import EITHER
 
-KNOWN = (
-    "known are `query`, `about`, `not_about`, `aim`, `depth`, `limit`, `sandbox`, `since` "
-    "and `include_dropped`"
-)
+KNOWN = "known are `query`, `about`, `not_about`, `aim`, `depth`, `limit`, `sandbox`, `since` and `include_dropped`"
 
 
 @pytest.mark.parametrize("nothing", [None, ""])
@@ -36,9 +33,7 @@ def test_nothing_stands_for_the_default(nothing: object) -> None:
     assert read(AnalysisArguments, {"query": "plaud", "sources": nothing}).sources == ()
 
 
-@pytest.mark.parametrize(
-    ("sent", "relevant"), [(True, True), ("false", False), (None, None), ("null", None)]
-)
+@pytest.mark.parametrize(("sent", "relevant"), [(True, True), ("false", False), (None, None), ("null", None)])
 def test_only_null_removes_a_correction(sent: object, relevant: bool | None) -> None:
     """
     As JSON text, too; an empty or missing `relevant` is refused and never taken for a removal.
@@ -57,9 +52,7 @@ def test_lists_and_numbers_may_come_as_their_json_text() -> None:
     """
     items = '[{"title": "My mug"}]'
 
-    assert read(AnalysisArguments, {"query": "[a]", "sources": '["reddit"]'}).ask().sources == (
-        "reddit",
-    )
+    assert read(AnalysisArguments, {"query": "[a]", "sources": '["reddit"]'}).ask().sources == ("reddit",)
     assert read(AnalysisArguments, {"query": "[1]"}).query == "[1]"
     judged = read(RelevanceArguments, {"query": "mug", "source": "reddit", "items": items})
     assert judged.items == [{"title": "My mug"}]

@@ -81,17 +81,13 @@ def text(answer: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("client", ["python 1, http", "python 1, stdio", "typescript"])
-def test_older_and_other_clients_hear_text_and_a_record_that_they_validate(
-    served: Served, client: str
-) -> None:
+def test_older_and_other_clients_hear_text_and_a_record_that_they_validate(served: Served, client: str) -> None:
     """
     Each client checks records against the declared schemas itself, and shows our words of errors.
     """
     heard = calls(served, client)
 
-    assert re.search(
-        r"^E\d+: reddit, .*https://www\.reddit\.com/\S+$", text(heard["fetched"]), re.M
-    )
+    assert re.search(r"^E\d+: reddit, .*https://www\.reddit\.com/\S+$", text(heard["fetched"]), re.M)
     assert heard["fetched"]["structuredContent"]["items"]
     assert "dropped" not in heard["fetched"]["structuredContent"]
     assert heard["whole"]["structuredContent"]["dropped"]
@@ -152,9 +148,7 @@ def test_an_agent_of_another_framework_answers_and_cites(
     after = f"print(*re.findall(r'(E\\d+): (?:{places})', str({messages})))"
     program = awaiting("import re", before, code.replace(ADDRESS, served.url), after)
 
-    printed = served.run(
-        python_client("mcp_python"), "-c", program, OPENAI_AGENTS_DISABLE_TRACING="1"
-    )
+    printed = served.run(python_client("mcp_python"), "-c", program, OPENAI_AGENTS_DISABLE_TRACING="1")
 
     answer, _, shown = printed.rstrip().rpartition("\n")
     labels = set(re.findall(r"\[(E\d+)\]", answer))
@@ -214,9 +208,7 @@ async def test_each_command_of_the_page_starts_a_server(which: int, tmp_path: Pa
 async def test_the_configuration_over_http(tmp_path: Path) -> None:
     """Its key and address let a client in; `?text-only` leaves the records out."""
     (server,) = (
-        json.loads(block)["mcpServers"]["listenpost"]
-        for block in blocks("mcp.md", "json")
-        if '"http"' in block
+        json.loads(block)["mcpServers"]["listenpost"] for block in blocks("mcp.md", "json") if '"http"' in block
     )
     variables = {
         "LISTENPOST_MODE": "sandbox",

@@ -125,8 +125,7 @@ async def test_who_judged_is_said_in_plain_words() -> None:
         return judged_by([source.model_copy(update={"gate": gate})])
 
     assert judged(STAND_IN) == (
-        "A small program on this machine, in place of a language model, "
-        "judged what is about the question."
+        "A small program on this machine, in place of a language model, judged what is about the question."
     )
     assert judged("gpt") == "`gpt` judged what is about the question."
 
@@ -153,9 +152,7 @@ async def test_what_nobody_judged_is_no_share() -> None:
     row, other = source_rows([opened, source.model_copy(update={"gate": stood_in})])
     assert (row.kept, row.share, row.judged) == ("-", "-", "not judged")
     assert (other.kept, other.judged) == (str(source.kept), "no")
-    assert f"| {source.fetched} | - | - | once | not judged |" in report_markdown(
-        told, dropped=False
-    )
+    assert f"| {source.fetched} | - | - | once | not judged |" in report_markdown(told, dropped=False)
     text = " ".join(report_text(told, dropped=False, width=40).split())
     assert f"nobody judged which of {source.fetched} were about it" in text
 

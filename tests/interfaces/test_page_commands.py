@@ -73,9 +73,7 @@ def test_the_judge_is_measured_as_its_page_says(run_here: Here, tmp_path: Path) 
         {"title": "My Ember mug died", "relevant": True},
         {"title": "Bread for beginners", "relevant": False},
     ]
-    queries = [
-        {"query": f"ember mug {n}", "source_hint": "reddit", "items": items} for n in range(20)
-    ]
+    queries = [{"query": f"ember mug {n}", "source_hint": "reddit", "items": items} for n in range(20)]
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, queries)), "utf-8")
     (tmp_path / "evaluation").symlink_to(ROOT / "evaluation")
     ended: list[Ended] = []
@@ -100,9 +98,7 @@ def test_own_items_are_written_and_asked_about_as_the_quickstart_says(tmp_path: 
     (tmp_path / ".venv" / "bin").symlink_to(Path(COMMAND).parent)
     (block,) = (code for code in blocks("quickstart.md", "sh") if code.startswith("printf"))
 
-    done = subprocess.run(
-        ["sh", "-ec", block], cwd=tmp_path, env=bare(), capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run(["sh", "-ec", block], cwd=tmp_path, env=bare(), capture_output=True, text=True, timeout=120)
 
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "mine.jsonl").read_text("utf-8").splitlines()) == 2

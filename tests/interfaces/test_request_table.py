@@ -43,22 +43,16 @@ VERBS = {
     "analyze": Verb("analyze", "post /v1/analyses", "analyze_product", "/#/ask", api.analyze),
     "compare": Verb("compare", "post /v1/comparisons", "compare_products", "/compare#/compare"),
     "fetch": Verb("fetch", "post /v1/fetch/{source}", "fetch_reddit", python=api.fetch),
-    "relevance": Verb(
-        "filter", "post /v1/relevance", "relevance_filter", python=api.relevance_filter
-    ),
+    "relevance": Verb("filter", "post /v1/relevance", "relevance_filter", python=api.relevance_filter),
     "chat": Verb("chat", "post /v1/chat", page="/analyses/a1/chat#/analyses/a1/chat"),
     "search": Verb("search", "get /v1/search", "search_archive", "/search#"),
     "watch add": Verb("watch add", "post /v1/watches", "watch_product", "/watches#/watches"),
-    "watch change": Verb(
-        "watch change", "patch /v1/watches/{watch_id}", page="/watches/Oura/edit#/watches/{id}/edit"
-    ),
+    "watch change": Verb("watch change", "patch /v1/watches/{watch_id}", page="/watches/Oura/edit#/watches/{id}/edit"),
     "watch runs": Verb("watch history", "get /v1/watches/{watch_id}/runs"),
     "watch trend": Verb("watch history", "get /v1/watches/{watch_id}/trend"),
     "stats": Verb("stats", "get /v1/stats", page="/gate#"),
     "feedback": Verb("feedback", "post /v1/analyses/{analysis_id}/feedback"),
-    "correct": Verb(
-        "correct", "put /v1/analyses/{analysis_id}/items/{key}/correction", "correct_item"
-    ),
+    "correct": Verb("correct", "put /v1/analyses/{analysis_id}/items/{key}/correction", "correct_item"),
     "list reports": Verb("reports list", "get /v1/analyses", page="/history#"),
 }
 """Every verb that more than one interface offers. `import`, `eval`, `keys`, `langfuse`, `doctor`
@@ -226,9 +220,7 @@ async def stored(served: Served) -> Served:
 
 
 @pytest.mark.parametrize("name", VERBS)
-async def test_each_option_is_offered_everywhere_or_its_absence_has_a_reason(
-    stored: Served, name: str
-) -> None:
+async def test_each_option_is_offered_everywhere_or_its_absence_has_a_reason(stored: Served, name: str) -> None:
     """
     What one interface has of a verb the others have too, under the same name.
     """

@@ -49,9 +49,7 @@ def test_figures_as_text(here: Here, url: str, monkeypatch: pytest.MonkeyPatch) 
     assert lines[1] == "1 that no source answered: counted here, and in no mean"
     assert lines[2] == "1 of sample data are left out: `--sample` counts them"
     assert "decisions a full report (2); a short report (1)" in lines
-    assert (
-        "yield 14 % pooled, 14 % mean of 1 analysis; 1 left out that could not be judged" in lines
-    )
+    assert "yield 14 % pooled, 14 % mean of 1 analysis; 1 left out that could not be judged" in lines
     assert "cost 0.6000 USD: 0.3000 per analysis, 0.1500 per kept item; 0 of unknown price" in lines
     assert "Reddit YouTube" in lines
     assert "answered 2 of 3 2 of 2" in lines
@@ -92,9 +90,7 @@ def test_of_nothing_little_is_said(here: Here, url: str) -> None:
 
 
 @pytest.mark.parametrize("columns", ["40", "60"])
-def test_figures_fit_narrow_terminals(
-    here: Here, url: str, columns: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_fit_narrow_terminals(here: Here, url: str, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences are wrapped, and the tables of three sources are as narrow."""
     keep(url, [made("r1", sources={name: asked(9, 3) for name in ("reddit", "youtube", "amazon")})])
     monkeypatch.setenv("COLUMNS", columns)
@@ -158,9 +154,7 @@ def test_the_commands_of_the_page_do_what_it_says(here: Here, url: str) -> None:
     assert [entry.code for entry in ended] == [0] * 5
     (line,) = map(json.loads, ended[-1].out.splitlines())
     assert [row["relevant"] for row in line["items"]] == [False]
-    assert ended[2].out == (
-        "up   report  just what I needed\ndown finding 2  the post says the opposite\n"
-    )
+    assert ended[2].out == ("up   report  just what I needed\ndown finding 2  the post says the opposite\n")
 
 
 @pytest.mark.parametrize(
@@ -175,9 +169,7 @@ def test_the_commands_of_the_page_do_what_it_says(here: Here, url: str) -> None:
         (("--up", "--comment", "x" * 2001), "2000 characters at most; yours has 2001"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    here: Here, url: str, words: tuple[str, ...], says: str
-) -> None:
+def test_what_makes_no_sense_is_refused(here: Here, url: str, words: tuple[str, ...], says: str) -> None:
     """With the reason, and nothing is kept."""
     keep(url, [made("r1abc")])
     ended = here("feedback", "r1", *words)

@@ -65,11 +65,9 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "The mug",
         "=======",
         "! 1 post was dropped: graded too low to answer the question.",
-        "! Only 3 of 4 posts found were relevant to your question. Consider this a starting point, "
-        "not a",
+        "! Only 3 of 4 posts found were relevant to your question. Consider this a starting point, not a",
         "  comprehensive answer.",
-        "Enough was found for a short report only: 3 of 4 posts about it say enough, graded "
-        "3 of 5 or better;",
+        "Enough was found for a short report only: 3 of 4 posts about it say enough, graded 3 of 5 or better;",
     ]
     assert "\n\nPeople like it.\n" in text
     assert "- It stays warm. [1][2] (unverified)" in lines
@@ -87,10 +85,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01" in lines
     assert "[2] Lid leaks - Reddit" in lines
     assert "[3] untitled - Reddit (r/a), 2026-09-03, low relevance" in lines
-    assert (
-        "- Tea leaves - does not answer the question: score 1 of 5, below the cutoff 3: about tea"
-        in lines
-    )
+    assert "- Tea leaves - does not answer the question: score 1 of 5, below the cutoff 3: about tea" in lines
     assert "- Is it heavy?" in lines
     assert lines[-1].startswith("5 requests to sources, 1221 tokens for 0.5100 USD. It took ")
 
@@ -139,9 +134,7 @@ async def test_enough_graded_items_are_bars() -> None:
         "  positive  ████████████············ 3 of 6 (19-81 %)",
         "  neutral   ························ 0 of 6 (0-39 %)",
     ]
-    assert lines[start + 3] == (
-        "  in brackets: where the share of all posts whose tone can be told likely lies (95 %)"
-    )
+    assert lines[start + 3] == ("  in brackets: where the share of all posts whose tone can be told likely lies (95 %)")
 
 
 async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
@@ -154,9 +147,7 @@ async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
 
     text = report_text(Report.model_validate(answer), False, 100)
 
-    assert (
-        "Posts per day (UTC); 105 of 105 kept posts have a date; the latest 12 of 14 days\n" in text
-    )
+    assert "Posts per day (UTC); 105 of 105 kept posts have a date; the latest 12 of 14 days\n" in text
     assert "2026-09-02 " not in text
     assert "  2026-09-14 ████████████████████████ 14" in text
     assert "  2026-09-03 █████··················· 3" in text
@@ -193,9 +184,7 @@ async def test_an_unknown_cost_is_not_zero() -> None:
     answer = plain(await plain_report())
     answer["cost"]["usd"] = None
 
-    assert "1221 tokens for an unknown sum." in report_text(
-        Report.model_validate(answer), False, 100
-    )
+    assert "1221 tokens for an unknown sum." in report_text(Report.model_validate(answer), False, 100)
 
 
 async def test_marks_of_doubt_are_shown() -> None:
@@ -205,9 +194,7 @@ async def test_marks_of_doubt_are_shown() -> None:
     answer = plain(await plain_report())
     answer["items"][2]["disputed"] = True
 
-    assert "2026-09-03, low relevance, disputed" in report_text(
-        Report.model_validate(answer), False, 100
-    )
+    assert "2026-09-03, low relevance, disputed" in report_text(Report.model_validate(answer), False, 100)
 
 
 async def test_a_fetch_that_failed_says_why() -> None:

@@ -28,9 +28,7 @@ def test_watch_runs_twice_and_tells_once(here: Here, tmp_path: Path) -> None:
     assert re.fullmatch(r"\w{32}\n", added.out)
     assert "watching “Oura”, mon 08:00 (Europe/Berlin); the first run is due now:" in added.err
     assert "signed" not in added.err
-    assert re.match(
-        r"Oura \(made-up sample data\): the first run found \d+ posts? written since ", first.out
-    )
+    assert re.match(r"Oura \(made-up sample data\): the first run found \d+ posts? written since ", first.out)
     assert "http" not in first.out
     assert f"file:{file}: delivered" in first.err
     assert re.fullmatch(
@@ -182,9 +180,7 @@ def test_trial_message_says_what_arrived(here: Here, monkeypatch: pytest.MonkeyP
     assert f"file:{Path('heard').absolute()}: arrived" in allowed.out
     assert "mail:ann@example.org: arrived" in allowed.out
     assert len(mail.mails) == 1
-    assert re.search(
-        r"^undelivered: \S+ \S+, run \w{8}, to slack:127.0.0.1: its address", shown.out, re.M
-    )
+    assert re.search(r"^undelivered: \S+ \S+, run \w{8}, to slack:127.0.0.1: its address", shown.out, re.M)
 
 
 def mailing(server: MailServer) -> dict[str, str]:

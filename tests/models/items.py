@@ -13,11 +13,7 @@ def fixed() -> Fence:
     return Fence(NONCE)
 
 
-def item(
-    title: str, body: str = "", *comments: str, key: str = "reddit:t3_a", place: str | None = None
-) -> Item:
+def item(title: str, body: str = "", *comments: str, key: str = "reddit:t3_a", place: str | None = None) -> Item:
     """An item with these texts."""
     said = tuple(Comment(id=f"c{n}", body=body) for n, body in enumerate(comments))
-    return Item(
-        key=key, id=key, source="reddit", title=title, body=body, comments=said, place=place
-    )
+    return Item(key=key, id=key, source="reddit", title=title, body=body, comments=said, place=place)

@@ -106,14 +106,10 @@ class ModelServer:
         finally:
             writer.close()
 
-    async def _exchange(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, kept: bool
-    ) -> None:
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, kept: bool) -> None:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         head = lines[1:-2]
-        headers = {
-            name.lower(): value.strip() for name, _, value in (h.partition(":") for h in head)
-        }
+        headers = {name.lower(): value.strip() for name, _, value in (h.partition(":") for h in head)}
         request = json.loads(await reader.readexactly(int(headers["content-length"])))
         if kept and self.once_a_connection:
             raise ConnectionResetError
@@ -177,13 +173,9 @@ async def serving(*replies: Reply, **options: Any) -> AsyncIterator[ModelServer]
 
 
 @asynccontextmanager
-async def client_of(
-    model: ModelServer, key: str | None = KEY, limit: int = 8
-) -> AsyncIterator[ModelClient]:
+async def client_of(model: ModelServer, key: str | None = KEY, limit: int = 8) -> AsyncIterator[ModelClient]:
     """The real client pointed at a server."""
-    settings = ModelSettings(
-        openai_api_key=SecretStr(key) if key is not None else None, openai_base_url=model.url
-    )
+    settings = ModelSettings(openai_api_key=SecretStr(key) if key is not None else None, openai_base_url=model.url)
     client = ModelClient(settings, ModelCallLimiter(limit))
     try:
         yield client

@@ -136,9 +136,7 @@ def test_no_record(text: str) -> None:
         record(text)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "counted"), [(0, True), (10**12, True), (10**12 + 1, False), (-1, False)]
-)
+@pytest.mark.parametrize(("tokens", "counted"), [(0, True), (10**12, True), (10**12 + 1, False), (-1, False)])
 def test_what_nobody_can_count_is_no_count(tokens: int, counted: bool) -> None:
     """A server's impossible number makes the cost unknown, and the answer still counts."""
     usage = {"prompt_tokens": tokens, "completion_tokens": 1}

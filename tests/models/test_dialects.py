@@ -22,16 +22,7 @@ from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.model_calls import OpenAIJudge, probe
 from api.models.model_client import ModelClient, Request
 from api.settings import ModelSettings
-from tests.models.model_server import (
-    KEY,
-    ModelServer,
-    Reply,
-    client_of,
-    fails,
-    says,
-    serving,
-    verdicts,
-)
+from tests.models.model_server import KEY, ModelServer, Reply, client_of, fails, says, serving, verdicts
 
 ITEMS = [Item(key=f"reddit:{n}", id=str(n), source="reddit", title=f"Mug {n}") for n in range(2)]
 ASKED = Request("answer", {"type": "object"}, "Be brief.", "Hello?", 40, "gpt-4o-mini", 5.0)
@@ -136,9 +127,7 @@ SERVERS = [
 
 
 @pytest.mark.parametrize("server", SERVERS, ids=lambda server: server.name)
-async def test_a_dialect_is_learnt_once(
-    model: ModelServer, client: ModelClient, server: Server
-) -> None:
+async def test_a_dialect_is_learnt_once(model: ModelServer, client: ModelClient, server: Server) -> None:
     """The same question is answered in another form, and the next is asked so at once."""
     model.respond = server.respond
     judge = OpenAIJudge(client)
@@ -154,9 +143,7 @@ async def test_a_dialect_is_learnt_once(
     assert all(asked["messages"] == model.asked[0]["messages"] for asked in model.asked[1:sent])
 
 
-async def test_the_budget_in_its_older_name_and_back(
-    model: ModelServer, client: ModelClient
-) -> None:
+async def test_the_budget_in_its_older_name_and_back(model: ModelServer, client: ModelClient) -> None:
     """A server that was changed under its name is asked with `max_completion_tokens` again."""
     model.respond = SERVERS[2].respond
     await client.ask(ASKED)
@@ -191,9 +178,7 @@ async def test_what_did_not_help_is_not_remembered(model: ModelServer, client: M
         "The response was filtered by Azure's content management policy",
     ],
 )
-async def test_what_no_form_helps_is_asked_once(
-    model: ModelServer, client: ModelClient, message: str
-) -> None:
+async def test_what_no_form_helps_is_asked_once(model: ModelServer, client: ModelClient, message: str) -> None:
     """A question that is too long or not allowed is not asked in other clothes."""
     model.replies = [fails(400, message=message)]
 
@@ -219,9 +204,7 @@ async def test_each_server_and_model_speaks_its_own(model: ModelServer) -> None:
     assert "temperature" in other.asked[0]
 
 
-async def test_thinking_that_eats_the_budget_gets_room_once(
-    model: ModelServer, client: ModelClient
-) -> None:
+async def test_thinking_that_eats_the_budget_gets_room_once(model: ModelServer, client: ModelClient) -> None:
     """Cut without a word: asked again with eight times the tokens; both answers are paid for."""
 
     def respond(asked: Asked) -> Reply:
@@ -237,9 +220,7 @@ async def test_thinking_that_eats_the_budget_gets_room_once(
 
 
 @pytest.mark.parametrize(("budget", "sent"), [(4000, [4000, 16_384]), (20_000, [20_000])])
-async def test_room_has_an_end(
-    model: ModelServer, client: ModelClient, budget: int, sent: list[int]
-) -> None:
+async def test_room_has_an_end(model: ModelServer, client: ModelClient, budget: int, sent: list[int]) -> None:
     """A model that thinks without an end is cut at 16,384 tokens, and all of it is counted."""
     model.replies = [says(None, "length")]
 
@@ -251,9 +232,7 @@ async def test_room_has_an_end(
     assert [asked["max_completion_tokens"] for asked in model.asked] == sent
 
 
-async def test_words_that_are_cut_are_not_asked_again(
-    model: ModelServer, client: ModelClient
-) -> None:
+async def test_words_that_are_cut_are_not_asked_again(model: ModelServer, client: ModelClient) -> None:
     """More room is for what was never said."""
     model.replies = [says('{"a": [true, fal', "length")]
 
@@ -268,9 +247,7 @@ async def test_effort_is_sent_where_it_is_taken(model: ModelServer) -> None:
     refusal = error("Unrecognized request argument supplied: reasoning_effort")
     plain = Server("plain", has("reasoning_effort"), 400, refusal, 2, "")
     model.respond = plain.respond
-    settings = ModelSettings(
-        openai_api_key=SecretStr(KEY), openai_base_url=model.url, reasoning_effort="low"
-    )
+    settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url, reasoning_effort="low")
     client = ModelClient(settings)
     await client.ask(ASKED)
     await client.aclose()
@@ -352,9 +329,7 @@ async def test_the_query_of_the_base_url_is_kept(model: ModelServer) -> None:
         (says("{}", choices=[]), "filtered"),
     ],
 )
-async def test_a_useless_answer_is_paid_for(
-    model: ModelServer, client: ModelClient, reply: Reply, why: str
-) -> None:
+async def test_a_useless_answer_is_paid_for(model: ModelServer, client: ModelClient, reply: Reply, why: str) -> None:
     """What was rejected, cut or malformed carries its cost."""
     model.replies = [reply]
 
@@ -366,9 +341,7 @@ async def test_a_useless_answer_is_paid_for(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_an_agent_speaks_the_same_dialect(
-    model: ModelServer, client: ModelClient, stream: bool
-) -> None:
+async def test_an_agent_speaks_the_same_dialect(model: ModelServer, client: ModelClient, stream: bool) -> None:
     """Report writer and chat share the server: temperature, budget and `strict` are adapted."""
 
     def respond(asked: Asked) -> Reply:
@@ -400,9 +373,7 @@ async def test_an_agent_speaks_the_same_dialect(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_an_agent_sees_an_error_in_a_200(
-    model: ModelServer, client: ModelClient, stream: bool
-) -> None:
+async def test_an_agent_sees_an_error_in_a_200(model: ModelServer, client: ModelClient, stream: bool) -> None:
     """Streamed or not, what a gateway means reaches the agent as that."""
     model.replies = [Reply(b'{"error": {"code": 402, "message": "no credit"}}')]
     settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
@@ -423,9 +394,7 @@ async def test_an_agent_sees_an_error_in_a_200(
 async def test_the_agents_effort_is_the_settings(model: ModelServer, client: ModelClient) -> None:
     """One setting for every model that reasons."""
     model.replies = [says("Well.")]
-    settings = ModelSettings(
-        openai_api_key=SecretStr(KEY), openai_base_url=model.url, reasoning_effort="low"
-    )
+    settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url, reasoning_effort="low")
     await Agent(agent_model(settings, client, None)).run("Hi")
 
     assert model.asked[0]["reasoning_effort"] == "low"
@@ -463,9 +432,7 @@ async def test_the_probe_asks_what_the_gate_asks(
 async def test_the_probe_names_the_adaptations(model: ModelServer) -> None:
     """What the server wants stands beside what it cost."""
     server = SERVERS[0]
-    model.respond = lambda asked: (
-        server.respond(asked) if server.refuses(asked) else says(verdicts([True]))
-    )
+    model.respond = lambda asked: server.respond(asked) if server.refuses(asked) else says(verdicts([True]))
     async with client_of(model) as client:
         outcome, detail = await probe(client, ModelSettings())
 

@@ -28,11 +28,7 @@ def test_any_text_has_a_vector_of_the_same_length(text: str) -> None:
     assert length == pytest.approx(127, abs=2) if text else length == 0
 
 
-@given(
-    st.lists(st.sampled_from([*"ab<>/s▁ \n\t.é小👍", "  ", "<s>", "battery", "x" * 41])).map(
-        "".join
-    )
-)
+@given(st.lists(st.sampled_from([*"ab<>/s▁ \n\t.é小👍", "  ", "<s>", "battery", "x" * 41])).map("".join))
 def test_words_have_the_pieces_that_they_have_in_their_text(text: str) -> None:
     """They are looked up word by word, which is many times faster, and the same."""
     known = vectors()

@@ -42,9 +42,7 @@ async def test_a_grader_is_shown_so_much(model: ModelServer, client: ModelClient
 
 
 @pytest.mark.parametrize(("length", "kept"), [(300, 300), (301, 300)])
-async def test_an_explained_grade_is_cut(
-    model: ModelServer, client: ModelClient, length: int, kept: int
-) -> None:
+async def test_an_explained_grade_is_cut(model: ModelServer, client: ModelClient, length: int, kept: int) -> None:
     """300 characters of an explanation are taken, and five aspects of at most 30."""
     aspects = ["a" * 30, "b" * 31, *"cdefg"]
     grade: dict[str, Any] = {"score": 4, "explanation": "e" * length, "sentiment": 0}

@@ -59,9 +59,7 @@ def test_a_name_beyond_the_beginning_is_found() -> None:
 def test_a_brand_only_in_the_body_is_kept_with_and_without_a_description() -> None:
     """Giving one does not lower the chance."""
     post = item("Brush broken again", "The second brush of my Zorvex vacuum broke in a week.")
-    alone, told = (
-        judged(Question("Zorvex", about), post)[0] for about in ("", "robot vacuums by Zorvex")
-    )
+    alone, told = (judged(Question("Zorvex", about), post)[0] for about in ("", "robot vacuums by Zorvex"))
     assert told.relevant
     assert (told.probability or 0) >= (alone.probability or 0)
 
@@ -75,9 +73,7 @@ def test_a_brand_only_in_the_body_is_kept_with_and_without_a_description() -> No
         ("Claude", "the AI assistant by Anthropic", "Hey Claude, why are you down again today?"),
     ],
 )
-def test_the_questions_own_words_are_no_advert_and_no_order(
-    query: str, about: str, text: str
-) -> None:
+def test_the_questions_own_words_are_no_advert_and_no_order(query: str, about: str, text: str) -> None:
     """They are what the post is about."""
     assert kept(query, item(text), about=about) == [True]
 
@@ -142,9 +138,7 @@ def test_an_everyday_word_in_small_letters_is_one(about: str) -> None:
 @pytest.mark.parametrize("about", ["a lamp that follows the daylight", ""])
 def test_the_words_of_an_everyday_name_stand_near_one_another(about: str) -> None:
     """Apart, they name two other things; the description changes nothing."""
-    namesake = item(
-        "Comet 6 is out and it deserves its own lamp", "Ported my old Comet site in a day."
-    )
+    namesake = item("Comet 6 is out and it deserves its own lamp", "Ported my old Comet site in a day.")
     near = item("The lamp by Comet flickers", "Mine does it every evening.")
     plain = item("Comet lamp against the cheap ones", "Worth it?")
     assert kept("Comet lamp", namesake, near, plain, about=about) == [False, True, True]
@@ -170,9 +164,7 @@ def test_a_name_in_another_script_is_known_from_the_description() -> None:
 
 def test_reasons_tell_how_much_of_the_name_is_there() -> None:
     """A part, or nothing."""
-    found = judged(
-        Question("Acme Zorvex Seven"), item("My Acme kettle", "It leaks."), item("Rain", "All day.")
-    )
+    found = judged(Question("Acme Zorvex Seven"), item("My Acme kettle", "It leaks."), item("Rain", "All day."))
     assert [verdict.relevant for verdict in found] == [False, False]
     assert [verdict.reason for verdict in found] == [
         "names only a part of Acme Zorvex Seven",

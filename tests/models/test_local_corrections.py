@@ -76,9 +76,7 @@ def test_corrections_bring_back_what_was_dropped() -> None:
     lost = [item(f"Fare {n}", "The driver was late for my ride.", place="r/taxi") for n in range(9)]
     given = [marked(text, True) for text in lost[:8]] + corrections(4)[1::2]
     found = LEXICAL.verdicts(taught(given), lost[8:], "reddit")
-    assert [(verdict.relevant, verdict.reason) for verdict in found] == [
-        (True, "like texts marked as right")
-    ]
+    assert [(verdict.relevant, verdict.reason) for verdict in found] == [(True, "like texts marked as right")]
 
 
 def test_no_correction_saves_an_order_to_a_model() -> None:

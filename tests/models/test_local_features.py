@@ -66,9 +66,7 @@ _LIKENESS = ("like", "named_like", "sense", "nearby", "setting", "vague", "clear
 def rows(items: Sequence[Item], source: str, known: Vectors | None) -> list[Row]:
     """The features of one page of items."""
     topic = topic_of(QUESTION.text, QUESTION.about)
-    return page(
-        topic, [Reading(topic, excerpt_of(QUESTION, entry)) for entry in items], source, known
-    )
+    return page(topic, [Reading(topic, excerpt_of(QUESTION, entry)) for entry in items], source, known)
 
 
 def measured(known: Vectors | None) -> list[dict[str, float]]:
@@ -83,9 +81,7 @@ def measured(known: Vectors | None) -> list[dict[str, float]]:
     ("title", "offered"),
     [("Case for Quill", 1.0), ("Quill 2, with a case for Quill", None), ("Quill 2", None)],
 )
-def test_what_is_made_for_the_thing_names_it_first_as_that(
-    title: str, offered: float | None
-) -> None:
+def test_what_is_made_for_the_thing_names_it_first_as_that(title: str, offered: float | None) -> None:
     """A shop's title that begins with the thing sells the thing."""
     (row,) = rows([item(title)], "amazon", None)
 

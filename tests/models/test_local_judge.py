@@ -74,9 +74,7 @@ def test_without_vectors_it_decides_by_names() -> None:
 async def test_verdicts_carry_name_probability_and_reason() -> None:
     """It costs nothing."""
     judge = LocalJudge()
-    judgement = await judge.judge(
-        Question("plaud.ai"), [item("My Plaud broke"), item("a cat")], "reddit"
-    )
+    judgement = await judge.judge(Question("plaud.ai"), [item("My Plaud broke"), item("a cat")], "reddit")
     assert [verdict.relevant for verdict in judgement.verdicts] == [True, False]
     assert {verdict.judge for verdict in judgement.verdicts} == {judge.name, judgement.model}
     for verdict in judgement.verdicts:
@@ -113,9 +111,7 @@ async def test_no_items_need_no_vectors() -> None:
     assert (await LocalJudge().judge(Question("Oura"), [], "reddit")).verdicts == ()
 
 
-@pytest.mark.parametrize(
-    "query", ["", "?", "🙂", "of the", "HP", "小米", "x" * 5000, "a b c d e f g"]
-)
+@pytest.mark.parametrize("query", ["", "?", "🙂", "of the", "HP", "小米", "x" * 5000, "a b c d e f g"])
 @pytest.mark.parametrize("source", ["reddit", "amazon", "elsewhere"])
 def test_any_question_gets_probabilities(query: str, source: str) -> None:
     """Odd questions and texts are judged, within 0 and 1."""
@@ -195,9 +191,7 @@ def test_signs_hold() -> None:
 @NEEDS_VECTORS
 def test_no_socket_is_opened() -> None:
     """From import to verdict, with sockets made impossible."""
-    done = subprocess.run(
-        [sys.executable, "-c", OFFLINE], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", OFFLINE], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -211,7 +205,5 @@ def test_loading_leaves_logging_alone() -> None:
 
 def test_importing_the_judge_loads_nothing_heavy() -> None:
     """Vectors and numpy come with the first question."""
-    code = (
-        "import sys, api.models.local.judge; assert not {'numpy', 'tokenizers'} & set(sys.modules)"
-    )
+    code = "import sys, api.models.local.judge; assert not {'numpy', 'tokenizers'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], timeout=120, check=True)

@@ -15,9 +15,7 @@ def test_a_question_counts_to_the_length_that_may_be_asked() -> None:
     texts = ["Plaud Note after a month\nIt works.", "Bread for beginners\n"]
     longer = query + " bread beginners"
 
-    assert probabilities(longer, longer, texts, "reddit") == (
-        probabilities(query, query, texts, "reddit")
-    )
+    assert probabilities(longer, longer, texts, "reddit") == (probabilities(query, query, texts, "reddit"))
 
 
 async def test_a_title_counts_as_far_as_at_the_gate() -> None:

@@ -111,8 +111,7 @@ def test_a_description_that_a_post_shares_no_word_with_drops_nothing(
 ) -> None:
     """Without another community on the page; a channel and a brand are none."""
     posts = [
-        item("Leaving Notion, what went wrong", "Six years of it, and then hashes.", place=place)
-        for place in places
+        item("Leaving Notion, what went wrong", "Six years of it, and then hashes.", place=place) for place in places
     ]
     for about in ("", "the note-taking app"):
         verdicts = judge.verdicts(Question("Notion", about), posts, source)

@@ -46,9 +46,7 @@ def test_a_theme_that_the_passage_does_not_speak_of_is_unsupported() -> None:
     passage = "The charger is small."
 
     assert not carries(Claim("App: one post speaks of it.", passage, "Ember mug"), MUG)
-    assert not carries(
-        Claim("Themes of 4 kept posts, each count a minimum: app (4).", passage, "Ember mug"), MUG
-    )
+    assert not carries(Claim("Themes of 4 kept posts, each count a minimum: app (4).", passage, "Ember mug"), MUG)
 
 
 async def test_claims_are_answered_in_order_and_cost_nothing() -> None:

@@ -55,9 +55,7 @@ def mention() -> list[LabelledQuery]:
 
 
 @pytest.fixture(scope="module")
-def judge(
-    real: list[LabelledQuery], older: list[LabelledQuery], mention: list[LabelledQuery]
-) -> training.FoldedJudge:
+def judge(real: list[LabelledQuery], older: list[LabelledQuery], mention: list[LabelledQuery]) -> training.FoldedJudge:
     """The judge that never saw the query it is asked."""
     return training.folded([*older, *real, *mention], vectors())
 
@@ -74,9 +72,7 @@ def keyword(real: list[LabelledQuery]) -> EvalResult:
     return training.measured(BASELINES["keyword"], real)
 
 
-def test_the_packaged_judge_beats_the_keyword_on_real_texts(
-    real: list[LabelledQuery], keyword: EvalResult
-) -> None:
+def test_the_packaged_judge_beats_the_keyword_on_real_texts(real: list[LabelledQuery], keyword: EvalResult) -> None:
     """It has seen these texts: a judge that has not is trained and measured at night."""
     packaged = training.measured(LocalJudge(), real)
     assert packaged.overall["mcc"] >= 0.55
@@ -113,14 +109,9 @@ def test_everyday_names_are_told_from_their_namesakes(
         summed(tallies)["mcc"] or 0
         for tallies in (
             [*by_brand.values()],
+            [measuring.judged(judge, query, measuring.excluding(query, described[query.query])) for query in mention],
             [
-                measuring.judged(judge, query, measuring.excluding(query, described[query.query]))
-                for query in mention
-            ],
-            [
-                measuring.judged(
-                    judge, query, replace(query.question(), about=described[query.query])
-                )
+                measuring.judged(judge, query, replace(query.question(), about=described[query.query]))
                 for query in mention
             ],
         )
@@ -144,11 +135,7 @@ def test_corrections_teach_and_do_no_harm(
 ) -> None:
     """Over twelve draws; families of 40 items or more lose .02 at most."""
     learnt, pairs = (
-        [
-            pair
-            for query in queries
-            if (pair := measuring.with_corrections(judge, query, count)) is not None
-        ]
+        [pair for query in queries if (pair := measuring.with_corrections(judge, query, count)) is not None]
         for queries in (mention, real)
     )
     assert (summed([pair.corrected for pair in learnt])["mcc"] or 0) >= least
@@ -182,9 +169,7 @@ def test_late_mentions_are_found_and_threads_are_not_kept(
 
 
 @pytest.mark.nightly
-def test_older_sets_are_judged_as_well_as_ever(
-    judge: training.FoldedJudge, older: list[LabelledQuery]
-) -> None:
+def test_older_sets_are_judged_as_well_as_ever(judge: training.FoldedJudge, older: list[LabelledQuery]) -> None:
     """MCC over all, brands and pure pages within .02 of the judge before; of the last 42 % kept."""
     found = training.measured(judge, older)
     assert found.overall["mcc"] >= 0.31
@@ -202,9 +187,7 @@ def verdicts(*, about: bool = True, lower: bool = False) -> dict[str, list[tuple
         question = Question(text.lower(), told.lower()) if lower else Question(text, told)
         made = LocalJudge().verdicts(question, query.shown(), query.source)
         pairs = zip(made, query.items, strict=True)
-        found.setdefault(query.family, []).extend(
-            (verdict.relevant, item.relevant) for verdict, item in pairs
-        )
+        found.setdefault(query.family, []).extend((verdict.relevant, item.relevant) for verdict, item in pairs)
     return found
 
 

@@ -33,10 +33,7 @@ def posts(product: str, *, titled: bool) -> list[dict[str, Any]]:
         else (f"rain on day {n} and wind in the hills", False)
         for n in range(16)
     ]
-    return [
-        {"title": text if titled else "", "body": text, "relevant": relevant}
-        for text, relevant in pairs
-    ]
+    return [{"title": text if titled else "", "body": text, "relevant": relevant} for text, relevant in pairs]
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +120,7 @@ def test_the_shipped_weights_have_known_features_and_signs() -> None:
         assert all(weights.get(name, 0) <= 0 for name in AGAINST)
 
 
-def test_the_command_writes_and_checks(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_and_checks(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The line of `docs/local-judge.md`: weights, here to a file, five folds and the baselines."""
     if vectors() is None:
         pytest.skip("word vectors have no wheel here")

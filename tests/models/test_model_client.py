@@ -83,9 +83,7 @@ async def test_cached_tokens_are_cheaper(model: ModelServer, client: ModelClient
         ({"usage": {"prompt_tokens": -1, "completion_tokens": 2}}, Usage(0, 0, None, 1)),
     ],
 )
-async def test_unknown_price(
-    model: ModelServer, client: ModelClient, more: dict[str, Any], usage: Usage
-) -> None:
+async def test_unknown_price(model: ModelServer, client: ModelClient, more: dict[str, Any], usage: Usage) -> None:
     """An unknown model or count makes the cost unknown, never 0."""
     model.replies = [says("{}", **more)]
 
@@ -122,9 +120,7 @@ async def test_unknown_price(
         (Reply(b"<html>busy</html>", 418), "http_error"),
     ],
 )
-async def test_one_call_and_its_reason(
-    model: ModelServer, client: ModelClient, reply: Reply, why: str
-) -> None:
+async def test_one_call_and_its_reason(model: ModelServer, client: ModelClient, reply: Reply, why: str) -> None:
     """An unusable answer is never asked for again and has its reason code."""
     model.replies = [reply]
 
@@ -178,9 +174,7 @@ async def test_impossible_address(url: str) -> None:
     await client.aclose()
 
 
-async def test_a_redirect_within_the_server_is_followed(
-    model: ModelServer, client: ModelClient
-) -> None:
+async def test_a_redirect_within_the_server_is_followed(model: ModelServer, client: ModelClient) -> None:
     """Another path of the same server is asked, prompt and all."""
     model.replies = [Reply(status=307, headers={"location": "/v2/chat"}), says("{}")]
 
@@ -197,9 +191,7 @@ async def test_a_redirect_in_a_ring_ends(model: ModelServer, client: ModelClient
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_no_prompt_goes_to_another_server(
-    model: ModelServer, client: ModelClient, status: int
-) -> None:
+async def test_no_prompt_goes_to_another_server(model: ModelServer, client: ModelClient, status: int) -> None:
     """A redirect to another host or port is not followed, and the setting to check is named."""
     async with serving(says("{}")) as other:
         model.replies = [Reply(status=status, headers={"location": f"{other.url}/stolen"})]
@@ -303,9 +295,7 @@ async def test_key_is_never_told(
     assert KEY not in told
 
 
-async def test_closing_what_was_never_opened(
-    client: ModelClient, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_closing_what_was_never_opened(client: ModelClient, caplog: pytest.LogCaptureFixture) -> None:
     """A client that asked nothing closes without a word, and twice."""
     await client.aclose()
     await client.aclose()
@@ -322,9 +312,7 @@ def test_httpx_keeps_a_body_that_was_read_for_it() -> None:
     assert response.json() == {"a": 1}
 
 
-async def test_kept_connections_that_died_are_not_the_servers_silence(
-    model: ModelServer, client: ModelClient
-) -> None:
+async def test_kept_connections_that_died_are_not_the_servers_silence(model: ModelServer, client: ModelClient) -> None:
     """However many were kept: each that fails is passed over, until one is opened anew."""
     model.replies = [says("{}")]
     await asyncio.gather(*(client.ask(ASKED) for _ in range(4)))

@@ -164,9 +164,7 @@ async def test_streams_hold_their_slot(model: ModelServer, close_early: bool) ->
     settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
     limiter = ModelCallLimiter(1)
     client = ModelClient(settings, limiter)
-    stream = await client.openai.chat.completions.create(
-        model="gpt-4o-mini", messages=[], stream=True
-    )
+    stream = await client.openai.chat.completions.create(model="gpt-4o-mini", messages=[], stream=True)
     assert limiter.slots().locked()
     if close_early:
         await stream.close()

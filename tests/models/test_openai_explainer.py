@@ -111,9 +111,7 @@ async def test_failure_is_said(model: ModelServer, client: ModelClient, reply: R
         (None, ()),
     ],
 )
-async def test_suggestions(
-    model: ModelServer, client: ModelClient, value: Any, kept: tuple[str, ...]
-) -> None:
+async def test_suggestions(model: ModelServer, client: ModelClient, value: Any, kept: tuple[str, ...]) -> None:
     """At most three distinct questions, and none is no failure."""
     model.replies = [explained(SENTENCE * 20, value)]
 

@@ -40,10 +40,7 @@ def graded(*grades: Any) -> Reply:
 
 def counted(request: dict[str, Any]) -> Reply:
     """Grades every item of a request with 4."""
-    return graded(
-        *[GOOD]
-        * request["response_format"]["json_schema"]["schema"]["properties"]["grades"]["maxItems"]
-    )
+    return graded(*[GOOD] * request["response_format"]["json_schema"]["schema"]["properties"]["grades"]["maxItems"])
 
 
 async def one(model: ModelServer, client: ModelClient, grade: Any, *texts: str) -> Grade:
@@ -58,9 +55,7 @@ async def test_a_grade(model: ModelServer, client: ModelClient) -> None:
 
     found = await OpenAIGrader(client).grade(PLAUD, [item("Battery", "It holds\n a week now.")])
 
-    assert found.grades == (
-        Grade(4, GOOD["explanation"], False, 1, ("battery", "price"), "holds\n a week"),
-    )
+    assert found.grades == (Grade(4, GOOD["explanation"], False, 1, ("battery", "price"), "holds\n a week"),)
     assert found.usage.usd == pytest.approx(0.00021)
     assert found.model == "gpt-4o-mini"
 
@@ -156,16 +151,12 @@ async def test_failed_chunk_defaults(
         found = await OpenAIGrader(client).grade(PLAUD, [item("a"), item("b")])
 
     assert found.grades == (UNGRADED, UNGRADED)
-    assert [record.getMessage() for record in caplog.records] == [
-        f"2 of 2 grades defaulted to 3 ({cause}: 2)"
-    ]
+    assert [record.getMessage() for record in caplog.records] == [f"2 of 2 grades defaulted to 3 ({cause}: 2)"]
 
 
 async def test_one_chunk_fails(model: ModelServer, client: ModelClient) -> None:
     """A failed chunk does not touch the others."""
-    model.respond = lambda asked: (
-        fails(401) if ">bad<" in asked["messages"][1]["content"] else counted(asked)
-    )
+    model.respond = lambda asked: fails(401) if ">bad<" in asked["messages"][1]["content"] else counted(asked)
     posts = [item("good")] * 10 + [item("bad")] * 2
 
     found = await OpenAIGrader(client).grade(PLAUD, posts)
@@ -198,9 +189,7 @@ async def test_late_grader_defaults(model: ModelServer, client: ModelClient) -> 
         (5, ""),
     ],
 )
-async def test_only_verbatim_quotes(
-    model: ModelServer, client: ModelClient, quote: Any, kept: str
-) -> None:
+async def test_only_verbatim_quotes(model: ModelServer, client: ModelClient, quote: Any, kept: str) -> None:
     """A quote stands in the item or a comment, and is returned as it stands there."""
     texts = ("The title", "The battery lasts\n\ta day.", "Tom & I find it loud (very).")
 
@@ -208,9 +197,7 @@ async def test_only_verbatim_quotes(
 
 
 @pytest.mark.parametrize("sentiment", [2, -2, "positive", 0.5, True, None, []])
-async def test_other_sentiments_are_unknown(
-    model: ModelServer, client: ModelClient, sentiment: Any
-) -> None:
+async def test_other_sentiments_are_unknown(model: ModelServer, client: ModelClient, sentiment: Any) -> None:
     """A sentiment that is not -1, 0 or 1 is none."""
     assert (await one(model, client, GOOD | {"sentiment": sentiment})).sentiment is None
 

@@ -49,9 +49,7 @@ async def test_one_variant_costs_nothing(model: ModelServer, client: ModelClient
     assert not model.asked
 
 
-@pytest.mark.parametrize(
-    "reply", [fails(401), says("no idea"), says('{"queries": "a"}'), says("{", "length")]
-)
+@pytest.mark.parametrize("reply", [fails(401), says("no idea"), says('{"queries": "a"}'), says("{", "length")])
 async def test_original_on_failure(
     model: ModelServer, client: ModelClient, caplog: pytest.LogCaptureFixture, reply: Reply
 ) -> None:

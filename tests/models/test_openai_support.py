@@ -26,9 +26,7 @@ def supported(*flags: bool) -> Reply:
     return says(json.dumps({"supported": flags}))
 
 
-async def test_sentence_passage_and_context_are_quoted_by_number(
-    model: ModelServer, client: ModelClient
-) -> None:
+async def test_sentence_passage_and_context_are_quoted_by_number(model: ModelServer, client: ModelClient) -> None:
     """
     All strangers' words stand behind the fence, one boolean per pair is asked for, strictly.
     """

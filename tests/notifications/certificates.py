@@ -67,9 +67,7 @@ def _name(words: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, words)])
 
 
-def _unsigned(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
-) -> x509.CertificateBuilder:
+def _unsigned(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()

@@ -26,9 +26,7 @@ def settings(server: MailServer, **more: Any) -> MailSettings:
     return MailSettings(**{**given, **more})
 
 
-async def mailed(
-    server: MailServer, message: Message = MESSAGE, to: str = ANN, **more: Any
-) -> Delivery:
+async def mailed(server: MailServer, message: Message = MESSAGE, to: str = ANN, **more: Any) -> Delivery:
     """What came of a message."""
     return await sent(to, message, mail=settings(server, **more))
 
@@ -114,9 +112,7 @@ async def test_no_title_is_a_header_or_a_command(title: str) -> None:
     )  # fmt: skip
     assert len(mail["Subject"]) <= 150
     assert mail.get_content().endswith(".\r\nQUIT\r\n")
-    assert [words for words in server.commands if words.startswith("rcpt")] == [
-        "rcpt TO:<ann@example.org>"
-    ]
+    assert [words for words in server.commands if words.startswith("rcpt")] == ["rcpt TO:<ann@example.org>"]
 
 
 async def test_user_and_password_are_sent_encrypted(authority: Authority) -> None:
@@ -156,9 +152,7 @@ async def test_user_and_password_are_sent_encrypted(authority: Authority) -> Non
         ({"QUIT": "500 never"}, 1, None, ""),
     ],
 )
-async def test_each_step_may_be_refused(
-    replies: dict[str, str], tries: int, failure: str | None, words: str
-) -> None:
+async def test_each_step_may_be_refused(replies: dict[str, str], tries: int, failure: str | None, words: str) -> None:
     """What may pass is tried three times; the server's own words are shown to nobody."""
     pauses = Pauses()
     with MailServer(replies) as server:
@@ -202,8 +196,7 @@ async def test_wrong_password_is_told_without_it(
         unasked = await mailed(server, user="ann", password=PASSWORD)
     assert (wrong.failure, wrong.tries) == ("unauthorized", 1)
     assert wrong.reason == (
-        "the mail server refused user or password (535); check `LISTENPOST_SMTP_USER` and "
-        "`LISTENPOST_SMTP_PASSWORD`"
+        "the mail server refused user or password (535); check `LISTENPOST_SMTP_USER` and `LISTENPOST_SMTP_PASSWORD`"
     )
     assert (later.failure, later.tries) == ("unavailable", 3)
     assert (unasked.failure, unasked.tries) == ("insecure", 1)
@@ -246,9 +239,7 @@ async def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert closed.reason == "no connection to the mail server (ConnectionRefusedError)"
     assert unknown.reason == "no connection to the mail server (gaierror)"
     assert (unset.failure, unset.tries) == ("not_configured", 1)
-    assert unset.reason == (
-        "no e-mail is sent; set `LISTENPOST_SMTP_HOST` and `LISTENPOST_SMTP_FROM`"
-    )
+    assert unset.reason == ("no e-mail is sent; set `LISTENPOST_SMTP_HOST` and `LISTENPOST_SMTP_FROM`")
     assert nowhere.failure == "not_configured"
 
 

@@ -158,9 +158,7 @@ async def test_address_in_a_url_is_its_name(authority: Authority) -> None:
         assert (await sent(server.url + "/hook")).delivered
 
 
-async def test_only_who_is_trusted_signs(
-    authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_who_is_trusted_signs(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
     """An authority that nobody knows is none, and a file that is not there is named."""
     with Loopback(lambda asked: Reply(), authority.server("localhost")) as server:
         url = server.url.replace("127.0.0.1", "localhost")

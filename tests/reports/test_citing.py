@@ -54,9 +54,7 @@ def test_a_sound_draft_stays_as_it_is() -> None:
     draft = checked("It is warm.", ("E2", "E1", "E2"), summary="Liked. Mostly.")
 
     evidence = (Passage("youtube:1", "on the mug"), Passage("reddit:0", "on the mug"))
-    assert draft.findings == (
-        Finding("It is warm.", "praise", ("youtube:1", "reddit:0"), evidence, "unverified"),
-    )
+    assert draft.findings == (Finding("It is warm.", "praise", ("youtube:1", "reddit:0"), evidence, "unverified"),)
     assert (draft.topic, draft.summary, draft.flaws) == ("Mug", "Liked. Mostly.", DraftFlaws())
     assert not draft.flaws
 
@@ -225,9 +223,7 @@ def test_numbers_nobody_gave_take_their_sentence(said_so: str, number: str) -> N
     assert draft.findings[0].text == "It is warm. It is big."
     assert draft.flaws == DraftFlaws(numbers=(number,))
     assert f"no exhibit says these numbers: {number}" in draft.flaws.advice
-    assert draft.flaws.notes == (
-        "1 number(s) that no exhibit holds, with their sentences, removed",
-    )
+    assert draft.flaws.notes == ("1 number(s) that no exhibit holds, with their sentences, removed",)
 
 
 def test_a_finding_that_is_one_made_up_number_goes() -> None:

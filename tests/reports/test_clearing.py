@@ -124,9 +124,7 @@ def test_what_could_become_markup_is_ours_or_text(text: str, left: str) -> None:
     assert cleared(text)[0] == left
 
 
-@pytest.mark.parametrize(
-    "text", [*SOUND, *(case[0] for case in UNSOUND), *(case[0] for case in WRITTEN)]
-)
+@pytest.mark.parametrize("text", [*SOUND, *(case[0] for case in UNSOUND), *(case[0] for case in WRITTEN)])
 def test_pieces_and_a_whole_are_cleared_alike(text: str) -> None:
     """Wherever the model's words are cut."""
     whole, clearing = cleared(text, len(text) or 1)
@@ -157,9 +155,7 @@ def test_a_citation_in_one_piece_is_no_link_with_the_next() -> None:
     """What follows in another sentence's piece is guarded too."""
     clearing = DraftCleaner(lambda _: GROUND, markdown=True)
 
-    told = (
-        clearing.feed("良い。[E1]。") + clearing.close() + clearing.feed("(no)") + clearing.close()
-    )
+    told = clearing.feed("良い。[E1]。") + clearing.close() + clearing.feed("(no)") + clearing.close()
     bare = clearing.feed("[E1]") + clearing.close() + clearing.feed("(no)") + clearing.close()
 
     assert told == "良い。[E1]。(no)"

@@ -54,9 +54,7 @@ def test_a_long_memory_forgets_what_came_first() -> None:
 
 def test_links_are_shown_where_nobody_else_adds_them() -> None:
     """Of an address that cannot be opened nothing."""
-    exhibits = Dossier().show(
-        [assessed(post(0, url="https://example.org/a")), assessed(post(1, url="javascript:b"))]
-    )
+    exhibits = Dossier().show([assessed(post(0, url="https://example.org/a")), assessed(post(1, url="javascript:b"))])
 
     facts = describe(exhibits, FENCE, linked=True).splitlines()[::2]
 
@@ -78,8 +76,7 @@ def test_an_exhibit_has_facts_and_fenced_words() -> None:
     )
 
     assert shown(assessed(one, grade=Grade(4))) == (
-        "E1: reddit, 2026-09-27, 3150000 votes, score 4/5\n"
-        '<q-0badcafe E1>(r/a) Warm | All day | "It is"</q-0badcafe>'
+        'E1: reddit, 2026-09-27, 3150000 votes, score 4/5\n<q-0badcafe E1>(r/a) Warm | All day | "It is"</q-0badcafe>'
     )
 
 
@@ -105,9 +102,7 @@ def test_unknown_facts_and_defaulted_grades_are_left_out() -> None:
     """
     one = post(0, title="Warm", place=None, engagement={"votes": None})
 
-    assert shown(assessed(one, grade=Grade(3, defaulted=True))) == (
-        "E1: reddit\n<q-0badcafe E1>Warm</q-0badcafe>"
-    )
+    assert shown(assessed(one, grade=Grade(3, defaulted=True))) == ("E1: reddit\n<q-0badcafe E1>Warm</q-0badcafe>")
 
 
 def test_names_of_a_persons_own_items_stay_out_of_the_clear() -> None:

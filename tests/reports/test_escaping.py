@@ -38,9 +38,7 @@ def test_formatted_text_keeps_lists_and_emphasis() -> None:
     """And nothing that links, hides or embeds."""
     text = "- **a** _b_ # c\n1. <b> [d](e) `f` \\ &lt; R&D, a < b & c"
 
-    assert formatted(text) == (
-        "- **a** _b_ # c\n1. &lt;b> \\[d\\](e) \\`f\\` \\\\ &amp;lt; R&D, a < b & c"
-    )
+    assert formatted(text) == ("- **a** _b_ # c\n1. &lt;b> \\[d\\](e) \\`f\\` \\\\ &amp;lt; R&D, a < b & c")
 
 
 @pytest.mark.parametrize(

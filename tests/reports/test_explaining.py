@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from api.core.domain import Question
 from api.reports.shortfall import Shortfall, count_words, fitted, plain_explanation
 
-TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.", "ü!"])).map(
-    " ".join
-)
+TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.", "ü!"])).map(" ".join)
 
 
 @given(
@@ -95,9 +93,7 @@ def test_what_is_about_it_is_not_called_nothing() -> None:
     assert "1 item is left, not all of them judged, too few for a report." in open_gate
     mixed = replace(few, kept=2, dropped=(("Rabbit hutch", ""),))
 
-    assert (
-        "“x”. 1 item is about it and kept, too few for a report.\n" in plain_explanation(few).text
-    )
+    assert "“x”. 1 item is about it and kept, too few for a report.\n" in plain_explanation(few).text
     assert (
         "2 items are about it and kept, too few for a report. What else came back does not answer "
         "it, for example “Rabbit hutch”."
@@ -136,9 +132,7 @@ def test_nobody_asked_is_not_nothing_found() -> None:
         "“Plaud Note” was not searched for: no source could be asked. By source: Reddit could not "
         "be asked: not configured; Amazon could not be asked: blocked."
     )
-    assert (
-        "nothing is known: neither that people talk about this, nor that they do not" in found.text
-    )
+    assert "nothing is known: neither that people talk about this, nor that they do not" in found.text
     assert "`listenpost doctor`" in found.text
     for claim in ("Nothing came back", "hard to find", "product is new", "little was found"):
         assert claim not in found.text

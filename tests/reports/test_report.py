@@ -42,9 +42,7 @@ FETCH = set(
 )
 ITEM = set("key id source title body url created_at engagement place comments".split())
 DROPPED = {"key", "title", "url", "reason"}
-DECIDED = set(
-    "verdict score explanation relevance defaulted low_relevance disputed rank dropped_by".split()
-)
+DECIDED = set("verdict score explanation relevance defaulted low_relevance disputed rank dropped_by".split())
 MORE: dict[str, set[str]] = {
     "analyze": {"about", "support"},
     "fetch": {"retry_at", "notes"},
@@ -182,11 +180,7 @@ def test_clarify_has_the_same_fields_and_encodes_anything() -> None:
     But how far back: nothing asked, nothing spent, and no lone surrogate in it.
     """
     origin = Origin("1", sample=True, trace_id="t")
-    answer = plain(
-        clarified(
-            "hey \ud83d", Ask("hey", about="\x1b[1mthe app").question, "quick", "Name it.", origin
-        )
-    )
+    answer = plain(clarified("hey \ud83d", Ask("hey", about="\x1b[1mthe app").question, "quick", "Name it.", origin))
 
     assert set(answer) == ANALYZE | MORE["analyze"]
     assert (answer["query"], answer["about"]) == ("hey \ufffd", "the app")
@@ -208,9 +202,7 @@ def test_an_item_is_told_with_everything_decided() -> None:
     grade = Grade(4, "why", sentiment=-1, aspects=("lid",))
     verdict = Verdict(True, "local-1", 0.9, disputed=True)
 
-    told = plain(
-        kept_item(replace(assessed(one, grade=grade, relevance=0.75, rank=2), verdict=verdict))
-    )
+    told = plain(kept_item(replace(assessed(one, grade=grade, relevance=0.75, rank=2), verdict=verdict)))
 
     assert told == {
         "key": "reddit:0", "id": "0", "source": "reddit", "title": one.title, "body": "b",
@@ -332,8 +324,7 @@ def test_coverage_is_one_sentence_per_source() -> None:
     )
 
     assert coverage(found) == (
-        "Reddit: 1 of 1 results were about it. "
-        "Amazon could not be asked: blocked by a captcha, login wall or 403 page."
+        "Reddit: 1 of 1 results were about it. Amazon could not be asked: blocked by a captcha, login wall or 403 page."
     )
     assert coverage(()) == "No source was asked."
 

@@ -10,9 +10,7 @@ from api.reports.keyless.subjects import Subject, names_another
 PLAUD = Subject.of(Question("plaud.ai", "the recorder Plaud Note and NotePin"))
 
 
-@pytest.mark.parametrize(
-    "text", ["Plaud is loud", "my NotePin", "PLAUD AI", "the plaud.ai app", "a Plaud Note"]
-)
+@pytest.mark.parametrize("text", ["Plaud is loud", "my NotePin", "PLAUD AI", "the plaud.ai app", "a Plaud Note"])
 def test_a_name_has_many_spellings(text: str) -> None:
     """With or without its web ending, and by the names of the description."""
     assert PLAUD.is_named(text)

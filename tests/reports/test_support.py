@@ -99,9 +99,7 @@ async def test_a_pair_that_does_not_hold_goes_and_a_finding_without_any() -> Non
 
     checked = await supported(draft(*FINDINGS), dossier(), MUG, checker)
 
-    assert checked.draft.findings == (
-        Finding("The lid leaks.", "complaint", ("reddit:0",), (LEAKS,), "checked"),
-    )
+    assert checked.draft.findings == (Finding("The lid leaks.", "complaint", ("reddit:0",), (LEAKS,), "checked"),)
     assert (checked.check.pairs, checked.check.supported) == (3, 1)
     assert checked.notes == (
         "support check: 2 of 3 passages do not say what their sentence says, removed",
@@ -154,9 +152,7 @@ async def test_a_report_without_support_has_no_summary() -> None:
     """
     Words over nothing are not left standing.
     """
-    checked = await supported(
-        draft(FINDINGS[1], summary="It is liked."), dossier(), MUG, FakeChecker(("warm",))
-    )
+    checked = await supported(draft(FINDINGS[1], summary="It is liked."), dossier(), MUG, FakeChecker(("warm",)))
 
     assert (checked.draft.summary, checked.draft.findings) == ("", ())
 
@@ -267,22 +263,16 @@ class Lenient:
         ("Views differ.", True),
     ],
 )
-async def test_headline_and_summary_go_with_the_finding_they_lean_on(
-    text: str, stays: bool
-) -> None:
+async def test_headline_and_summary_go_with_the_finding_they_lean_on(text: str, stays: bool) -> None:
     """
     Whatever a lenient model says of them: words of a finding that went have nothing to rest on.
     """
     lenient = Lenient("leak")
 
-    checked = await supported(
-        replace(draft(*FINDINGS, summary=text), topic=text), dossier(), MUG, lenient
-    )
+    checked = await supported(replace(draft(*FINDINGS, summary=text), topic=text), dossier(), MUG, lenient)
 
     assert [finding.text for finding in checked.draft.findings] == ["Tea stays warm."]
-    assert (checked.draft.topic, checked.draft.summary) == (
-        (text, text) if stays else ("ember mug", "")
-    )
+    assert (checked.draft.topic, checked.draft.summary) == ((text, text) if stays else ("ember mug", ""))
 
 
 async def test_a_sentence_that_a_finding_still_says_stays() -> None:
@@ -291,18 +281,14 @@ async def test_a_sentence_that_a_finding_still_says_stays() -> None:
     """
     again = Finding.resting("The lid leaks.", "complaint", (WARM,), "unverified")
 
-    checked = await supported(
-        draft(FINDINGS[0], again, summary="The lid leaks."), dossier(), MUG, Lenient("warm")
-    )
+    checked = await supported(draft(FINDINGS[0], again, summary="The lid leaks."), dossier(), MUG, Lenient("warm"))
 
     assert checked.draft.summary == "The lid leaks."
     assert [finding.evidence for finding in checked.draft.findings] == [(LEAKS, COMMENT)]
 
 
 @pytest.mark.parametrize(("count", "stays"), [("Two", False), ("Some", True)])
-async def test_a_summary_that_counts_goes_when_its_finding_has_fewer(
-    count: str, stays: bool
-) -> None:
+async def test_a_summary_that_counts_goes_when_its_finding_has_fewer(count: str, stays: bool) -> None:
     """
     The finding lost one of two posts.
     """
@@ -316,12 +302,8 @@ async def test_a_summary_that_counts_goes_when_its_finding_has_fewer(
     assert len(checked.draft.findings) == 1
 
 
-@pytest.mark.parametrize(
-    ("topic", "asked"), [("The Ember mug", False), ("Nobody needs the Ember mug", True)]
-)
-async def test_a_headline_that_says_more_than_the_question_is_asked_about(
-    topic: str, asked: bool
-) -> None:
+@pytest.mark.parametrize(("topic", "asked"), [("The Ember mug", False), ("Nobody needs the Ember mug", True)])
+async def test_a_headline_that_says_more_than_the_question_is_asked_about(topic: str, asked: bool) -> None:
     """
     A name alone claims nothing.
     """
@@ -342,9 +324,7 @@ async def test_a_headline_that_says_more_than_the_question_is_asked_about(
         ([None, True, True, True], "malformed"),
     ],
 )
-async def test_an_answer_without_a_boolean_for_each_claim_is_none(
-    flags: list[bool], reason: str
-) -> None:
+async def test_an_answer_without_a_boolean_for_each_claim_is_none(flags: list[bool], reason: str) -> None:
     """
     Whoever the checker is: what is not one boolean per claim leaves all findings unverified.
     """
@@ -368,6 +348,4 @@ async def test_a_sentence_that_nobody_can_see_whole_is_not_carried() -> None:
     checked = await supported(draft(*FINDINGS, summary=summary), dossier(), MUG, FakeChecker())
 
     assert checked.draft.summary == "The lid leaks."
-    assert checked.notes == (
-        "support check: 1 sentence(s) of the summary that no passage carries, removed",
-    )
+    assert checked.notes == ("support check: 1 sentence(s) of the summary that no passage carries, removed",)

@@ -9,13 +9,7 @@ import pytest
 from api.core.domain import Question, Verdict
 from api.core.items import Assessed, Item
 from api.reports.exhibits import Dossier, Exhibit
-from api.reports.keyless.theme_sentences import (
-    COUNTED,
-    SUMMARY,
-    read_leans,
-    recount_summary,
-    recount_theme,
-)
+from api.reports.keyless.theme_sentences import COUNTED, SUMMARY, read_leans, recount_summary, recount_theme
 from api.reports.keyless.themes import DOUBTED, UNNAMED, find_themes, is_spoken_of
 from api.reports.quotes import READ
 from tests.reports.unsupported import exhibits_of
@@ -27,8 +21,7 @@ LAMP = Question("Glow Lamp", "a desk light")
 def exhibits(*bodies: str, **fields: Any) -> tuple[Exhibit, ...]:
     """Posts about the lamp with these bodies."""
     items = [
-        post(number, title=f"Glow Lamp {'abcdef'[number]}", body=body, **fields)
-        for number, body in enumerate(bodies)
+        post(number, title=f"Glow Lamp {'abcdef'[number]}", body=body, **fields) for number, body in enumerate(bodies)
     ]
     return exhibits_of(*items)
 
@@ -50,8 +43,7 @@ def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
     assert themed.topic == "What people say about Glow Lamp"
     assert themed.summary == "Themes of 5 kept posts, each count a minimum: battery (4)."
     assert finding.text == (
-        "Battery: at least 4 of 5 kept posts speak of it;"
-        " at least one leans positive, one negative."
+        "Battery: at least 4 of 5 kept posts speak of it; at least one leans positive, one negative."
     )
     assert finding.kind == "other"
     assert sorted(passage.label for passage in finding.passages) == ["E1", "E2", "E4", "E5"]
@@ -90,9 +82,7 @@ def test_comments_of_one_thread_are_counted_and_said_to_be_of_one() -> None:
         post(n, title="Glow Lamp", body="The battery is awful.").edited(thread=f"forum:{thread}")
         for n, thread in enumerate("aaabb")
     ]
-    some = [
-        post(n, title="Warm?", body="Glow Lamp glows.").edited(thread="forum:a") for n in range(2)
-    ]
+    some = [post(n, title="Warm?", body="Glow Lamp glows.").edited(thread="forum:a") for n in range(2)]
     alone = post(7, title="Glow Lamp", body="The battery is awful.").edited(key="forum:a")
 
     def texts(*items: Item) -> list[str]:
@@ -101,9 +91,7 @@ def test_comments_of_one_thread_are_counted_and_said_to_be_of_one() -> None:
     within = "kept posts speak of it, in"
     assert texts(*many) == [f"Battery: 5 of 5 {within} two threads; five lean negative."]
     assert texts(*many[:3]) == [f"Battery: 3 of 3 {within} one thread; three lean negative."]
-    assert texts(*many[1:4:2], alone) == [
-        f"Battery: 3 of 3 {within} two threads; three lean negative."
-    ]
+    assert texts(*many[1:4:2], alone) == [f"Battery: 3 of 3 {within} two threads; three lean negative."]
     assert texts(*some) == [f"{UNNAMED}: two posts are about it, in one thread."]
 
 
@@ -180,14 +168,10 @@ def test_of_a_side_that_nothing_surely_takes_the_summary_says_so() -> None:
     screen = find_themes(Question("What do people like about the Glow Lamp?"), exhibits(*bodies))
     none = find_themes(Question("What do people like about the Glow Lamp?"), exhibits("Blue."))
     praised = ["The battery is excellent."] * 2 + ["The battery holds."]
-    (rest,) = find_themes(
-        Question("What annoys people about the Glow Lamp?"), exhibits(*praised)
-    ).findings
+    (rest,) = find_themes(Question("What annoys people about the Glow Lamp?"), exhibits(*praised)).findings
 
     assert screen.topic == "What people like about Glow Lamp"
-    assert screen.summary == (
-        "Themes of 3 kept posts, none surely praise, each count a minimum: screen (3)."
-    )
+    assert screen.summary == ("Themes of 3 kept posts, none surely praise, each count a minimum: screen (3).")
     assert none.summary.endswith(", and none that is surely praise.")
     text = "Battery: at least one post speaks of it; none is surely a complaint."
     assert (rest.text, rest.kind, read_leans(text)) == (text, "other", (0, 0))
@@ -245,9 +229,7 @@ def test_without_a_theme_the_posts_stand_alone() -> None:
     journey = Question("Journey", "a console game")
     (game,) = find_themes(
         journey,
-        exhibits_of(
-            post(0, title="A journey to Rome"), post(1, title="Journey, best game", body="Ah.")
-        ),
+        exhibits_of(post(0, title="A journey to Rome"), post(1, title="Journey, best game", body="Ah.")),
     ).findings
     assert [passage.label for passage in game.passages] == ["E2"]
 
@@ -368,9 +350,7 @@ def test_of_an_endless_post_the_beginning_is_read() -> None:
         ("Battery: two posts speak of it.", 1, None),
     ],
 )  # fmt: skip
-def test_a_theme_that_loses_posts_is_counted_anew(
-    sentence: str, count: int, anew: str | None
-) -> None:
+def test_a_theme_that_loses_posts_is_counted_anew(sentence: str, count: int, anew: str | None) -> None:
     """
     Nobody knows whose leans are left, so they go; what no theme says is not counted.
     """
@@ -400,9 +380,7 @@ def test_two_products_have_no_battery_in_common() -> None:
 )
 def test_of_a_post_the_most_telling_sentence_is_shown(weaker: str, telling: str) -> None:
     """30 to 160 characters before others, a statement before a question, a lean before all."""
-    (finding, *_) = find_themes(
-        LAMP, exhibits(f"{weaker} {telling}", "Its battery holds."), focus=["battery"]
-    ).findings
+    (finding, *_) = find_themes(LAMP, exhibits(f"{weaker} {telling}", "Its battery holds."), focus=["battery"]).findings
 
     assert [passage.text for passage in finding.passages if passage.label == "E1"] == [telling]
 
@@ -432,9 +410,7 @@ def test_a_summary_of_themes_is_counted_over_what_is_left() -> None:
     summary = "Themes of 9 kept posts, each count a minimum: battery (5), lid (3)."
     left = [("Battery: at least 4 of 9 kept posts speak of it.", 4), ("It is warm.", 1)]
 
-    assert recount_summary(summary, left) == (
-        "Themes of 9 kept posts, each count a minimum: battery (4)."
-    )
+    assert recount_summary(summary, left) == ("Themes of 9 kept posts, each count a minimum: battery (4).")
     assert recount_summary(summary, []) == ""
     assert recount_summary("Owners like it.", left) is None
 

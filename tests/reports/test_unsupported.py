@@ -26,9 +26,7 @@ from tests.services.kit import Author, kit, post, posts
 CARRIED = Pair("carried", "The handle wobbles.", "The handle wobbles a lot.")
 
 
-async def written(
-    pair: Pair, checker: SupportChecker, *, topic: str = "", alone: bool = False
-) -> Report:
+async def written(pair: Pair, checker: SupportChecker, *, topic: str = "", alone: bool = False) -> Report:
     """The report of a writer with the pair in headline, summary and findings, a sound one beside.
 
     Args:
@@ -39,9 +37,7 @@ async def written(
     """
     pairs = (pair,) if alone else (CARRIED, pair)
     findings = tuple(
-        Finding.resting(
-            each.sentence, "other", (Passage(f"reddit:{number}", each.passage),), "unverified"
-        )
+        Finding.resting(each.sentence, "other", (Passage(f"reddit:{number}", each.passage),), "unverified")
         for number, each in enumerate(pairs)
     )
     summary = " ".join(each.sentence for each in pairs)
@@ -65,9 +61,7 @@ def shown(report: Report) -> str:
 
 def assert_only_the_carried(report: Report, pair: Pair) -> None:
     """The sentence is nowhere, the sound one stays, and the reader is told what went."""
-    assert [(finding.text, finding.support) for finding in report.findings] == [
-        (CARRIED.sentence, "checked")
-    ]
+    assert [(finding.text, finding.support) for finding in report.findings] == [(CARRIED.sentence, "checked")]
     assert (report.topic, report.summary) == ("Ember mug", CARRIED.sentence)
     assert pair.sentence not in report.model_dump_json()
     assert pair.sentence not in shown(report)
@@ -134,9 +128,7 @@ async def test_a_headline_that_a_passage_carries_stays() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_a_check_that_fails_drops_nothing_and_calls_nothing_checked(
-    reply: Reply, reason: str
-) -> None:
+async def test_a_check_that_fails_drops_nothing_and_calls_nothing_checked(reply: Reply, reason: str) -> None:
     """
     Every finding is shown as unverified, and the report says why.
     """
@@ -150,10 +142,7 @@ async def test_a_check_that_fails_drops_nothing_and_calls_nothing_checked(
     assert (report.topic, report.summary) == (pair.sentence, f"{CARRIED.sentence} {pair.sentence}")
     assert (report.support.status, report.support.reason) == ("degraded", reason)
     assert report.support.rate is None
-    assert (
-        f"the support check did not work ({reason_in_words(reason)}): the findings are unverified"
-        in shown(report)
-    )
+    assert f"the support check did not work ({reason_in_words(reason)}): the findings are unverified" in shown(report)
     assert shown(report).count("(unverified)") == 2
 
 

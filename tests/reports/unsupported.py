@@ -86,9 +86,7 @@ ONLY_A_MODEL = (
     Pair("a number in words changed", "Charging takes three hours.", "Charging takes two hours."),
     Pair("a part as the whole", "The mug is bad.", "The app is bad."),
     Pair("once as a rule", "The app keeps crashing.", "The app crashed once."),
-    Pair(
-        "the past as the present", "The app crashes.", "The app crashed until the update fixed it."
-    ),
+    Pair("the past as the present", "The app crashes.", "The app crashed until the update fixed it."),
     Pair("a plan as done", "Owners returned the mug.", "I am thinking about returning the mug."),
     Pair("another person's", "The mug burned an owner.", "My kettle burned me."),
     Pair(
@@ -101,9 +99,7 @@ ONLY_A_MODEL = (
         "The heat comes from the noise.",
         "The noise comes from the heat.",
     ),
-    Pair(
-        "who did it swapped", "Support refused owners a refund.", "I refused a refund from support."
-    ),
+    Pair("who did it swapped", "Support refused owners a refund.", "I refused a refund from support."),
     Pair(
         "a seller's claim as experience",
         "Owners say it keeps coffee hot all day.",
@@ -114,9 +110,7 @@ ONLY_A_MODEL = (
         "It stays warm for at least 60 minutes.",
         "It stays warm for at most 60 minutes.",
     ),
-    Pair(
-        "a recommendation turned round", "Owners recommend the mug.", "I can't recommend the mug."
-    ),
+    Pair("a recommendation turned round", "Owners recommend the mug.", "I can't recommend the mug."),
     Pair(
         "a subset of users",
         "Owners find the app confusing.",

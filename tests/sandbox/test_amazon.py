@@ -34,17 +34,13 @@ def test_a_search_page_has_todays_markup(sandbox: Sandbox) -> None:
     adverts = [tile for tile in tiles if "AdHolder" in (tile.attributes["class"] or "")]
     assert [tile.css("h2")[-1].text().strip() for tile in adverts] == ["Glow Paint Sponsored"]
     lamp = next(t for t in tiles if t.css("h2")[-1].text() == "Glow Lamp, Portable & Foldable")
-    assert [a.attributes["aria-label"] for a in lamp.css('a[aria-label$="ratings"]')] == [
-        "1,143 ratings"
-    ]
+    assert [a.attributes["aria-label"] for a in lamp.css('a[aria-label$="ratings"]')] == ["1,143 ratings"]
     assert "(1.1K)" in lamp.text()
     assert text(lamp, ".a-icon-alt") == "4.3 out of 5 stars"
     assert text(lamp, ".a-price .a-offscreen") == "$49.50"
     stars = next(t for t in tiles if t.css("h2")[-1].text() == "Glow Stars for Ceilings")
     assert stars.css_first(".a-price") is None
-    assert '1-2 of 2 results for "glow lamp"' in text(
-        tree, '[data-component-type="s-result-info-bar"]'
-    )
+    assert '1-2 of 2 results for "glow lamp"' in text(tree, '[data-component-type="s-result-info-bar"]')
 
 
 def test_pages_hold_sixteen_and_end(start: Start) -> None:

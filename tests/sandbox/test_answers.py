@@ -134,9 +134,7 @@ def test_a_grade_says_which_words_decided() -> None:
     ]
     first, second, third = answer("grades", prompt("Glow Lamp", *lines), words)["grades"]
 
-    assert first["explanation"].startswith(
-        "Names “Glow Lamp” in the title and speaks of battery (“battery”); "
-    )
+    assert first["explanation"].startswith("Names “Glow Lamp” in the title and speaks of battery (“battery”); ")
     assert (first["sentiment"], first["quote"]) == (1, "The battery is excellent.")
     assert "only in passing" in second["explanation"]
     assert second["sentiment"] is None

@@ -21,9 +21,7 @@ LAMP = {
 
 def prompt(*said: str, exhibits: dict[str, str] | None = None, after: str = "") -> QuotedPrompt:
     """A conversation: the person's words, and exhibits in the system's."""
-    quoted = "\n".join(
-        f"{at}: reddit\n{FENCE.quote(text, at)}" for at, text in (exhibits or {}).items()
-    )
+    quoted = "\n".join(f"{at}: reddit\n{FENCE.quote(text, at)}" for at, text in (exhibits or {}).items())
     messages = [("system", quoted), *(("user", text) for text in said)]
     return QuotedPrompt((*messages, ("tool", after)) if after else tuple(messages))
 

@@ -78,9 +78,7 @@ def test_steering_over_http(sandbox: Sandbox) -> None:
     steer = f"{sandbox.url}/_sandbox/fault"
     assert httpx.post(steer, json={"faults": ["amazon=captcha"]}).status_code == 200
     assert "validateCaptcha" in httpx.get(f"{sandbox.url}/s?k=glow").text
-    assert httpx.post(steer, json={"clear": True, "latency": ["amazon=80ms"]}).json() == {
-        "ok": True
-    }
+    assert httpx.post(steer, json={"clear": True, "latency": ["amazon=80ms"]}).json() == {"ok": True}
     began = time.monotonic()
     assert "validateCaptcha" not in httpx.get(f"{sandbox.url}/s?k=glow").text
     assert time.monotonic() - began >= 0.08

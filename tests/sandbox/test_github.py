@@ -82,8 +82,7 @@ def test_both_limits_are_counted_apart() -> None:
         comments = httpx.get(f"{sandbox.url}/repos/lumo/firmware/issues/1/comments")
         headers = {"authorization": "Bearer t"}
         resources = [
-            httpx.get(f"{sandbox.url}/rate_limit", headers=given).json()["resources"]
-            for given in ({}, headers)
+            httpx.get(f"{sandbox.url}/rate_limit", headers=given).json()["resources"] for given in ({}, headers)
         ]
 
     assert first.headers["x-ratelimit-remaining"] == "0"

@@ -102,9 +102,7 @@ def test_a_row_has_what_its_place_has(shelf: Rows) -> None:
 
 def test_no_text_is_in_two_rows(shelf: Rows) -> None:
     """Every title, body and comment is written once."""
-    texts = Counter(
-        text.casefold() for rows in shelf.values() for row in rows for text in _texts(row)
-    )
+    texts = Counter(text.casefold() for rows in shelf.values() for row in rows for text in _texts(row))
 
     assert [text for text, count in texts.items() if count > 1] == []
 

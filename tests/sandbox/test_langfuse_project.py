@@ -23,9 +23,7 @@ TRACES = [{"measure": "traceId", "agg": "avg"}]
 WIDGETS, BOARDS = "unstable/dashboard-widgets", "unstable/dashboards"
 
 
-def call(
-    sandbox: Sandbox, method: str, path: str, body: Any = None, **query: Any
-) -> tuple[int, Any]:
+def call(sandbox: Sandbox, method: str, path: str, body: Any = None, **query: Any) -> tuple[int, Any]:
     """Status and JSON of one request."""
     url = f"{sandbox.url}/api/public/{path}"
     answer = httpx.request(method, url, json=body, params=query or None, auth=KEYS)
@@ -113,9 +111,7 @@ def test_a_chart_gets_its_type_and_loses_its_config_with_another(sandbox: Sandbo
         (filtered("value", "numbers", "=", 1), None),
     ],
 )  # fmt: skip
-def test_what_a_widget_may_not_hold(
-    sandbox: Sandbox, change: Mapping[str, Any], field: str | None
-) -> None:
+def test_what_a_widget_may_not_hold(sandbox: Sandbox, change: Mapping[str, Any], field: str | None) -> None:
     """400, with the field where the meaning is wrong."""
     status, refusal = call(sandbox, "POST", WIDGETS, {**WIDGET, **change})
 
@@ -303,9 +299,7 @@ def test_keys_without_a_project(sandbox: Sandbox) -> None:
 def test_langfuses_sdk_reads_every_answer(sandbox: Sandbox) -> None:
     """Its models are strict: a field that is missing or of another type would be an error."""
     with httpx.Client() as client:
-        sdk = LangfuseAPI(
-            base_url=sandbox.url, username=KEYS[0], password=KEYS[1], httpx_client=client
-        )
+        sdk = LangfuseAPI(base_url=sandbox.url, username=KEYS[0], password=KEYS[1], httpx_client=client)
         widget = made(sandbox, WIDGETS, WIDGET)
         place = {**PLACE, "widgetId": widget["id"]}
         made(sandbox, BOARDS, {"name": "Mine", "definition": {"widgets": [place]}})
@@ -316,9 +310,7 @@ def test_langfuses_sdk_reads_every_answer(sandbox: Sandbox) -> None:
 
         assert sdk.unstable.dashboards.list().data[0].definition.widgets[0].id == "a"
         assert sdk.unstable.dashboard_widgets.list().data[0].id == widget["id"]
-        assert [
-            category.value for category in sdk.score_configs.get().data[0].categories or []
-        ] == [
+        assert [category.value for category in sdk.score_configs.get().data[0].categories or []] == [
             1,
             0,
         ]

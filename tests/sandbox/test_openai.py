@@ -72,9 +72,7 @@ async def test_items_are_judged_by_the_judge_alone(sandbox: Sandbox, connect: Co
     assert answer.usage.completion_tokens == -(-len(choice.message.content or "") // 4)
 
 
-async def test_the_judge_gets_question_about_texts_and_source(
-    start: Start, connect: Connect
-) -> None:
+async def test_the_judge_gets_question_about_texts_and_source(start: Start, connect: Connect) -> None:
     """The callable sees what the prompt quotes, decoded, and the source named in the clear."""
     seen: list[Any] = []
 
@@ -130,9 +128,7 @@ async def test_an_answer_can_be_spoilt(
         ("no_schema", openai.BadRequestError),
     ],
 )
-async def test_a_request_can_fail(
-    start: Start, connect: Connect, kind: str, error: type[Exception]
-) -> None:
+async def test_a_request_can_fail(start: Start, connect: Connect, kind: str, error: type[Exception]) -> None:
     """Each fault is what the real client calls it."""
     client = connect(start(faults=[f"openai={kind}"]))
     with pytest.raises(error):
@@ -285,14 +281,10 @@ async def test_a_streamed_answer_is_the_same(sandbox: Sandbox, connect: Connect)
     """The chunks add up to the whole answer, and usage comes last when asked for."""
     client = connect(sandbox)
     whole = (await client.chat.completions.create(**writing())).choices[0].message.tool_calls
-    stream = await client.chat.completions.create(
-        **writing(stream=True, stream_options={"include_usage": True})
-    )
+    stream = await client.chat.completions.create(**writing(stream=True, stream_options={"include_usage": True}))
     chunks = [chunk async for chunk in stream]
     pieces = [c.choices[0].delta.tool_calls for c in chunks if c.choices]
-    streamed = "".join(
-        call.function.arguments or "" for calls in pieces for call in calls or [] if call.function
-    )
+    streamed = "".join(call.function.arguments or "" for calls in pieces for call in calls or [] if call.function)
 
     assert whole is not None
     assert streamed == whole[0].function.arguments

@@ -116,9 +116,7 @@ def test_a_missing_subreddit_redirects(reddit: praw.Reddit) -> None:
         list(reddit.subreddit("nothere").search("glow"))
 
 
-def test_comments_come_as_a_forest_with_the_rest_behind_more(
-    reddit: praw.Reddit, sandbox: Sandbox
-) -> None:
+def test_comments_come_as_a_forest_with_the_rest_behind_more(reddit: praw.Reddit, sandbox: Sandbox) -> None:
     """Replies hang under comments, what is over the limit is one `more`, and it can be opened."""
     post = next(post for post in search(reddit) if post.title == "Glow Lamp after a month")
     post.comment_limit = 3
@@ -180,9 +178,7 @@ def test_only_known_credentials_and_tokens_come_in(start: Start, connect: Connec
         ("login", prawcore.BadJSON),
     ],
 )
-def test_faults_look_like_reddits(
-    start: Start, connect: Connect, kind: str, error: type[Exception]
-) -> None:
+def test_faults_look_like_reddits(start: Start, connect: Connect, kind: str, error: type[Exception]) -> None:
     """Each fault is what the real client calls it."""
     with pytest.raises(error):
         search(connect(start(faults=[f"reddit.search={kind}"])))

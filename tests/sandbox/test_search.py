@@ -32,18 +32,16 @@ def index(*rows: dict[str, object]) -> Index:
 
 def test_any_word_is_enough_and_more_words_rank_higher() -> None:
     """A post with both words stands before one with a single word; others are not found."""
-    found = index(
-        reddit_row(1, "ai news"), reddit_row(2, "plaud ai pin"), reddit_row(3, "weather")
-    ).search("plaud.ai")
+    found = index(reddit_row(1, "ai news"), reddit_row(2, "plaud ai pin"), reddit_row(3, "weather")).search("plaud.ai")
 
     assert [post.title for post in found] == ["plaud ai pin", "ai news"]
 
 
 def test_fame_moves_a_post_up() -> None:
     """Of two equal texts the popular one comes first."""
-    found = index(
-        reddit_row(1, "glow lamp one", votes=1), reddit_row(2, "glow lamp two", votes=90_000)
-    ).search("glow lamp")
+    found = index(reddit_row(1, "glow lamp one", votes=1), reddit_row(2, "glow lamp two", votes=90_000)).search(
+        "glow lamp"
+    )
 
     assert [post.title for post in found] == ["glow lamp two", "glow lamp one"]
 

@@ -26,9 +26,7 @@ def connect() -> Iterator[Connect]:
 
         def make(sandbox: Sandbox, key: str = "k") -> Any:
             endpoint = {"api_endpoint": sandbox.url}
-            youtube = build(
-                "youtube", "v3", developerKey=key, client_options=endpoint, static_discovery=True
-            )
+            youtube = build("youtube", "v3", developerKey=key, client_options=endpoint, static_discovery=True)
             return stack.enter_context(youtube)
 
         yield make
@@ -164,9 +162,7 @@ def test_what_is_older_is_left_out(start: Start, connect: Connect) -> None:
         ("500", 500, "backendError"),
     ],
 )
-def test_faults_look_like_googles(
-    start: Start, connect: Connect, kind: str, status: int, reason: str
-) -> None:
+def test_faults_look_like_googles(start: Start, connect: Connect, kind: str, status: int, reason: str) -> None:
     """Each fault has the status and reason of the real error."""
     youtube = connect(start(faults=[f"youtube={kind}"]))
 

@@ -155,9 +155,7 @@ class FakeRewriter:
     asked: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
     gate: Hitch | None = None
 
-    async def rewrite(
-        self, question: Question, variants: int, gaps: Sequence[str] = ()
-    ) -> Rewrites:
+    async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
         self.asked.append((variants, tuple(gaps)))
         await _meet(self.gate)
         return Rewrites((question.text, *self.others)[:variants], PRICE)

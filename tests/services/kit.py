@@ -28,14 +28,7 @@ from api.reports.exhibits import Dossier
 from api.reports.report import Finding
 from api.reports.shortfall import Explainer, Explanation, Shortfall
 from api.services.product import Product
-from api.settings import (
-    AdaptiveSettings,
-    DeepDepth,
-    QuickDepth,
-    RankingSettings,
-    RetrievalSettings,
-    StandardDepth,
-)
+from api.settings import AdaptiveSettings, DeepDepth, QuickDepth, RankingSettings, RetrievalSettings, StandardDepth
 from tests.services.fakes import FakeRewriter, FakeSource, item
 
 MUG = Question("ember mug")
@@ -118,9 +111,7 @@ class Author:
 
     def _draft(self, evidence: Evidence) -> DraftText:
         finding = Finding("It stays warm.", "praise", (evidence.kept[0].item.key,))
-        return DraftText(
-            "The mug", "People like it.", (finding,), (), ("Is it heavy?",), DraftFlaws()
-        )
+        return DraftText("The mug", "People like it.", (finding,), (), ("Is it heavy?",), DraftFlaws())
 
 
 @dataclass
@@ -147,9 +138,7 @@ def kit(
     **steps: Any,
 ) -> Product:
     """Everything a run needs; sources that cannot be built are a name and an error."""
-    named: dict[str, Source | SourceError] = dict(
-        one if isinstance(one, tuple) else (one.name, one) for one in sources
-    )
+    named: dict[str, Source | SourceError] = dict(one if isinstance(one, tuple) else (one.name, one) for one in sources)
     return Product(
         named, Gate(judge or Everything()), grader,
         Steps(

@@ -73,15 +73,11 @@ class Shelf:
     async def spent(self, scope: str, day: date) -> int:
         return self.units[scope, day]
 
-    async def begin(
-        self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = ""
-    ) -> datetime:
+    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = "") -> datetime:
         self._may("begin")
         self.beginning.set()
         await self.may_begin.wait()
-        self.analyses[tenant, analysis_id] = StoredAnalysis(
-            analysis_id, tenant, "running", NOW, query, None
-        )
+        self.analyses[tenant, analysis_id] = StoredAnalysis(analysis_id, tenant, "running", NOW, query, None)
         if work_id:
             self.durable[tenant, digest] = analysis_id
         return NOW

@@ -87,8 +87,7 @@ async def test_a_full_report() -> None:
 
     assert answer["decision"] == "full_report"
     assert answer["decision_rationale"] == (
-        "Enough was found for a full report: 8 of 8 posts about it say enough, graded 3 of 5 or"
-        " better"
+        "Enough was found for a full report: 8 of 8 posts about it say enough, graded 3 of 5 or better"
     )
     assert answer["findings"][0]["cites"] == [answer["items"][0]["key"]]
     assert (answer["topic"], answer["summary"]) == ("The mug", "People like it.")
@@ -249,9 +248,7 @@ async def test_the_explanation_hears_what_was_found_and_why_it_went() -> None:
 @pytest.mark.parametrize("found", [0, 1, 9])
 async def test_without_a_model_the_explanation_is_plain(found: int) -> None:
     """150 to 250 words from the same facts, and a note that says how it was made."""
-    items = [
-        post(number, title=f"A long title about something {number}") for number in range(found)
-    ]
+    items = [post(number, title=f"A long title about something {number}") for number in range(found)]
     product = kit(FakeSource(items), judge=FakeJudge(), explainer=NOBODY,
                   rewriter=FakeRewriter(("ember cup", "heated mug")))  # fmt: skip
 
@@ -260,9 +257,7 @@ async def test_without_a_model_the_explanation_is_plain(found: int) -> None:
     assert 150 <= len(answer["explanation_text"].split()) <= 250
     assert "ember cup" in answer["explanation_text"]
     assert answer["suggestions"]
-    assert note_of(answer, "explanation") == (
-        "the explanation is made without a model (`OPENAI_API_KEY` is not set)"
-    )
+    assert note_of(answer, "explanation") == ("the explanation is made without a model (`OPENAI_API_KEY` is not set)")
 
 
 async def test_an_explanation_that_could_not_be_used_is_paid_for() -> None:
@@ -278,10 +273,7 @@ async def test_an_explanation_that_could_not_be_used_is_paid_for() -> None:
 
     answer = await analyze(product, ASK)
 
-    assert (
-        note_of(answer, "explanation")
-        == "the explanation is made without a model (its answer was malformed)"
-    )
+    assert note_of(answer, "explanation") == "the explanation is made without a model (its answer was malformed)"
     assert answer["cost"]["usd"] == 0.5 + 0.25  # the rewriting, and this
 
 
@@ -340,9 +332,7 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
         ("ember mug", "battery (4)."),
     ],
 )  # fmt: skip
-async def test_a_question_about_one_side_hears_how_whole_posts_sound(
-    question: str, tone: str
-) -> None:
+async def test_a_question_about_one_side_hears_how_whole_posts_sound(question: str, tone: str) -> None:
     """Where no sentence is surely a complaint, posts may be all the same."""
     talk = [post(number, body=f"The battery lasts {number} hours.") for number in range(4)]
     grades = {str(number): Grade(4, sentiment=-1 if number else 1) for number in range(4)}
@@ -365,9 +355,7 @@ async def test_a_writer_and_an_explainer_that_stumble_are_failed_models(
     written = await analyze(kit(FakeSource(posts(5)), writer=Author(defect)), ASK)
     explained = await analyze(kit(FakeSource([]), explainer=Teller(defect)), ASK)
 
-    assert "the report model could not be used (a defect of this program" in str(
-        written["quality_notes"]
-    )
+    assert "the report model could not be used (a defect of this program" in str(written["quality_notes"])
     assert "made without a model (a defect of this program)" in str(explained["quality_notes"])
     assert "secret" not in str([written, explained])
     assert [record.getMessage() for record in caplog.records] == [
@@ -433,9 +421,7 @@ async def test_quotes_of_the_writer_win_over_passages() -> None:
     grading = Grading()
 
     written = await analyze(kit(source, grader=grading, writer=Author(draft=draft)), ASK)
-    unquoted = await analyze(
-        kit(source, grader=grading, writer=Author(draft=replace(draft, quotes=()))), ASK
-    )
+    unquoted = await analyze(kit(source, grader=grading, writer=Author(draft=replace(draft, quotes=()))), ASK)
 
     assert [quote["text"] for quote in written["quotes"]] == ["The battery"]
     assert [quote["text"] for quote in unquoted["quotes"]] == ["battery lasts"]
@@ -452,9 +438,7 @@ async def test_when_no_model_answers_nothing_is_claimed() -> None:
     """
     Items as found, no findings, and the reason.
     """
-    answer = await analyze(
-        outage(grader=FakeGrader({str(n): 3 for n in range(5)}, defaulted=True)), ASK
-    )
+    answer = await analyze(outage(grader=FakeGrader({str(n): 3 for n in range(5)}, defaulted=True)), ASK)
 
     assert answer["decision"] == "unjudged"
     assert answer["explanation_text"].startswith("No model answered (unreachable)")
@@ -504,10 +488,7 @@ async def test_a_degraded_gate_opens_the_report() -> None:
     assert answer["sources"]["reddit"]["gate"] == {
         "status": "degraded", "reason": "no_key", "model": None,
     }  # fmt: skip
-    assert (
-        "relevance could not be judged (no key is set), so none was sorted out"
-        in answer["coverage"]
-    )
+    assert "relevance could not be judged (no key is set), so none was sorted out" in answer["coverage"]
     assert [one["key"] for one in answer["dropped"]] == ["reddit:4"]
     assert answer["sources"]["reddit"]["yield_ratio"] is None
     assert [attempt["relevant"] for attempt in answer["sources"]["reddit"]["attempts"]] == [0]
@@ -521,9 +502,7 @@ async def test_a_refetch_that_nobody_judged_is_told_in_the_notes() -> None:
 
     answer = await analyze(kit(FakeSource(posts(30)), judge=judge, grader=Grading()), ASK)
 
-    assert note_of(answer, "withheld").startswith(
-        "Reddit: refetch could not be judged (no answer in time): "
-    )
+    assert note_of(answer, "withheld").startswith("Reddit: refetch could not be judged (no answer in time): ")
 
 
 async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
@@ -536,9 +515,7 @@ async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
 
     assert answer["decision"] == "short_report"
     assert answer["disclaimer"].startswith("Only 2 of 7 posts found were relevant")
-    assert (
-        note_of(answer, "dropped") == "5 posts were dropped: graded too low to answer the question."
-    )
+    assert note_of(answer, "dropped") == "5 posts were dropped: graded too low to answer the question."
 
 
 def looked_up(product: Product, *turns: Any, **fields: Any) -> Product:
@@ -567,9 +544,7 @@ async def test_what_the_writer_looked_up_joins_items_and_figures() -> None:
     quotes = [{"text": "ttttttttt", "cite": "E6"}]
 
     before = await analyze(product, ASK)
-    answer = await analyze(
-        looked_up(product, calling(LID), handed_in(findings=ON_LIDS, quotes=[*quotes])), ASK
-    )
+    answer = await analyze(looked_up(product, calling(LID), handed_in(findings=ON_LIDS, quotes=[*quotes])), ASK)
 
     keys = [item["key"] for item in answer["items"]]
     added = answer["items"][-1]
@@ -579,18 +554,14 @@ async def test_what_the_writer_looked_up_joins_items_and_figures() -> None:
     for field in ("decision", "decision_rationale", "total_scored", "total_survived"):
         assert answer[field] == before[field]
     source, counted = answer["sources"]["reddit"], answer["figures"]["sources"]["reddit"]
-    mine = [
-        one for one in (*answer["items"], *answer["dropped"]) if one["key"].startswith("reddit")
-    ]
+    mine = [one for one in (*answer["items"], *answer["dropped"]) if one["key"].startswith("reddit")]
     assert len({one["key"] for one in mine}) == len(mine) == source["fetched"] == 8
     assert (counted["fetched"], counted["relevant"], counted["kept"]) == (8, 7, 6)
     assert (source["kept"], source["yield_ratio"]) == (7, 7 / 8)
     assert answer["figures"]["sentiment"]["n"] == len(keys) - 1
     assert answer["figures"]["places"][0]["count"] == 6
     assert len(source["attempts"]) == len(before["sources"]["reddit"]["attempts"]) + 1
-    assert source["notes"][-1] == (
-        "asked once more while the report was written, for “ember mug lid”"
-    )
+    assert source["notes"][-1] == ("asked once more while the report was written, for “ember mug lid”")
     assert answer["sources"]["youtube"] == before["sources"]["youtube"]
     stages = Counter(one["dropped_by"] for one in answer["dropped"])
     assert stages == {"gate": 1, "cutoff": 1}
@@ -643,10 +614,7 @@ async def test_a_follow_up_that_failed_is_told_and_changes_nothing() -> None:
     answer = await analyze(product, ASK)
 
     assert answer["sources"]["reddit"]["outcome"] == "ok"
-    assert (
-        "one query failed: blocked by a captcha, login wall or 403 page"
-        in answer["sources"]["reddit"]["notes"]
-    )
+    assert "one query failed: blocked by a captcha, login wall or 403 page" in answer["sources"]["reddit"]["notes"]
     assert (len(answer["items"]), answer["decision"]) == (5, "full_report")
 
 
@@ -691,9 +659,7 @@ async def test_limit_sources_window_and_about_reach_the_run() -> None:
 
     answer = await analyze(kit(reddit, youtube, judge=judge), ask)
 
-    assert [(plan.query, plan.limit, plan.window) for plan in reddit.plans] == [
-        ("ember mug", 7, "week")
-    ]
+    assert [(plan.query, plan.limit, plan.window) for plan in reddit.plans] == [("ember mug", 7, "week")]
     assert youtube.plans == []
     assert (answer["query"], answer["about"], answer["depth"]) == (
         "ember mug", "the heated one", "quick",
@@ -777,9 +743,7 @@ async def test_a_long_list_is_shown_as_far_as_the_depth_says() -> None:
 
 
 @pytest.mark.parametrize(("depth", "room"), [("quick", 8_000), ("standard", 17_000)])
-async def test_a_foreign_model_is_shown_no_more_than_its_depth_allows(
-    depth: DepthName, room: int
-) -> None:
+async def test_a_foreign_model_is_shown_no_more_than_its_depth_allows(depth: DepthName, room: int) -> None:
     """
     Whole exhibits with their links, as many as fit, and how many did not.
     """

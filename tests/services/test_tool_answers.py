@@ -52,16 +52,12 @@ class Paid:
 
 def shelves(**more: Any) -> Product:
     """Three places with three posts each."""
-    return kit(
-        *(FakeSource(posts(3, name), name) for name in ("reddit", "youtube", "amazon")), **more
-    )
+    return kit(*(FakeSource(posts(3, name), name) for name in ("reddit", "youtube", "amazon")), **more)
 
 
 def returned(messages: Sequence[ModelMessage]) -> list[ToolReturnPart]:
     """What tools answered."""
-    return [
-        part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)
-    ]
+    return [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
 
 
 async def run_of(
@@ -108,9 +104,7 @@ def failing(error: SourceError | str) -> Product:
         (kit(), "ember mug", "not_asked"),
     ],
 )
-async def test_the_metadata_has_one_shape_on_every_path(
-    product: Product | None, query: str, outcome: str
-) -> None:
+async def test_the_metadata_has_one_shape_on_every_path(product: Product | None, query: str, outcome: str) -> None:
     """What reads the JSON of `fetch` reads them all: no key is missing, whatever happened."""
     with providing(product):
         result = await run_of(calling((REDDIT, {"query": query})))
@@ -143,9 +137,7 @@ async def test_arguments_of_a_wrong_type_are_the_library_s_to_refuse() -> None:
         result = await run_of(fetching(REDDIT, depth="far"))
 
     parts = [part for message in result.all_messages() for part in message.parts]
-    refusals = [
-        part for part in parts if "'quick', 'standard'" in str(getattr(part, "content", ""))
-    ]
+    refusals = [part for part in parts if "'quick', 'standard'" in str(getattr(part, "content", ""))]
     assert [getattr(part, "metadata", None) for part in refusals] == [None]
 
 
@@ -183,9 +175,7 @@ async def test_what_a_tool_spent_is_in_its_metadata_and_in_the_run() -> None:
     """Judge and grader, once; a repeated query costs nothing more."""
     product = shelves(judge=Paid(0.5), grader=Grading())
     with providing(product):
-        result = await run_of(
-            fetching(REDDIT, YOUTUBE), fetching(REDDIT), fetching(REDDIT, depth="standard")
-        )
+        result = await run_of(fetching(REDDIT, YOUTUBE), fetching(REDDIT), fetching(REDDIT, depth="standard"))
     reddit, _, again, graded = returned(result.all_messages())
     bare = (await run_of()).usage
 
@@ -200,9 +190,7 @@ async def test_what_a_tool_spent_is_in_its_metadata_and_in_the_run() -> None:
 
 
 @pytest.mark.parametrize(("usd", "sample", "cost"), [(None, False, None), (0.5, True, None)])
-async def test_an_unknown_price_stays_unknown(
-    usd: float | None, sample: bool, cost: Decimal | None
-) -> None:
+async def test_an_unknown_price_stays_unknown(usd: float | None, sample: bool, cost: Decimal | None) -> None:
     """Nor does the sandbox's free model make the run's own price known."""
     with providing(shelves(judge=Paid(usd), sample=sample)):
         result = await run_of(fetching(REDDIT))
@@ -225,9 +213,7 @@ async def test_tools_of_one_step_number_together() -> None:
     """They run at the same time, and no label is given twice."""
     with providing(shelves()):
         first = await run_of(fetching(REDDIT, YOUTUBE))
-        second = await run_of(
-            fetching(REDDIT, YOUTUBE, "fetch_amazon_tool"), history=first.all_messages()
-        )
+        second = await run_of(fetching(REDDIT, YOUTUBE, "fetch_amazon_tool"), history=first.all_messages())
 
     shown: dict[str, set[str]] = {}
     for part in returned(second.all_messages()):
@@ -259,9 +245,7 @@ async def test_runs_that_go_on_from_one_history_at_the_same_time_share_labels() 
             run_of(fetching("fetch_amazon_tool"), history=first.all_messages()),
         )
 
-    given = [
-        label for tab in tabs for part in returned(tab.new_messages()) for label in labels(part)
-    ]
+    given = [label for tab in tabs for part in returned(tab.new_messages()) for label in labels(part)]
     assert sorted(given) == ["E4", "E5", "E6", "E7", "E8", "E9"]
 
 
@@ -274,12 +258,8 @@ def shortened(messages: list[ModelMessage]) -> list[ModelMessage]:
 def anonymous(messages: list[ModelMessage]) -> list[ModelMessage]:
     """From another program: the same parts, no run and no conversation known."""
     return [
-        ModelRequest(message.parts)
-        if isinstance(message, ModelRequest)
-        else ModelResponse(message.parts)
-        for message in ModelMessagesTypeAdapter.validate_json(
-            ModelMessagesTypeAdapter.dump_json(messages)
-        )
+        ModelRequest(message.parts) if isinstance(message, ModelRequest) else ModelResponse(message.parts)
+        for message in ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(messages))
     ]
 
 

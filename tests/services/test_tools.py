@@ -14,13 +14,7 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelMessagesTypeAdapter,
-    ModelResponse,
-    TextPart,
-    ToolReturnPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
@@ -78,9 +72,7 @@ async def test_a_filtered_is_a_real_pair() -> None:
     assert (result.status, result.reason, result.model) == ("ok", None, "fake-1")
 
 
-@pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))]
-)
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
 async def test_a_filtered_survives_copying(again: Any) -> None:
     """With everything it carries."""
     result = await relevance_filter("mug", dicts(2), "reddit", judge=FakeJudge(["0"]))
@@ -157,9 +149,7 @@ async def test_the_configured_gate_judges_when_none_is_passed() -> None:
     class Provided:
         gate: Gate
 
-    gate = Gate(
-        FakeJudge(trouble={0: ModelError("quota")}), fallback=FakeJudge(["1"], name="local-1")
-    )
+    gate = Gate(FakeJudge(trouble={0: ModelError("quota")}), fallback=FakeJudge(["1"], name="local-1"))
     with providing(Provided(gate)):
         result = await relevance_filter("mug", dicts(4), "reddit")
 
@@ -287,9 +277,7 @@ SHOWABLE = "an object with a text in a field that is known, an `Item`, or a text
         ({"judge": "x"}, "`judge` must be an object with `name` and `judge`, not str"),
     ],
 )
-async def test_what_makes_no_sense_is_refused_before_anybody_judges(
-    wrong: dict[str, Any], message: str
-) -> None:
+async def test_what_makes_no_sense_is_refused_before_anybody_judges(wrong: dict[str, Any], message: str) -> None:
     """A variable that was forgotten would else lose every item without a word."""
     judge = FakeJudge()
     sound: dict[str, Any] = {"query": "mug", "items": ["a mug"], "source": "reddit", "judge": judge}
@@ -331,9 +319,7 @@ def product() -> Iterator[Product]:
 
 def returned(messages: list[ModelMessage]) -> list[ToolReturnPart]:
     """What tools answered."""
-    return [
-        part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)
-    ]
+    return [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
 
 
 @pytest.mark.parametrize("deps", [None, {"user": 1}, object()], ids=["none", "dict", "object"])
@@ -470,9 +456,7 @@ class Failing:
     def gate(self) -> Gate:
         return Gate(Everything())
 
-    async def listen(
-        self, source: str, ask: Ask, run_id: str | None, given: int, conversation: str | None
-    ) -> Any:
+    async def listen(self, source: str, ask: Ask, run_id: str | None, given: int, conversation: str | None) -> Any:
         self.calls.append((source, ask, run_id))
         raise self.error
 
@@ -489,9 +473,7 @@ class Failing:
         (ConnectionResetError("secret"), "internal", "broken", "ConnectionResetError"),
     ],
 )
-async def test_a_tool_never_ends_the_run(
-    error: Exception, code: str, outcome: str, message: str
-) -> None:
+async def test_a_tool_never_ends_the_run(error: Exception, code: str, outcome: str, message: str) -> None:
     """B76: the model reads a safe sentence, the caller the usual object; the others answer too."""
     failing = Failing(error)
     with providing(failing):
@@ -535,9 +517,7 @@ async def test_a_source_without_quota_is_told_with_its_reset() -> None:
         result = await Agent(TestModel(), tools=_tools()).run("Go")
 
     reddit, youtube, amazon = returned(result.all_messages())
-    assert str(youtube.content) == (
-        "YouTube could not be asked: daily quota exhausted, resets 08:00 UTC."
-    )
+    assert str(youtube.content) == ("YouTube could not be asked: daily quota exhausted, resets 08:00 UTC.")
     assert youtube.metadata["retry_at"] == "2026-11-28T08:00:00Z"
     assert str(amazon.content) == "Amazon was asked and found nothing."
     assert "E1: reddit" in str(reddit.content)
@@ -549,9 +529,7 @@ async def test_leaving_cancels_the_tool() -> None:
     """
     source = FakeSource(posts(3), trouble={0: "never"})
     with providing(kit(source)):
-        asking = asyncio.create_task(
-            Agent(TestModel(call_tools=["fetch_reddit_tool"]), tools=_tools()).run("Go")
-        )
+        asking = asyncio.create_task(Agent(TestModel(call_tools=["fetch_reddit_tool"]), tools=_tools()).run("Go"))
         await source.entered.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

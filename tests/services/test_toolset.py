@@ -45,9 +45,7 @@ async def test_another_place_has_a_tool_where_it_can_be_asked() -> None:
     forum = FakeSource(posts(3, "forum"), "forum")
 
     named = [tool.name for tool in await looked_at(product(forum, ("reddit", NotConfigured("x"))))]
-    unset = await looked_at(
-        product(FakeSource(posts(3), "reddit"), ("forum", NotConfigured("forum")))
-    )
+    unset = await looked_at(product(FakeSource(posts(3), "reddit"), ("forum", NotConfigured("forum"))))
 
     assert named == [*THREE, "fetch_forum_tool"]
     assert [tool.name for tool in unset] == THREE
@@ -73,19 +71,12 @@ async def test_its_tool_asks_that_place() -> None:
         ]
     )
     forum = FakeSource(posts(3, "forum"), "forum")
-    agent = Agent(
-        FunctionModel(lambda messages, info: next(turns)), toolsets=[listening_toolset(["forum"])]
-    )
+    agent = Agent(FunctionModel(lambda messages, info: next(turns)), toolsets=[listening_toolset(["forum"])])
 
     with providing(product(forum)):
         result = await agent.run("Go")
 
-    (part,) = (
-        part
-        for message in result.all_messages()
-        for part in message.parts
-        if isinstance(part, ToolReturnPart)
-    )
+    (part,) = (part for message in result.all_messages() for part in message.parts if isinstance(part, ToolReturnPart))
     assert "Forum: 3 of 3 results were about it." in str(part.content)
     assert part.metadata["source"] == "forum"
     assert len(forum.plans) == 1

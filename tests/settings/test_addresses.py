@@ -10,11 +10,7 @@ from api.errors import ConfigurationError
 from api.settings import SourceSettings, variable
 from api.settings.value_types import MAX_FORUMS, forums_in, is_root
 
-ROOTS = [
-    variable(SourceSettings, field)
-    for field in SourceSettings.model_fields
-    if field.endswith("_url")
-]
+ROOTS = [variable(SourceSettings, field) for field in SourceSettings.model_fields if field.endswith("_url")]
 UNUSABLE = [
     "hn.algolia.com", "http://", "http:", "http:/forum.x", "https//x", "ftp://x", "http://x:port",
     "https://x:99999", "https://x:", "https://ada:pass@x", "https://x/?q=1", "https://x#a",
@@ -41,9 +37,7 @@ def test_what_is_no_address_is_none(text: str) -> None:
 
 @pytest.mark.parametrize("name", [*ROOTS, "DISCOURSE_FORUMS"])
 @pytest.mark.parametrize("text", ["http://", "https://ada:pass@x"])
-def test_every_root_is_refused_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, name: str, text: str
-) -> None:
+def test_every_root_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
     """In one line, which does not repeat what may be a password."""
     monkeypatch.setenv(name, text)
 

@@ -62,9 +62,7 @@ def test_what_cannot_work_is_refused_by_its_name(
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
-def test_server_on_this_machine_needs_no_encryption(
-    monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
+def test_server_on_this_machine_needs_no_encryption(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     """Nobody hears what is said to it."""
     mail = loaded(monkeypatch, HOST=host, USER="ann", PASSWORD=PASSWORD, TLS="none")
     assert mail.host == host

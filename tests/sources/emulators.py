@@ -132,9 +132,7 @@ class RedditEmulator(Emulator):
         if asked.path.endswith("access_token"):
             return Reply(
                 body={"access_token": self.token, "expires_in": 3600, "scope": "*"},
-                manner="answer"
-                if asked.headers.get("connection") != "close"
-                else "answer and hang up",
+                manner="answer" if asked.headers.get("connection") != "close" else "answer and hang up",
             )
         if asked.headers.get("authorization") != f"bearer {self.token}":
             return Reply(401, {"message": "Unauthorized", "error": 401})
@@ -158,9 +156,7 @@ class YouTubeEmulator(Emulator):
     name, search_path, comments_path, page = "youtube", "/search", "/commentThreads", 50
 
     def settings(self, **more: Any) -> SourceSettings:
-        return SourceSettings.model_validate(
-            {"YOUTUBE_API_KEY": SECRET, "YOUTUBE_URL": self.server.url} | more
-        )
+        return SourceSettings.model_validate({"YOUTUBE_API_KEY": SECRET, "YOUTUBE_URL": self.server.url} | more)
 
     def comments_of(self, number: int) -> str:
         return f"'videoId': 'v{number}'"
@@ -198,9 +194,7 @@ class AmazonEmulator(Emulator):
         super().__init__(count)
 
     def settings(self, **more: Any) -> SourceSettings:
-        return SourceSettings.model_validate(
-            {"AMAZON_PROVIDER": "html", "AMAZON_URL": self.server.url} | more
-        )
+        return SourceSettings.model_validate({"AMAZON_PROVIDER": "html", "AMAZON_URL": self.server.url} | more)
 
     def comments_of(self, number: int) -> str:
         return f"/dp/{_asin(number)}"

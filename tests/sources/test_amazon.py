@@ -85,9 +85,7 @@ async def test_the_configured_shop_is_linked(monkeypatch: pytest.MonkeyPatch) ->
         ("openwebninja", "/search", {"status": "OK", "data": {"products": [{"uid": 1}, "x"]}}),
     ],
 )
-async def test_products_nobody_understands_are_broken(
-    provider: str, path: str, answer: object
-) -> None:
+async def test_products_nobody_understands_are_broken(provider: str, path: str, answer: object) -> None:
     """Of a provider, too: entries without the fields that are read are no empty shelf."""
     async with open_site() as site, open_source(site, provider) as source:
         site.answers[path] = Answer(json.dumps(answer), kind=JSON)
@@ -212,9 +210,7 @@ FAILURES = [
     FAILURES,
     ids=[f"{p}-{a.status}-{n}" for n, (p, a, _) in enumerate(FAILURES)],
 )
-async def test_each_failure_has_its_outcome(
-    provider: str, answer: Answer, outcome: type[SourceError]
-) -> None:
+async def test_each_failure_has_its_outcome(provider: str, answer: Answer, outcome: type[SourceError]) -> None:
     """The type says what happened; the message holds neither key nor body nor address."""
     async with open_site() as site, open_source(site, provider) as source:
         for path in ("/s", "/search", "/amazon/search"):
@@ -278,9 +274,7 @@ async def test_a_provider_is_asked_page_by_page() -> None:
     """Until it has no more products; its key goes in the header."""
 
     def answer(params: dict[str, str]) -> Answer:
-        rows = (
-            [{"asin": asin, "title": "Mug"} for asin in ASINS[:2]] if params["page"] == "1" else []
-        )
+        rows = [{"asin": asin, "title": "Mug"} for asin in ASINS[:2]] if params["page"] == "1" else []
         return Answer(json.dumps({"results": rows}), kind=JSON)
 
     async with open_site() as site, open_source(site, "omkar") as source:

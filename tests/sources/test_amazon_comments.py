@@ -12,15 +12,7 @@ from api.core.display_names import OUTCOME_REASONS
 from api.core.domain import Outcome
 from api.errors import QuotaExhausted
 from api.sources.amazon import NO_REVIEWS, SIGN_IN
-from tests.sources.amazon_site import (
-    JSON,
-    Answer,
-    item,
-    open_site,
-    open_source,
-    product_page,
-    review,
-)
+from tests.sources.amazon_site import JSON, Answer, item, open_site, open_source, product_page, review
 
 ASINS = [f"B0TESTAA{n:02}" for n in range(12)]
 CAPTCHA = Answer('<form action="/errors/validateCaptcha"></form>')
@@ -125,9 +117,7 @@ async def test_four_blocked_pages_in_a_row_end_the_reading() -> None:
     assert len(read.items[0].comments) == 2
     assert read.items[1].notes == ("reviews could not be read: captcha page",)
     assert read.items[11].notes == ("reviews not asked for: blocked",)
-    assert read.notes == (
-        "reviews: 11 of 12 failed (blocked by a captcha, login wall or 403 page)",
-    )
+    assert read.notes == ("reviews: 11 of 12 failed (blocked by a captcha, login wall or 403 page)",)
     assert len(site.asked) < len(ASINS)
 
 

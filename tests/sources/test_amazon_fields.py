@@ -191,9 +191,7 @@ def test_pseudonyms_are_stable_and_tell_nothing() -> None:
 
 def test_brands_and_titles() -> None:
     """What Amazon writes around a brand or before a title is not part of it."""
-    assert [brand_of(text) for text in ("Visit the Brava Store", "Brand: Brava", "Brava")] == [
-        "Brava"
-    ] * 3
+    assert [brand_of(text) for text in ("Visit the Brava Store", "Brand: Brava", "Brava")] == ["Brava"] * 3
     assert brand_of("") is None
     assert review_title("5.0 out of 5 stars  Solid") == "Solid"
     assert review_title("5,0 de 5 estrellas Muy bueno") == "Muy bueno"

@@ -42,8 +42,7 @@ def test_a_tile_without_label_gives_the_rounded_count() -> None:
 @pytest.mark.parametrize(
     "price",
     [
-        '<a class="s-underline-text"><span class="a-price"><span class="a-offscreen">$18.99</span>'
-        "</span></a>",
+        '<a class="s-underline-text"><span class="a-price"><span class="a-offscreen">$18.99</span></span></a>',
         '<a class="s-underline-text">￥15,592</a>',
         '<a class="s-underline-text">(18+ used &amp; new offers)</a>',
         '<a class="s-underline-text" aria-label="+18 other colors/patterns">+18</a> 18',
@@ -179,9 +178,7 @@ def test_product_page() -> None:
 )
 def test_titles_of_kindle_pages(head: str, title: str) -> None:
     """Without `#productTitle` the e-book's heading or the page's own title stands in."""
-    product = parse_product_page(
-        f'<html><head>{head}</head><body><div id="dp"></div></body></html>'
-    )
+    product = parse_product_page(f'<html><head>{head}</head><body><div id="dp"></div></body></html>')
 
     assert product.title == title
 
@@ -265,9 +262,7 @@ def test_a_challenge_needs_no_words() -> None:
     assert block_reason(200, result_page(tile(ASIN))) is None
 
 
-@pytest.mark.parametrize(
-    "html", ["<div>" * 20_000, "<div><UL>" * 600, "<section></b>" * 1_001, "<div></ul>" * 1_001]
-)
+@pytest.mark.parametrize("html", ["<div>" * 20_000, "<div><UL>" * 600, "<section></b>" * 1_001, "<div></ul>" * 1_001])
 def test_a_page_may_be_too_deep(html: str) -> None:
     """What nests so far that parsing it would take seconds is known beforehand."""
     assert is_too_deep(html)

@@ -68,9 +68,7 @@ UNUSED = {"index.json": "says how the others were answered; the replay server re
 
 def settings(provider: str, url: str) -> SourceSettings:
     """Point the provider at the replay server."""
-    return SourceSettings.model_validate(
-        {"amazon_provider": provider, "amazon_api_key": "key", "amazon_url": url}
-    )
+    return SourceSettings.model_validate({"amazon_provider": provider, "amazon_api_key": "key", "amazon_url": url})
 
 
 def test_every_file_is_accounted_for() -> None:

@@ -77,9 +77,7 @@ async def test_a_window_leaves_out_what_is_older(store: SqlStore) -> None:
     """As of every place."""
     await keep(store, facts("old", "Ember mug leaks"), facts("new", "Ember mug works", days=3))
 
-    batch = await ArchiveSource(store, TENANT, embed, 0.65).fetch(
-        FetchPlan("ember mug", 5, "month")
-    )
+    batch = await ArchiveSource(store, TENANT, embed, 0.65).fetch(FetchPlan("ember mug", 5, "month"))
 
     assert [item.id for item in batch.items] == ["new"]
 
@@ -100,9 +98,7 @@ async def test_another_tenant_has_nothing_here(store: SqlStore) -> None:
     """The source is of one tenant."""
     await keep(store, facts("a", "Ember mug leaks"))
 
-    assert (
-        await ArchiveSource(store, "b", embed, 0.65).fetch(FetchPlan("ember mug", 5))
-    ).items == ()
+    assert (await ArchiveSource(store, "b", embed, 0.65).fetch(FetchPlan("ember mug", 5))).items == ()
 
 
 class Away:

@@ -18,10 +18,7 @@ Outcomes = Sequence[type[Exception] | None]
 
 def items(count: int) -> list[Item]:
     """Things without comments."""
-    return [
-        Item(key=f"reddit:{number}", id=str(number), source="reddit", title="t")
-        for number in range(count)
-    ]
+    return [Item(key=f"reddit:{number}", id=str(number), source="reddit", title="t") for number in range(count)]
 
 
 class Reader:

@@ -56,9 +56,7 @@ async def both(upstream: DiscourseEmulator, second: DiscourseEmulator) -> AsyncI
     await made.aclose()
 
 
-async def found(
-    upstream: DiscourseEmulator, source: Source, posts: Any, topics: Any
-) -> tuple[Item, ...]:
+async def found(upstream: DiscourseEmulator, source: Source, posts: Any, topics: Any) -> tuple[Item, ...]:
     """What these posts become."""
     upstream.fault = on("/search.json", Reply(body=results(posts, topics)))
     return (await source.fetch(PLAN)).items
@@ -96,9 +94,7 @@ async def test_a_window_is_exact_in_the_end(upstream: DiscourseEmulator, source:
     assert [item.id for item in batch.items] == ["301"]
 
 
-async def test_a_found_post_stands_for_its_topic(
-    upstream: DiscourseEmulator, source: Source
-) -> None:
+async def test_a_found_post_stands_for_its_topic(upstream: DiscourseEmulator, source: Source) -> None:
     """Title of the topic, the post's words and address, the forum in key and place."""
     (item,) = await found(upstream, source, [hit(1, post_number=7)], [topic(1)])
 
@@ -111,9 +107,7 @@ async def test_a_found_post_stands_for_its_topic(
     assert "potter" not in item.author
 
 
-async def test_two_posts_of_a_topic_are_one_item(
-    upstream: DiscourseEmulator, source: Source
-) -> None:
+async def test_two_posts_of_a_topic_are_one_item(upstream: DiscourseEmulator, source: Source) -> None:
     """With the words of the better one."""
     posts = [hit(1, post_number=7, blurb="better"), hit(1, blurb="worse"), hit(2)]
     items = await found(upstream, source, posts, [topic(1), topic(2)])
@@ -132,9 +126,7 @@ ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("fields", "expected"), ODD)
-async def test_odd_posts(
-    upstream: DiscourseEmulator, source: Source, fields: Any, expected: Any
-) -> None:
+async def test_odd_posts(upstream: DiscourseEmulator, source: Source, fields: Any, expected: Any) -> None:
     """Nulls, impossible times, the forum's own programs, what was hidden."""
     (item,) = await found(upstream, source, [hit(1, **fields)], [topic(1)])
 
@@ -143,17 +135,13 @@ async def test_odd_posts(
 
 async def test_topics_without_words_are_unfit(upstream: DiscourseEmulator, source: Source) -> None:
     """Neither a title nor a text that can be seen; and a slug may be missing."""
-    (item,) = await found(
-        upstream, source, [hit(1, blurb="")], [topic(1, title="\u200b", slug=None)]
-    )
+    (item,) = await found(upstream, source, [hit(1, blurb="")], [topic(1, title="\u200b", slug=None)])
 
     assert item.unfit == INVISIBLE
     assert item.url.endswith("/t/-/301/1")
 
 
-async def test_an_old_forum_holds_the_topic_in_the_post(
-    upstream: DiscourseEmulator, source: Source
-) -> None:
+async def test_an_old_forum_holds_the_topic_in_the_post(upstream: DiscourseEmulator, source: Source) -> None:
     """And null where it has no list; a post without topic, number or id is an empty slot."""
     nested = hit(1, topic={"id": 301, "title": "Old mug", "slug": "old", "posts_count": 2})
     posts = [nested, {**nested, "topic_id": None, "topic": {"id": 9, "title": "Other"}}, hit(3), 7,
@@ -223,9 +211,7 @@ async def test_a_forum_that_has_enough_is_left_alone(
 
 
 @pytest.mark.parametrize("query", ["HP", '"R1"', "a b"])
-async def test_short_words_are_answered_in_words(
-    upstream: DiscourseEmulator, source: Source, query: str
-) -> None:
+async def test_short_words_are_answered_in_words(upstream: DiscourseEmulator, source: Source, query: str) -> None:
     """No forum searches for them, so none is asked."""
     with pytest.raises(NotAsked, match=r"3 characters or more; ask with a longer name"):
         await source.fetch(FetchPlan(query, 5))
@@ -234,16 +220,12 @@ async def test_short_words_are_answered_in_words(
 
 
 @pytest.mark.parametrize("query", ["小米", "HP ink"])
-async def test_a_longer_word_is_enough(
-    upstream: DiscourseEmulator, source: Source, query: str
-) -> None:
+async def test_a_longer_word_is_enough(upstream: DiscourseEmulator, source: Source, query: str) -> None:
     """And scripts whose words are short have no shortest."""
     assert (await source.fetch(FetchPlan(query, 5))).items
 
 
-async def test_forums_are_asked_apart(
-    upstream: DiscourseEmulator, second: DiscourseEmulator, both: Source
-) -> None:
+async def test_forums_are_asked_apart(upstream: DiscourseEmulator, second: DiscourseEmulator, both: Source) -> None:
     """One request each, the best of each in turn; a second page of the one that has one."""
     batch = await both.fetch(PLAN)
     wider = await both.fetch(FetchPlan("mug", 60))
@@ -274,9 +256,7 @@ async def test_a_forum_that_fails_leaves_a_note(
         await both.fetch(FetchPlan("cup", 5))
 
 
-async def test_topics_of_a_forum_that_refuses_cost_no_others(
-    second: DiscourseEmulator, both: Source
-) -> None:
+async def test_topics_of_a_forum_that_refuses_cost_no_others(second: DiscourseEmulator, both: Source) -> None:
     """They keep what was found, with a note; those of the other forum are read."""
     refused, other = (await both.fetch(PLAN)).items[1:3]
     second.fault = on("/t/", Reply(429, {"extras": {"wait_seconds": 7}}))
@@ -346,9 +326,7 @@ async def test_a_kept_topic_is_read_whole(upstream: DiscourseEmulator, source: S
     assert full.comments[0].url == item.url
 
 
-async def test_a_found_post_further_down_keeps_its_words(
-    upstream: DiscourseEmulator, source: Source
-) -> None:
+async def test_a_found_post_further_down_keeps_its_words(upstream: DiscourseEmulator, source: Source) -> None:
     """It is not among the first twenty; likes that nobody counted are unknown."""
     (item,) = await found(upstream, source, [hit(1, post_number=40)], [topic(1)])
     unknown = posted(2, "<p>none</p>", actions_summary=None)
@@ -362,9 +340,7 @@ async def test_a_found_post_further_down_keeps_its_words(
     assert likes == [4, None, 0]
 
 
-async def test_a_found_post_that_was_hidden_since_is_not_shown(
-    upstream: DiscourseEmulator, source: Source
-) -> None:
+async def test_a_found_post_that_was_hidden_since_is_not_shown(upstream: DiscourseEmulator, source: Source) -> None:
     """The topic that is read has the last word."""
     (item,) = await found(upstream, source, [hit(1, post_number=2)], [topic(1)])
     hidden = posted(2, "<p>It's warm</p>", hidden=True)
@@ -373,14 +349,10 @@ async def test_a_found_post_that_was_hidden_since_is_not_shown(
     assert (full.body, full.comments) == ("Which?", ())
 
 
-async def test_without_its_first_post_a_topic_keeps_its_words(
-    upstream: DiscourseEmulator, source: Source
-) -> None:
+async def test_without_its_first_post_a_topic_keeps_its_words(upstream: DiscourseEmulator, source: Source) -> None:
     """Which are then the ones that were found."""
     (item,) = await found(upstream, source, [hit(1)], [topic(1)])
-    full = await read(
-        upstream, source, item, posted(1, "<p>gone</p>", hidden=True), posted(2, "<p>Mine</p>")
-    )
+    full = await read(upstream, source, item, posted(1, "<p>gone</p>", hidden=True), posted(2, "<p>Mine</p>"))
 
     assert (full.body, full.url) == (item.body, item.url)
     assert [each.body for each in full.comments] == ["Mine"]

@@ -11,15 +11,7 @@ import pytest
 from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.core.ports import Source
-from api.errors import (
-    Blocked,
-    Broken,
-    NotConfigured,
-    RateLimited,
-    Refused,
-    SourceError,
-    Unreachable,
-)
+from api.errors import Blocked, Broken, NotConfigured, RateLimited, Refused, SourceError, Unreachable
 from api.pipeline.question.query_screen import without_operators
 from api.settings import SourceSettings
 from api.sources import SOURCES
@@ -88,9 +80,7 @@ async def test_a_token_is_sent_and_reads_everything(upstream: GitHubEmulator) ->
     read = await source.comments(items)
     await source.aclose()
 
-    assert {asked.headers["authorization"] for asked in upstream.server.asked} == {
-        f"Bearer {SECRET}"
-    }
+    assert {asked.headers["authorization"] for asked in upstream.server.asked} == {f"Bearer {SECRET}"}
     assert len(upstream.paths) == 9
     assert read.notes == ()
     assert all(item.comments for item in read.items)
@@ -140,9 +130,7 @@ NOTHING_ELSE = ["-mug user:me", "is:pr author:@me"]
 
 
 @pytest.mark.parametrize(("query", "sent"), OPERATORS)
-async def test_operators_are_words(
-    upstream: GitHubEmulator, source: Source, query: str, sent: str
-) -> None:
+async def test_operators_are_words(upstream: GitHubEmulator, source: Source, query: str, sent: str) -> None:
     """Nothing that a person writes is a command, when it comes as every query does."""
     await source.fetch(FetchPlan(without_operators(query, "github"), 5))
 
@@ -190,9 +178,7 @@ ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("fields", "expected"), ODD)
-async def test_odd_issues(
-    upstream: GitHubEmulator, source: Source, fields: Any, expected: Any
-) -> None:
+async def test_odd_issues(upstream: GitHubEmulator, source: Source, fields: Any, expected: Any) -> None:
     """Programs, pull requests, templates, the fields of years before."""
     (item,) = await found(upstream, source, issue(1, **fields))
 
@@ -200,12 +186,8 @@ async def test_odd_issues(
     assert "potter" not in (item.author or "")
 
 
-@pytest.mark.parametrize(
-    "fields", [{"number": None}, {"title": None}, {"repository_url": "https://x/repos/../.."}]
-)
-async def test_what_is_no_issue_is_a_gap(
-    upstream: GitHubEmulator, source: Source, fields: Any
-) -> None:
+@pytest.mark.parametrize("fields", [{"number": None}, {"title": None}, {"repository_url": "https://x/repos/../.."}])
+async def test_what_is_no_issue_is_a_gap(upstream: GitHubEmulator, source: Source, fields: Any) -> None:
     """It counts as an entry and is none of the items."""
     (item,) = await found(upstream, source, issue(1) | fields, issue(2))
 
@@ -292,9 +274,7 @@ async def test_the_secondary_limit_is_a_minute(upstream: GitHubEmulator, source:
     assert len(upstream.searches) == 1
 
 
-async def test_the_last_search_of_a_minute_is_known(
-    upstream: GitHubEmulator, source: Source
-) -> None:
+async def test_the_last_search_of_a_minute_is_known(upstream: GitHubEmulator, source: Source) -> None:
     """Its answer counts; the next search is not sent, while comments are another limit's."""
     later = str(int((datetime.now(UTC) + timedelta(minutes=1)).timestamp()))
     headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": later}

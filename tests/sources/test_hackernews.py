@@ -66,9 +66,7 @@ async def test_a_window_is_exact(upstream: HackerNewsEmulator, source: Source) -
     assert abs(seconds - week_ago.timestamp()) < 600
 
 
-async def test_a_comment_is_an_item_of_its_thread(
-    upstream: HackerNewsEmulator, source: Source
-) -> None:
+async def test_a_comment_is_an_item_of_its_thread(upstream: HackerNewsEmulator, source: Source) -> None:
     """Title of the story, words and address of the comment; no votes, since nobody sees them."""
     comment = {
         "objectID": "77", "comment_text": "I own two<p>and they leak", "author": "kiln",
@@ -97,9 +95,7 @@ ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("fields", "expected"), ODD)
-async def test_odd_hits(
-    upstream: HackerNewsEmulator, source: Source, fields: Any, expected: Any
-) -> None:
+async def test_odd_hits(upstream: HackerNewsEmulator, source: Source, fields: Any, expected: Any) -> None:
     """Nulls of the years before, entities, impossible times and addresses."""
     (item,) = await found(upstream, source, story(1, **fields))
 
@@ -114,14 +110,10 @@ async def test_a_deleted_comment_is_unfit(upstream: HackerNewsEmulator, source: 
     assert item.unfit
 
 
-async def test_comments_without_a_story_are_no_one_thread(
-    upstream: HackerNewsEmulator, source: Source
-) -> None:
+async def test_comments_without_a_story_are_no_one_thread(upstream: HackerNewsEmulator, source: Source) -> None:
     """Each is its own, so that none counts as another's."""
     comment = {"comment_text": "Warm", "story_title": "Mugs", "story_id": None}
-    items = await found(
-        upstream, source, comment | {"objectID": "78"}, comment | {"objectID": "79"}
-    )
+    items = await found(upstream, source, comment | {"objectID": "78"}, comment | {"objectID": "79"})
 
     assert [item.thread for item in items] == ["hackernews:78", "hackernews:79"]
 
@@ -151,9 +143,7 @@ async def test_no_failure_looks_like_nothing_found(
     assert type(caught.value) is expected
 
 
-async def test_nothing_is_asked_beyond_a_thousand(
-    upstream: HackerNewsEmulator, source: Source
-) -> None:
+async def test_nothing_is_asked_beyond_a_thousand(upstream: HackerNewsEmulator, source: Source) -> None:
     """The last page is the tenth, whatever the number of pages says."""
     upstream.count = 5_000
     batch = await source.fetch(FetchPlan("mug", 2_000))

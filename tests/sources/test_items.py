@@ -15,14 +15,7 @@ from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.errors import UsageError
 from api.pipeline.gate.caller_items import BODY_FIELDS, DATE_FIELDS
-from api.sources.own_items import (
-    ItemsSource,
-    OwnItems,
-    item_of,
-    own_items_of,
-    read_items,
-    read_lines,
-)
+from api.sources.own_items import ItemsSource, OwnItems, item_of, own_items_of, read_items, read_lines
 
 NOON = datetime(2023, 1, 15, 12, 34, 56, tzinfo=UTC)
 
@@ -262,9 +255,7 @@ async def test_times_that_are_lost_are_counted() -> None:
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", "1e16", "null"])
 def test_what_is_no_count_is_no_measure(value: str) -> None:
     """It is left out or unknown; the rest stays."""
-    (item,) = read_items(
-        f'{{"text": "t", "engagement": {{"bad": {value}, "good": 1.5}}}}'.encode()
-    ).items
+    (item,) = read_items(f'{{"text": "t", "engagement": {{"bad": {value}, "good": 1.5}}}}'.encode()).items
 
     assert item.engagement.get("bad") is None
     assert item.engagement["good"] == 1.5

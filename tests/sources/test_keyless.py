@@ -11,15 +11,7 @@ import pytest
 
 from api.core.domain import FetchPlan
 from api.core.items import Item
-from api.errors import (
-    Blocked,
-    Broken,
-    QuotaExhausted,
-    RateLimited,
-    Refused,
-    SourceError,
-    Unreachable,
-)
+from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, Refused, SourceError, Unreachable
 from api.sources.keyless_source import ask_each, interleaved, reply_failure, with_phrase
 from api.sources.markup import MAX_LENGTH, words_of_html, words_of_markdown
 from api.sources.searched_source import Page
@@ -64,9 +56,7 @@ FAILURES: list[tuple[int, str, type[SourceError] | None]] = [
 
 
 @pytest.mark.parametrize(("status", "body", "expected"), FAILURES)
-def test_a_failure_has_one_meaning(
-    status: int, body: str, expected: type[SourceError] | None
-) -> None:
+def test_a_failure_has_one_meaning(status: int, body: str, expected: type[SourceError] | None) -> None:
     """By status and kind of body, whatever the place; a page instead of data is a wall."""
     failure = reply_failure("hackernews", Reply(status, {}, body))
 

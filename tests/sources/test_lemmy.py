@@ -105,11 +105,7 @@ async def test_windows_of_0_19_are_steps(
     """Posts by its own step, comments the newest; what is coarser is said."""
     batch = await source.fetch(FetchPlan("mug", 10, window))
 
-    orders = {
-        asked.query["type_"]: asked.query["sort"]
-        for asked in upstream.server.asked
-        if "search" in asked.path
-    }
+    orders = {asked.query["type_"]: asked.query["sort"] for asked in upstream.server.asked if "search" in asked.path}
     assert orders == {"Posts": order, "Comments": "TopAll" if window == "all" else "New"}
     assert batch.notes == notes
 
@@ -154,16 +150,12 @@ VERSIONS: list[tuple[Reply, Reply, str, str]] = [
 
 
 @pytest.mark.parametrize(("node", "site", "api", "note"), VERSIONS)
-async def test_the_version_decides(
-    upstream: LemmyEmulator, node: Reply, site: Reply, api: str, note: str
-) -> None:
+async def test_the_version_decides(upstream: LemmyEmulator, node: Reply, site: Reply, api: str, note: str) -> None:
     """From one of two addresses; a server that says nothing known is 0.19, with a note."""
 
     def fault(asked: Asked) -> Reply | None:
         replies = {"/nodeinfo/2.1": node, "/api/v3/site": site}
-        return replies.get(asked.path) or (
-            Reply(body={"items": []}) if "v4" in asked.path else None
-        )
+        return replies.get(asked.path) or (Reply(body={"items": []}) if "v4" in asked.path else None)
 
     upstream.fault = fault
     source = SOURCES["lemmy"].build(upstream.settings())
@@ -171,9 +163,7 @@ async def test_the_version_decides(
         batch = await source.fetch(PLAN)
         probe = await source.probe()
 
-    assert {asked.path for asked in upstream.server.asked if "search" in asked.path} == {
-        f"/api/{api}/search"
-    }
+    assert {asked.path for asked in upstream.server.asked if "search" in asked.path} == {f"/api/{api}/search"}
     assert batch.notes == ((note,) if note else ())
     assert probe.outcome == "ok"
     assert probe.detail.endswith(note or "of 60 searches in 10 min left to us")
@@ -245,9 +235,7 @@ ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("fields", "expected"), ODD)
-async def test_odd_posts(
-    upstream: LemmyEmulator, source: Source, fields: Any, expected: Any
-) -> None:
+async def test_odd_posts(upstream: LemmyEmulator, source: Source, fields: Any, expected: Any) -> None:
     """Links without text, impossible times and addresses, removed ones."""
     (item,) = await found(upstream, source, posts=[talk(1, **fields)])
 
@@ -262,9 +250,7 @@ async def test_a_bot_is_listed_and_never_judged(upstream: LemmyEmulator, source:
     assert (item.unfit, item.author, item.place) == (BY_BOT, None, "deals")
 
 
-async def test_what_lacks_our_fields_is_an_empty_slot(
-    upstream: LemmyEmulator, source: Source
-) -> None:
+async def test_what_lacks_our_fields_is_an_empty_slot(upstream: LemmyEmulator, source: Source) -> None:
     """It counts as an entry, and the others are read."""
     strange = [talk(1, ap_id="x"), talk(2, name=None), talk(3, id="x"), 7, talk(4)]
 
@@ -310,9 +296,7 @@ async def test_one_kind_that_fails_leaves_a_note(
     assert batch.notes == (f"{kind.lower()} not searched: HTTP 500",)
 
 
-async def test_nothing_beside_a_failure_is_a_failure(
-    upstream: LemmyEmulator, source: Source
-) -> None:
+async def test_nothing_beside_a_failure_is_a_failure(upstream: LemmyEmulator, source: Source) -> None:
     """No comment was found, and posts could not be searched: that is not nothing found."""
     upstream.fault = of_search("Posts", Reply(400, {"error": "rate_limit_error"}))
 

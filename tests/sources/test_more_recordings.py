@@ -58,9 +58,7 @@ PLACES = (
     Place(
         StackExchangeEmulator,
         (
-            Recorded(
-                "questions_page1_2016.json", 1, {"title": 0, "url": 0, "created_at": 1, "credit": 1}
-            ),
+            Recorded("questions_page1_2016.json", 1, {"title": 0, "url": 0, "created_at": 1, "credit": 1}),
             Recorded(
                 "questions_backoff_2016.json",
                 1,
@@ -81,9 +79,7 @@ PLACES = (
     Place(
         GitHubEmulator,
         (
-            Recorded(
-                "search_issues_2022.json", 2, {"body": 2, "author": 2, "created_at": 2, "unfit": 0}
-            ),
+            Recorded("search_issues_2022.json", 2, {"body": 2, "author": 2, "created_at": 2, "unfit": 0}),
             Recorded(
                 "search_issues_2014_first6.json",
                 6,
@@ -150,9 +146,7 @@ PLACES = (
 SEARCHES = [(place, recorded) for place in PLACES for recorded in place.searches]
 
 
-@pytest.mark.parametrize(
-    ("place", "recorded"), SEARCHES, ids=[f"{p.emulator.name} {r.file}" for p, r in SEARCHES]
-)
+@pytest.mark.parametrize(("place", "recorded"), SEARCHES, ids=[f"{p.emulator.name} {r.file}" for p, r in SEARCHES])
 async def test_recorded_searches(place: Place, recorded: Recorded) -> None:
     """Outcome, items and filled fields of each recorded answer."""
     folder, name = MORE / place.emulator.name, recorded.file

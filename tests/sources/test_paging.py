@@ -11,14 +11,7 @@ import pytest
 from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.errors import Unreachable
-from api.sources.searched_source import (
-    NOTHING_NEW,
-    Page,
-    PagedSearch,
-    in_window,
-    phrase_first,
-    window_start,
-)
+from api.sources.searched_source import NOTHING_NEW, Page, PagedSearch, in_window, phrase_first, window_start
 
 PLAN = FetchPlan("mug", 5)
 
@@ -26,9 +19,7 @@ PLAN = FetchPlan("mug", 5)
 def item(number: int, age: timedelta | None = None) -> Item:
     """One thing, perhaps dated."""
     created = None if age is None else datetime.now(UTC) - age
-    return Item(
-        key=f"reddit:t3_{number}", id=str(number), source="reddit", title="t", created_at=created
-    )
+    return Item(key=f"reddit:t3_{number}", id=str(number), source="reddit", title="t", created_at=created)
 
 
 class Reader:
@@ -205,9 +196,7 @@ async def test_exactly_as_many_as_wanted_is_not_more(total: int, more: bool) -> 
     assert batch.full is more
 
 
-@pytest.mark.parametrize(
-    ("limit", "pages"), [(9, 1), (10, 1), (11, 1), (12, 2), (20, 2), (22, 2), (24, 3), (25, 3)]
-)
+@pytest.mark.parametrize(("limit", "pages"), [(9, 1), (10, 1), (11, 1), (12, 2), (20, 2), (22, 2), (24, 3), (25, 3)])
 async def test_a_short_page_may_be_enough(limit: int, pages: int) -> None:
     """Of dear pages no further one is asked for the tenth that short ones lack."""
     read = Reader(35)

@@ -195,9 +195,7 @@ async def test_videos(file: str) -> None:
         read = await source.comments(items)
         await source.aclose()
 
-    assert (
-        sum(bool(item.title != "t" and item.body and item.place) for item in read.items) == videos
-    )
+    assert sum(bool(item.title != "t" and item.body and item.place) for item in read.items) == videos
     assert sum(isinstance(item.engagement["views"], int) for item in read.items) == counted
 
 

@@ -22,9 +22,7 @@ PLAN = FetchPlan("mug", 5)
 PAGE_403 = Reply(403, "<html><h1>whoa there, pardner</h1></html>")
 
 
-async def test_search_is_one_request_for_a_hundred(
-    reddit_server: RedditEmulator, reddit: Source
-) -> None:
+async def test_search_is_one_request_for_a_hundred(reddit_server: RedditEmulator, reddit: Source) -> None:
     """The wire form of a search, whatever the limit; the token comes first."""
     batch = await reddit.fetch(FetchPlan("café ☕ 小米", 5, "week"))
 
@@ -172,9 +170,7 @@ async def test_a_time_that_cannot_be_true_is_none(
     assert (said and said.year) == year
 
 
-async def test_links_crossposts_and_missing_values(
-    reddit_server: RedditEmulator, reddit: Source
-) -> None:
+async def test_links_crossposts_and_missing_values(reddit_server: RedditEmulator, reddit: Source) -> None:
     """A link keeps its target, a crosspost its origin, and what is unknown is None."""
     parent = {"name": "t3_origin", "selftext": "Said first"}
     children = [
@@ -204,9 +200,7 @@ WORDLESS = (
 )  # fmt: skip
 
 
-async def test_best_comments_without_bots_and_deletions(
-    reddit_server: RedditEmulator, reddit: Source
-) -> None:
+async def test_best_comments_without_bots_and_deletions(reddit_server: RedditEmulator, reddit: Source) -> None:
     """Comments are ordered by votes at any depth, without what nobody said."""
     deep = comment(9, score=99)
     for level in range(100):
@@ -307,9 +301,7 @@ async def test_praw_ini_does_not_matter(
 
 async def test_root_may_have_a_path(reddit_server: RedditEmulator) -> None:
     """`REDDIT_URL` may hold a path, for token and API alike, and a slash at its end."""
-    source = SOURCES["reddit"].build(
-        reddit_server.settings(REDDIT_URL=f"{reddit_server.server.url}/behind/a/proxy/")
-    )
+    source = SOURCES["reddit"].build(reddit_server.settings(REDDIT_URL=f"{reddit_server.server.url}/behind/a/proxy/"))
 
     await found_by(source, 1)
     await source.aclose()

@@ -22,9 +22,7 @@ PLAN = FetchPlan("mug", 5)
 PAGE_403 = Reply(403, "<html><h1>whoa there, pardner</h1></html>")
 
 
-async def test_revoked_token_is_replaced_once(
-    reddit_server: RedditEmulator, reddit: Source
-) -> None:
+async def test_revoked_token_is_replaced_once(reddit_server: RedditEmulator, reddit: Source) -> None:
     """A token that stops working costs one 401, one new token and one more try."""
     found = await found_by(reddit, 1)
     reddit_server.token = "token-2"
@@ -37,9 +35,7 @@ async def test_revoked_token_is_replaced_once(
     ]  # fmt: skip
 
 
-async def test_token_that_is_always_rejected_is_refused(
-    reddit_server: RedditEmulator, reddit: Source
-) -> None:
+async def test_token_that_is_always_rejected_is_refused(reddit_server: RedditEmulator, reddit: Source) -> None:
     """After the second 401 the key is the trouble, with or without the header that explains it."""
     reddit_server.fault = on("/search", Reply(401, {"error": 401}))
 
@@ -49,9 +45,7 @@ async def test_token_that_is_always_rejected_is_refused(
     assert len(reddit_server.searches) == 2
 
 
-async def test_closed_connection_is_tried_again(
-    reddit_server: RedditEmulator, reddit: Source
-) -> None:
+async def test_closed_connection_is_tried_again(reddit_server: RedditEmulator, reddit: Source) -> None:
     """A server that hangs up on a kept connection is asked once more, and both are counted."""
     await found_by(reddit, 1)
     reddit_server.fault = on("/comments/", Reply(manner="hang up"), times=1)
@@ -65,9 +59,7 @@ async def test_closed_connection_is_tried_again(
 
 LARGE = json.dumps(listing([post(1)])).encode() + b" " * 8_000_000
 PACKED = Reply(200, gzip.compress(LARGE), {"content-encoding": "gzip"})
-CHUNKED = Reply(
-    200, b"%x\r\n%b\r\n0\r\n\r\n" % (len(LARGE), LARGE), {"transfer-encoding": "chunked"}
-)
+CHUNKED = Reply(200, b"%x\r\n%b\r\n0\r\n\r\n" % (len(LARGE), LARGE), {"transfer-encoding": "chunked"})
 FAILURES = [
     pytest.param("/search", Reply(200, LARGE), Broken, id="above 8 MB"),
     pytest.param("/search", PACKED, Broken, id="above 8 MB unpacked"),
@@ -78,15 +70,9 @@ FAILURES = [
     pytest.param("access_token", PAGE_403, Blocked, id="403 page for the token"),
     pytest.param("/search", Reply(200, "<form action='/login'>"), Blocked, id="login page"),
     pytest.param("/search", Reply(200, "<p>hello</p>"), Broken, id="some page"),
-    pytest.param(
-        "/search", Reply(302, "", {"location": "https://r.test/login?d=1"}), Blocked, id="to login"
-    ),
-    pytest.param(
-        "/search", Reply(302, "", {"location": "/subreddits/search"}), Broken, id="redirect"
-    ),
-    pytest.param(
-        "access_token", Reply(302, "", {"location": "/login"}), Blocked, id="token to login"
-    ),
+    pytest.param("/search", Reply(302, "", {"location": "https://r.test/login?d=1"}), Blocked, id="to login"),
+    pytest.param("/search", Reply(302, "", {"location": "/subreddits/search"}), Broken, id="redirect"),
+    pytest.param("access_token", Reply(302, "", {"location": "/login"}), Blocked, id="token to login"),
     pytest.param("/search", Reply(404, {"error": 404}), Broken, id="404"),
     pytest.param("/search", Reply(400, {"fields": ["q"]}), Broken, id="400"),
     pytest.param("/search", Reply(500, {}), Unreachable, id="500"),
@@ -171,9 +157,7 @@ async def test_rate_limit_names_the_wait(
     assert len(reddit_server.searches) == 1
 
 
-async def test_empty_allowance_refuses_instead_of_sleeping(
-    reddit_server: RedditEmulator, reddit: Source
-) -> None:
+async def test_empty_allowance_refuses_instead_of_sleeping(reddit_server: RedditEmulator, reddit: Source) -> None:
     """With nothing left of the window the next call is refused, unasked, with the time."""
     reddit_server.limits = {
         "x-ratelimit-remaining": "0.0", "x-ratelimit-used": "100.5", "x-ratelimit-reset": "300.5",

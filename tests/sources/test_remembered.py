@@ -79,9 +79,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await opened.aclose()
 
 
-@pytest.fixture(
-    params=[RedditEmulator, YouTubeEmulator, AmazonEmulator], ids=lambda kind: kind.name
-)
+@pytest.fixture(params=[RedditEmulator, YouTubeEmulator, AmazonEmulator], ids=lambda kind: kind.name)
 def upstream(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     """One upstream on loopback."""
     with request.param() as server:
@@ -200,8 +198,5 @@ def test_page_comes_back_whole() -> None:
 def test_page_of_another_version_is_none(text: str) -> None:
     """What cannot be read is asked for again."""
     assert page_from_json(text) is None
-    assert (
-        page_from_json(page_to_json(Page((THING,)), datetime.now(UTC)).replace('"title"', '"name"'))
-        is None
-    )
+    assert page_from_json(page_to_json(Page((THING,)), datetime.now(UTC)).replace('"title"', '"name"')) is None
     assert json.loads(page_to_json(Page(()), datetime.now(UTC)))["slots"] == []

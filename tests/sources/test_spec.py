@@ -67,9 +67,7 @@ async def test_what_is_configured_is_so_everywhere(name: str, values: dict[str, 
 
 
 @pytest.mark.parametrize(("name", "values", "missing"), PARTIAL)
-def test_what_is_not_configured_is_so_everywhere(
-    name: str, values: dict[str, str], missing: tuple[str, ...]
-) -> None:
+def test_what_is_not_configured_is_so_everywhere(name: str, values: dict[str, str], missing: tuple[str, ...]) -> None:
     """Blanks are no key, a paid provider needs one; the factory names what is missing."""
     settings = settings_with(SourceSettings.model_validate(values))
     spec = SOURCES[name]

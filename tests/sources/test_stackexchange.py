@@ -13,28 +13,12 @@ from api.core.context import request_counter
 from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.core.ports import Source
-from api.errors import (
-    Blocked,
-    Broken,
-    NotConfigured,
-    QuotaExhausted,
-    RateLimited,
-    Refused,
-    SourceError,
-    Unreachable,
-)
+from api.errors import Blocked, Broken, NotConfigured, QuotaExhausted, RateLimited, Refused, SourceError, Unreachable
 from api.pipeline.question.query_screen import without_operators
 from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.sources.emulators import found_by, on
-from tests.sources.issue_emulators import (
-    SITES,
-    StackExchangeEmulator,
-    answered,
-    envelope,
-    owner,
-    question,
-)
+from tests.sources.issue_emulators import SITES, StackExchangeEmulator, answered, envelope, owner, question
 
 SETTING = "LISTENPOST_STACKEXCHANGE_SITES"
 
@@ -99,9 +83,7 @@ async def test_each_site_is_asked_once(upstream: StackExchangeEmulator, source: 
     assert all(len(item.comments) == 3 for item in read.items)
 
 
-async def test_no_log_holds_the_key(
-    upstream: StackExchangeEmulator, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_log_holds_the_key(upstream: StackExchangeEmulator, caplog: pytest.LogCaptureFixture) -> None:
     """It travels in the query, which httpx logs with the address of every request."""
     source = SOURCES["stackexchange"].build(upstream.settings(stackexchange_key="planted-K3y"))
 
@@ -123,9 +105,7 @@ async def test_a_window_is_exact(upstream: StackExchangeEmulator, of_one: Source
     assert abs(int(search.query["fromdate"]) - week_ago) < 600
 
 
-async def test_only_sites_with_more_are_asked_again(
-    upstream: StackExchangeEmulator, source: Source
-) -> None:
+async def test_only_sites_with_more_are_asked_again(upstream: StackExchangeEmulator, source: Source) -> None:
     """The second page is the first site's alone."""
     batch = await source.fetch(FetchPlan("mug", 500))
 
@@ -170,18 +150,14 @@ ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("fields", "expected"), ODD)
-async def test_odd_questions(
-    upstream: StackExchangeEmulator, of_one: Source, fields: Any, expected: Any
-) -> None:
+async def test_odd_questions(upstream: StackExchangeEmulator, of_one: Source, fields: Any, expected: Any) -> None:
     """Deleted people, the sites' own program, what is missing."""
     (item,) = await found(upstream, of_one, question(1, **fields))
 
     assert {name: getattr(item, name) for name in expected} == expected
 
 
-async def test_answers_that_say_nothing_are_left_out(
-    upstream: StackExchangeEmulator, of_one: Source
-) -> None:
+async def test_answers_that_say_nothing_are_left_out(upstream: StackExchangeEmulator, of_one: Source) -> None:
     """And those to other questions, and the program's own; the best voted come first."""
     (item,) = await found(upstream, of_one, question(1))
     rows = [
@@ -251,9 +227,7 @@ async def test_a_failing_site_costs_only_itself(
         assert f"`softwarerecs` in `{SETTING}`" in note
 
 
-async def test_the_wait_stands_in_the_words(
-    upstream: StackExchangeEmulator, of_one: Source
-) -> None:
+async def test_the_wait_stands_in_the_words(upstream: StackExchangeEmulator, of_one: Source) -> None:
     """17,524 seconds; until then nothing is sent, not even for answers of another question."""
     words = "too many requests from this IP, more requests available in 17524 seconds"
     upstream.fault = on("/search", error("throttle_violation", words, 502))
@@ -271,9 +245,7 @@ async def test_the_wait_stands_in_the_words(
     assert abs((at - datetime.now(UTC)).total_seconds() - 17_524) < 600
 
 
-async def test_backoff_forbids_the_same_kind(
-    upstream: StackExchangeEmulator, of_one: Source
-) -> None:
+async def test_backoff_forbids_the_same_kind(upstream: StackExchangeEmulator, of_one: Source) -> None:
     """The answer counts; another search is not sent, answers are read all the same."""
     upstream.fault = on("/search", Reply(body=envelope([question(1)], backoff=600)))
     batch = await of_one.fetch(FetchPlan("mug", 5))
@@ -334,9 +306,7 @@ NOTHING_ELSE = ["score:3 is:question"]
 
 
 @pytest.mark.parametrize(("query", "sent"), OPERATORS)
-async def test_operators_are_words(
-    upstream: StackExchangeEmulator, of_one: Source, query: str, sent: str
-) -> None:
+async def test_operators_are_words(upstream: StackExchangeEmulator, of_one: Source, query: str, sent: str) -> None:
     """Nothing that a person writes is a command, when it comes as every query does."""
     await of_one.fetch(FetchPlan(without_operators(query, "stackexchange"), 5))
 

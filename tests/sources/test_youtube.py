@@ -19,23 +19,12 @@ from api.sources import SOURCES
 from api.sources.searched_source import Page, page_to_json
 from api.sources.youtube import YouTubeSource
 from tests.loopback import Asked, Reply
-from tests.sources.emulators import (
-    YouTubeEmulator,
-    answer,
-    found_by,
-    on,
-    refusal,
-    result,
-    thread,
-    video,
-)
+from tests.sources.emulators import YouTubeEmulator, answer, found_by, on, refusal, result, thread, video
 
 PLAN = FetchPlan("mug", 5)
 
 
-async def test_search_asks_fifty_videos(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_search_asks_fifty_videos(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """The wire form of a search is the same for any limit, and the window is sent as UTC."""
     batch = await youtube.fetch(FetchPlan("café ☕ 小米", 5, "week"))
 
@@ -75,9 +64,7 @@ async def test_four_comment_threads_do_not_wait_for_the_details(
     assert not meeting.broken
 
 
-async def test_pages_follow_the_token(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_pages_follow_the_token(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """A third page is asked with the second's token."""
     batch = await found_by(youtube, 120)
 
@@ -92,8 +79,7 @@ class Shelved:
     def __init__(self) -> None:
         fresh = datetime.now(UTC)
         items = [
-            Item(key=f"youtube:k{n}", id=f"k{n}", source="youtube", title="t", created_at=fresh)
-            for n in range(50)
+            Item(key=f"youtube:k{n}", id=f"k{n}", source="youtube", title="t", created_at=fresh) for n in range(50)
         ]
         self.first = page_to_json(Page(tuple(items), "2020-02-02T02:02:02Z 50"), fresh)
 
@@ -108,9 +94,7 @@ class Shelved:
 
 
 @pytest.mark.parametrize("stale", [0, 1], ids=["token known", "token forgotten"])
-async def test_the_window_of_the_first_page_holds_for_the_next(
-    youtube_server: YouTubeEmulator, stale: int
-) -> None:
+async def test_the_window_of_the_first_page_holds_for_the_next(youtube_server: YouTubeEmulator, stale: int) -> None:
     """`publishedAfter` is the first page's however late the next is asked, restarted or not."""
     source = SOURCES["youtube"].build(youtube_server.settings(), cast(SourceMemory, Shelved()))
     youtube_server.fault = on("pageToken", refusal(400, "invalidPageToken"), times=stale)
@@ -122,9 +106,7 @@ async def test_the_window_of_the_first_page_holds_for_the_next(
     assert starts == ["2020-02-02T02:02:02Z"] * (3 if stale else 1)
 
 
-async def test_no_window_is_sent_without_one(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_no_window_is_sent_without_one(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """All time is no `publishedAfter`, on any page."""
     await youtube.fetch(FetchPlan("mug", 60))
 
@@ -132,9 +114,7 @@ async def test_no_window_is_sent_without_one(
     assert not any("publishedAfter" in asked.query for asked in youtube_server.searches)
 
 
-async def test_stale_page_token_restarts_paging_once(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_stale_page_token_restarts_paging_once(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """A forgotten token is replaced by walking from the first page again, and noted."""
     await found_by(youtube, 50)
     youtube_server.fault = on("pageToken", refusal(400, "invalidPageToken"), times=1)
@@ -147,9 +127,7 @@ async def test_stale_page_token_restarts_paging_once(
     assert batch.notes == ("paging was restarted",)
 
 
-async def test_a_page_that_is_a_little_short_is_enough(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_a_page_that_is_a_little_short_is_enough(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """48 of 50 on a page: wanting 50 spends no second search, wanting 100 does."""
     short = answer([result(number) for number in range(48)]) | {"nextPageToken": "50"}
     youtube_server.fault = on("/search", Reply(body=short), times=1)
@@ -189,9 +167,7 @@ async def test_odd_result_is_cleaned_or_dropped(
     assert batch.full
 
 
-async def test_details_and_comments_of_kept_videos(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_details_and_comments_of_kept_videos(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """One `videos.list` for all and one thread list each bring full text, counts, comments."""
     found = await found_by(youtube, 3)
     with request_counter() as calls:
@@ -211,9 +187,7 @@ async def test_details_and_comments_of_kept_videos(
     assert (item.notes, read.notes) == ((), ())
 
 
-async def test_many_videos_are_detailed_in_fifties(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_many_videos_are_detailed_in_fifties(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """Sixty videos take two `videos.list` calls."""
     await youtube.comments(await found_by(youtube, 60))
 
@@ -236,9 +210,7 @@ async def test_details_are_not_unescaped_and_may_be_missing(
     assert read.items[1].notes == ("the video is no longer listed",)
 
 
-async def test_lost_details_are_noted(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_lost_details_are_noted(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """Without `videos.list` the videos keep the search's text and their comments."""
     youtube_server.fault = on("/videos", Reply(500, {}))
 
@@ -250,9 +222,7 @@ async def test_lost_details_are_noted(
     ]  # fmt: skip
 
 
-async def test_what_is_no_opinion_is_left_out(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_what_is_no_opinion_is_left_out(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """The owner of the channel, in threads and replies, emotes, links and what nobody sees."""
     owner: dict[str, Any] = {"authorChannelId": {"value": "UC1"}}
     reply = {"id": "R1", "snippet": {"textDisplay": "thanks!", **owner}}
@@ -283,9 +253,7 @@ async def test_a_video_without_words_is_nobodys_opinion(
     assert item.unfit == "no title and no text that can be seen"
 
 
-@pytest.mark.parametrize(
-    "at", ["1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2099-01-01T00:00:00Z", "soon", 1e400]
-)
+@pytest.mark.parametrize("at", ["1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2099-01-01T00:00:00Z", "soon", 1e400])
 async def test_a_time_that_cannot_be_true_is_none(
     youtube_server: YouTubeEmulator, youtube: YouTubeSource, at: object
 ) -> None:
@@ -311,9 +279,7 @@ async def test_details_without_fields_are_noted_as_lost(
     assert read.notes == ("full texts and counts could not be read",)
 
 
-async def test_threads_come_before_their_replies(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_threads_come_before_their_replies(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """Comments keep Google's order, replies follow, and empty or broken ones are left out."""
     reply = {"id": "R1", "snippet": {"textDisplay": "yes", "authorDisplayName": "@someone"}}
     youtube_server.fault = on(
@@ -351,9 +317,7 @@ async def test_video_without_comments_is_kept(
     assert read.notes == ()
 
 
-async def test_probe_never_searches(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_probe_never_searches(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """Asking whether YouTube works costs one unit and no search."""
     assert (await youtube.probe()).outcome == "ok"
     assert [asked.path for asked in youtube_server.server.asked] == ["/youtube/v3/videos"]

@@ -12,38 +12,19 @@ import pytest
 
 from api.core.context import request_counter
 from api.core.domain import FetchPlan
-from api.errors import (
-    Blocked,
-    Broken,
-    QuotaExhausted,
-    RateLimited,
-    Refused,
-    SourceError,
-    TimedOut,
-    Unreachable,
-)
+from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, Refused, SourceError, TimedOut, Unreachable
 from api.sources import SOURCES
 from api.sources.youtube import YouTubeSource
 from api.sources.youtube_answers import next_reset
 from tests.loopback import DRIP, HANG, Reply
-from tests.sources.emulators import (
-    SECRET,
-    YouTubeEmulator,
-    answer,
-    found_by,
-    on,
-    refusal,
-    result,
-)
+from tests.sources.emulators import SECRET, YouTubeEmulator, answer, found_by, on, refusal, result
 
 PLAN = FetchPlan("mug", 5)
 BOMB = gzip.compress(bytes(100_000_000))
 PER_DAY = "Quota exceeded for quota metric 'Search Queries' and limit 'Search Queries per day'"
 
 
-async def test_stale_token_twice_is_broken(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_stale_token_twice_is_broken(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """Paging is restarted once, not for ever."""
     youtube_server.fault = on("pageToken", refusal(400, "invalidPageToken"))
 
@@ -53,9 +34,7 @@ async def test_stale_token_twice_is_broken(
     assert len(youtube_server.searches) == 4
 
 
-async def test_other_refusals_stay_loud(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_other_refusals_stay_loud(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """A 403 that is about the key is an error, not a video without comments."""
     youtube_server.fault = on("/commentThreads", refusal(403, "accessNotConfigured"))
 
@@ -63,9 +42,7 @@ async def test_other_refusals_stay_loud(
         await youtube.comments(await found_by(youtube, 2))
 
 
-async def test_one_failing_list_is_noted(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_one_failing_list_is_noted(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """A 500 for one video's comments costs only those."""
     youtube_server.fault = on("'videoId': 'v1'", Reply(500, {}))
 
@@ -78,9 +55,7 @@ async def test_one_failing_list_is_noted(
 DETAILS = {"error": {"code": 400, "message": "x", "details": [{"reason": "API_KEY_INVALID"}]}}
 LARGE = json.dumps(answer([result(1)])).encode() + b" " * 8_000_000
 PACKED = Reply(200, gzip.compress(LARGE), {"content-encoding": "gzip"})
-CHUNKED = Reply(
-    200, b"%x\r\n%b\r\n0\r\n\r\n" % (len(LARGE), LARGE), {"transfer-encoding": "chunked"}
-)
+CHUNKED = Reply(200, b"%x\r\n%b\r\n0\r\n\r\n" % (len(LARGE), LARGE), {"transfer-encoding": "chunked"})
 FAILURES = [
     pytest.param(Reply(200, LARGE), Broken, 1, id="above 8 MB"),
     pytest.param(PACKED, Broken, 1, id="above 8 MB unpacked"),
@@ -92,9 +67,7 @@ FAILURES = [
     pytest.param(refusal(403, "userRateLimitExceeded"), RateLimited, 2, id="burst 403"),
     pytest.param(refusal(400, "keyInvalid"), Refused, 1, id="keyInvalid"),
     pytest.param(Reply(400, DETAILS), Refused, 1, id="API_KEY_INVALID"),
-    pytest.param(
-        refusal(400, "badRequest", "API key not valid. Pass one."), Refused, 1, id="words"
-    ),
+    pytest.param(refusal(400, "badRequest", "API key not valid. Pass one."), Refused, 1, id="words"),
     pytest.param(refusal(403, "accessNotConfigured"), Refused, 1, id="accessNotConfigured"),
     pytest.param(refusal(403, "forbidden"), Refused, 1, id="forbidden"),
     pytest.param(refusal(401, "authError"), Refused, 1, id="401"),
@@ -148,9 +121,7 @@ async def test_failure_has_its_outcome(
     assert len((await youtube.fetch(PLAN)).items) == 5
 
 
-async def test_quota_names_its_return(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_quota_names_its_return(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """An empty bucket says when it is full again."""
     youtube_server.fault = on("/search", refusal(403, "quotaExceeded"))
 
@@ -175,9 +146,7 @@ def test_reset_is_midnight_in_california(now: str, reset: str) -> None:
     assert next_reset(datetime.fromisoformat(now)) == datetime.fromisoformat(reset)
 
 
-async def test_burst_is_retried_once(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_burst_is_retried_once(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """A burst limit that passes costs one more request, which is counted."""
     youtube_server.fault = on("/search", refusal(429, "rateLimitExceeded"), times=1)
 
@@ -188,9 +157,7 @@ async def test_burst_is_retried_once(
     assert calls.made == 2
 
 
-async def test_long_wait_is_not_waited(
-    youtube_server: YouTubeEmulator, youtube: YouTubeSource
-) -> None:
+async def test_long_wait_is_not_waited(youtube_server: YouTubeEmulator, youtube: YouTubeSource) -> None:
     """A burst limit with a minute to wait is reported with its time instead."""
     reply = refusal(429, "rateLimitExceeded")
     youtube_server.fault = on("/search", Reply(429, reply.body, {"retry-after": "60"}))

@@ -64,9 +64,7 @@ async def left(store: Store, limit: int = 100, key: str = SECRET) -> int | None:
     return await Searches(store, key, limit).left()
 
 
-async def test_spent_bucket_survives_a_restart(
-    youtube_server: YouTubeEmulator, store: Store
-) -> None:
+async def test_spent_bucket_survives_a_restart(youtube_server: YouTubeEmulator, store: Store) -> None:
     """Without a search left nothing is sent, and the outcome says until when."""
     first = asking(youtube_server, store, limit=1)
     await first.fetch(PLAN)
@@ -83,9 +81,7 @@ async def test_spent_bucket_survives_a_restart(
     assert timedelta() < wait <= timedelta(hours=25)
 
 
-async def test_parallel_questions_share_the_bucket(
-    youtube_server: YouTubeEmulator, store: Store
-) -> None:
+async def test_parallel_questions_share_the_bucket(youtube_server: YouTubeEmulator, store: Store) -> None:
     """Of ten at once over two sources, with three searches left, three are sent (case B94)."""
     sources = [asking(youtube_server, store, limit=3) for _ in range(2)]
 
@@ -100,9 +96,7 @@ async def test_parallel_questions_share_the_bucket(
         await source.aclose()
 
 
-async def test_search_that_never_reached_google_is_given_back(
-    youtube_server: YouTubeEmulator, store: Store
-) -> None:
+async def test_search_that_never_reached_google_is_given_back(youtube_server: YouTubeEmulator, store: Store) -> None:
     """A refused connection costs nothing."""
     source = asking(youtube_server, store, YOUTUBE_URL="http://127.0.0.1:1")
 
@@ -118,9 +112,7 @@ async def test_a_search_over_a_connection_that_died_idle_costs_one(
 ) -> None:
     """What was sent on it was not processed: it is sent anew, answered, and counted once."""
     source = asking(youtube_server, store)
-    youtube_server.fault = lambda asked: replace(
-        youtube_server.reply(asked), manner="answer and reset"
-    )
+    youtube_server.fault = lambda asked: replace(youtube_server.reply(asked), manner="answer and reset")
     await source.fetch(PLAN)
     await asyncio.to_thread(youtube_server.server.resets.acquire, True, 60)
     youtube_server.fault = on("never", Reply())
@@ -169,9 +161,7 @@ async def test_every_try_is_a_search(youtube_server: YouTubeEmulator, store: Sto
     assert await left(store) == 97
 
 
-async def test_comments_and_probe_are_no_searches(
-    youtube_server: YouTubeEmulator, store: Store
-) -> None:
+async def test_comments_and_probe_are_no_searches(youtube_server: YouTubeEmulator, store: Store) -> None:
     """Only the search bucket is counted, and the probe says what is left of it."""
     source = asking(youtube_server, store, limit=7)
     await source.comments((await source.fetch(PLAN)).items)

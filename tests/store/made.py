@@ -96,8 +96,7 @@ async def counted(url: str, *tables: str) -> list[int]:
     database = Database(engine_url(url))
     async with database.reading() as connection:
         many = [
-            await connection.scalar(select(func.count()).select_from(METADATA.tables[name])) or 0
-            for name in tables
+            await connection.scalar(select(func.count()).select_from(METADATA.tables[name])) or 0 for name in tables
         ]
     await database.aclose()
     return many

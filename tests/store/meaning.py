@@ -16,9 +16,7 @@ SAME = {"accumulator": "battery", "akku": "battery", "cover": "lid"}
 
 def embed(texts: Sequence[str]) -> list[bytes]:
     """One vector a text; zeros for one without words."""
-    return [
-        _vector([_direction(SAME.get(word, word)) for word in index_tokens(text)]) for text in texts
-    ]
+    return [_vector([_direction(SAME.get(word, word)) for word in index_tokens(text)]) for text in texts]
 
 
 @cache

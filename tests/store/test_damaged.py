@@ -76,9 +76,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     [pytest.param(False, id="one"), pytest.param(True, id="all", marks=pytest.mark.nightly)],
 )
 @pytest.mark.parametrize("name", METADATA.tables)
-async def test_no_damaged_value_is_a_raw_error(
-    tmp_path: Path, whole: bytes, name: str, every: bool
-) -> None:
+async def test_no_damaged_value_is_a_raw_error(tmp_path: Path, whole: bytes, name: str, every: bool) -> None:
     """Whatever stands in one column of one row: the store goes on, or says it is unavailable.
 
     By day every column gets one of the values, the next column the next one.
@@ -170,9 +168,7 @@ async def test_a_state_that_nobody_wrote_is_a_failure_with_its_reason(database_u
 
 
 @pytest.mark.parametrize("value", ["x", "-1", '"s"', '[["x"]]', '["x"]'])
-@pytest.mark.parametrize(
-    "column", ["items.facts", "verdicts.own", "verdicts.shared", "sessions.text", "pages.text"]
-)
+@pytest.mark.parametrize("column", ["items.facts", "verdicts.own", "verdicts.shared", "sessions.text", "pages.text"])
 async def test_a_damaged_document_is_left_out(
     database_url: str, column: str, value: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -41,8 +41,7 @@ async def test_feedback_is_read_as_it_was_given(store: Store) -> None:
         third,
     ]
     assert all(
-        given.created_at and abs(given.created_at - datetime.now(UTC)) < timedelta(minutes=1)
-        for given in listed
+        given.created_at and abs(given.created_at - datetime.now(UTC)) < timedelta(minutes=1) for given in listed
     )
 
 

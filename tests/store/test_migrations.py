@@ -96,9 +96,7 @@ async def test_a_later_step_upgrades_the_tables_and_keeps_what_they_hold(databas
     ("version", "words"),
     [(99, "version 99.*upgrade listenpost"), (1, "version 1, of before the first release")],
 )
-async def test_database_of_another_version_is_refused(
-    database_url: str, version: int, words: str
-) -> None:
+async def test_database_of_another_version_is_refused(database_url: str, version: int, words: str) -> None:
     """A program that does not know the tables leaves them alone and says what to do."""
     store = await open_store(database_url)
     await store.aclose()
@@ -158,9 +156,7 @@ async def test_older_report_is_migrated_when_read(database_url: str) -> None:
     saved = report("r1", item("reddit:t3_1"))
     await old.finish("a", typed(saved))
     await old.aclose()
-    store = SqlStore(
-        Database(engine_url(database_url)), ReportReader({VERSION: shouted}, VERSION + 1)
-    )
+    store = SqlStore(Database(engine_url(database_url)), ReportReader({VERSION: shouted}, VERSION + 1))
 
     kept, listed = await store.get("a", "r1"), await store.listing("a", Filters(), 1)
 
@@ -188,9 +184,7 @@ async def test_report_of_a_newer_program_is_read_as_far_as_it_is_one(database_ur
     assert plain(kept.report) == saved
     assert odd is not None
     assert (odd.state, odd.report) == ("failed", None)
-    assert odd.reason == (
-        "the stored report cannot be read by this version of listenpost (version 7, at `id`)"
-    )
+    assert odd.reason == ("the stored report cannot be read by this version of listenpost (version 7, at `id`)")
     await store.aclose()
 
 
@@ -255,13 +249,8 @@ async def test_items_are_forgotten_in_a_version_that_cannot_be_upgraded(database
 async def _overwrite(url: str, analysis_id: str, **columns: object) -> None:
     """Write these columns as they are."""
     database = Database(engine_url(url))
-    raw = {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in columns.items()
-    }
+    raw = {name: value if isinstance(value, str) else json.dumps(value) for name, value in columns.items()}
     settings = ", ".join(f"{name} = :{name}" for name in raw)
     async with database.writing() as connection:
-        await connection.execute(
-            text(f"UPDATE analyses SET {settings} WHERE id = :id"), {**raw, "id": analysis_id}
-        )
+        await connection.execute(text(f"UPDATE analyses SET {settings} WHERE id = :id"), {**raw, "id": analysis_id})
     await database.aclose()

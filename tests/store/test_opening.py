@@ -39,9 +39,7 @@ async def test_default_is_a_private_file_in_the_users_data_directory(tmp_path: P
     await store.aclose()
 
 
-async def test_default_folder_that_cannot_be_made_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_default_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file in its place is an error with the remedy."""
     blocked = tmp_path / "file"
     blocked.write_text("x")
@@ -117,9 +115,7 @@ async def test_nobody_listening_is_unavailable() -> None:
     ("name", "value"),
     [("PGPORT", "abc"), ("PGSSLMODE", "abc"), ("PGTARGETSESSIONATTRS", "abc")],
 )
-async def test_a_variable_of_the_driver_is_named(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+async def test_a_variable_of_the_driver_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     """What the driver cannot read is no crash, and its value is not told."""
     monkeypatch.setenv(name, value)
 
@@ -172,9 +168,7 @@ async def test_a_server_that_refuses_is_told_in_our_words(complaint: str, reason
 
     async with await asyncio.start_server(refuse, "127.0.0.1") as server:
         port = server.sockets[0].getsockname()[1]
-        database = Database(
-            engine_url(f"postgresql://u:{PASSWORD}@127.0.0.1:{port}/d?sslmode=disable")
-        )
+        database = Database(engine_url(f"postgresql://u:{PASSWORD}@127.0.0.1:{port}/d?sslmode=disable"))
         with pytest.raises(StoreUnavailable) as refusal:
             async with database.reading():
                 pass
@@ -208,8 +202,7 @@ async def test_a_statement_without_an_answer_is_given_up(postgres: Postgres) -> 
             await connection.exec_driver_sql("SELECT pg_sleep(60)")
     async with database.reading() as connection:
         sleeping = await connection.exec_driver_sql(
-            "SELECT count(*) FROM pg_stat_activity "
-            "WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%%'"
+            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%%'"
         )
 
         assert sleeping.scalar() == 0

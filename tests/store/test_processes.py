@@ -15,9 +15,7 @@ from tests.store.made import counted, report, typed
 from tests.store.process import DAY, ROUNDS, big, doing, go, line
 
 
-async def test_of_two_processes_exactly_one_gets_the_last_unit(
-    database_url: str, root: Path
-) -> None:
+async def test_of_two_processes_exactly_one_gets_the_last_unit(database_url: str, root: Path) -> None:
     """Forty races for one unit each, between two real processes (case B94)."""
     store = await open_store(database_url)
     with doing("take", database_url, root) as first, doing("take", database_url, root) as second:
@@ -29,9 +27,7 @@ async def test_of_two_processes_exactly_one_gets_the_last_unit(
     await store.aclose()
 
 
-async def test_many_processes_may_open_a_new_database_at_once(
-    database_url: str, root: Path
-) -> None:
+async def test_many_processes_may_open_a_new_database_at_once(database_url: str, root: Path) -> None:
     """One of them makes the tables; all can work."""
     with ExitStack() as stack:
         many = [stack.enter_context(doing("open", database_url, root)) for _ in range(5)]

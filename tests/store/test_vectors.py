@@ -52,9 +52,7 @@ async def opened(
     await connected.prepare()
     await migrate(connected)
     assert connected.file == database
-    vectors = FiledVectors(
-        connected, database.with_name(f"{database.name}-vectors"), most_later, most_read, page
-    )
+    vectors = FiledVectors(connected, database.with_name(f"{database.name}-vectors"), most_later, most_read, page)
     store = SqlStore(connected, embed=embed, vectors=vectors)
     yield store
     await store.aclose()
@@ -141,9 +139,7 @@ async def test_few_entries_are_not_filed(database: Path, folder: Path) -> None:
     assert files(folder.parent) == files(folder) == []
 
 
-async def test_search_reads_a_bounded_part_and_says_how_much_is_left(
-    database: Path, folder: Path
-) -> None:
+async def test_search_reads_a_bounded_part_and_says_how_much_is_left(database: Path, folder: Path) -> None:
     """The rest is read and filed behind it; then nothing is left."""
     async with opened(database, most_later=100, most_read=4, page=2) as store:
         await keep(store, "x", *words())
@@ -177,14 +173,11 @@ async def test_what_was_read_before_a_stop_is_not_read_again(database: Path, fol
 async def test_import_files_what_it_stores(database: Path, folder: Path) -> None:
     """So that no search has to."""
     facts = [
-        Item.model_validate(item(f"items:x{n}", title="", body=body, comments=[]))
-        for n, body in enumerate(words())
+        Item.model_validate(item(f"items:x{n}", title="", body=body, comments=[])) for n, body in enumerate(words())
     ]
     async with opened(database, most_read=1, page=1) as store:
         begun = await store.begin_import("a", FileIdentity("dump.jsonl", "jsonl", "d1"))
-        await store.keep_batch(
-            "a", begun, ImportBatch(tuple(facts), (), {}, ImportPosition(10, 10))
-        )
+        await store.keep_batch("a", begun, ImportBatch(tuple(facts), (), {}, ImportPosition(10, 10)))
         await settled(store)
         assert files(folder)
     async with opened(database, most_read=4, page=1) as store:
@@ -192,9 +185,7 @@ async def test_import_files_what_it_stores(database: Path, folder: Path) -> None
         assert await nearest(store, "thingj thinga") == ["thinga", "thingj"]
 
 
-async def test_a_database_that_fails_behind_a_search_is_said(
-    database: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_database_that_fails_behind_a_search_is_said(database: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The search has answered; the next one goes on."""
     async with opened(database, most_read=2, page=2) as store:
         await keep(store, "x", *words())
@@ -315,9 +306,7 @@ async def test_read_only_folder_costs_time_alone(database: Path, folder: Path) -
         rights(folder, 0o700)
 
 
-async def test_another_database_at_the_same_path_has_its_own_vectors(
-    database: Path, folder: Path
-) -> None:
+async def test_another_database_at_the_same_path_has_its_own_vectors(database: Path, folder: Path) -> None:
     """Files of the one that was there before are not read, and removed with the first new one."""
     await filled(database)
     (old,) = files(folder)
@@ -349,9 +338,7 @@ async def test_tenants_have_their_own_files(database: Path, folder: Path) -> Non
     assert len(files(folder)) == 10
 
 
-async def test_deleted_entries_are_not_found_and_take_no_places(
-    database: Path, folder: Path
-) -> None:
+async def test_deleted_entries_are_not_found_and_take_no_places(database: Path, folder: Path) -> None:
     """Out of a file and of what came later; the next file does without them."""
     async with opened(database) as store:
         await keep(store, "x", *(["battery"] * 30))
@@ -370,9 +357,7 @@ async def test_deleted_entries_are_not_found_and_take_no_places(
         assert await nearest(store, "battery") == ["battery", "battery thinga"]
 
 
-async def test_item_that_is_indexed_anew_is_found_once_by_its_new_text(
-    database: Path, folder: Path
-) -> None:
+async def test_item_that_is_indexed_anew_is_found_once_by_its_new_text(database: Path, folder: Path) -> None:
     """Its old entries are gone, also out of a file."""
     async with opened(database) as store:
         await keep(store, "x", *words())
@@ -390,9 +375,7 @@ async def test_two_stores_write_beside_each_other(database: Path, folder: Path) 
             for name, store in (("p", first), ("q", second)):
                 await keep(store, f"{name}{round_}", *(f"{name}{round_}thing{c}" for c in LETTERS))
             wanted = [f"p{round_}thinga", f"q{round_}thinga"]
-            both = await asyncio.gather(
-                *(nearest(store, " ".join(wanted)) for store in (first, second, first, second))
-            )
+            both = await asyncio.gather(*(nearest(store, " ".join(wanted)) for store in (first, second, first, second)))
             assert both == [wanted] * 4
         assert await nearest(first, "p0thinga q5thingj") == ["p0thinga", "q5thingj"]
     assert files(folder, "part") == []
@@ -422,9 +405,7 @@ async def test_two_processes_write_at_once(database: Path, root: Path) -> None:
     async with opened(database):
         pass
     processes = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, "-c", PROCESS, str(database), name, cwd=root
-        )
+        await asyncio.create_subprocess_exec(sys.executable, "-c", PROCESS, str(database), name, cwd=root)
         for name in "pq"
     ]
     assert [await process.wait() for process in processes] == [0, 0]
@@ -434,9 +415,7 @@ async def test_two_processes_write_at_once(database: Path, root: Path) -> None:
         assert await nearest(store, "q0thinga p7thingj") == ["p7thingj", "q0thinga"]
 
 
-async def test_what_a_killed_process_left_is_not_read_and_is_removed(
-    database: Path, folder: Path
-) -> None:
+async def test_what_a_killed_process_left_is_not_read_and_is_removed(database: Path, folder: Path) -> None:
     """Half a file is no index; that of a process that may be writing stays."""
     await filled(database)
     (file,) = files(folder)

@@ -160,18 +160,12 @@ class AnalysisJob:
         """
         usd, tenant = await self.estimate(task.ask), task.tenant
         with self.limits.queue.joined(tenant, always=task.resumed) as slot:
-            async with self.limits.spending(
-                tenant, usd=usd, analyses=1, work_id=lease.work_id
-            ) as spent:
-                task.began = await self.store.begin(
-                    tenant.id, task.id, task.ask.query, lease.work_id, task.ask.digest
-                )
+            async with self.limits.spending(tenant, usd=usd, analyses=1, work_id=lease.work_id) as spent:
+                task.began = await self.store.begin(tenant.id, task.id, task.ask.query, lease.work_id, task.ask.digest)
                 self.unstored.pop(task.id, None)
                 return await self._run_begun(task, slot, spent, lease)
 
-    async def _run_begun(
-        self, task: AnalysisTask, slot: Slot, spent: Spending, lease: WorkLease
-    ) -> Report:
+    async def _run_begun(self, task: AnalysisTask, slot: Slot, spent: Spending, lease: WorkLease) -> Report:
         def hear(event: Event) -> None:
             if isinstance(event, SourceFetched):
                 spent.counts = True

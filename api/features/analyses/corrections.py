@@ -69,9 +69,7 @@ class CorrectionBook(Protocol):
         """
         ...
 
-    async def corrections(
-        self, tenant: str, question: str | None = None
-    ) -> Sequence[StoredCorrection]:
+    async def corrections(self, tenant: str, question: str | None = None) -> Sequence[StoredCorrection]:
         """Of one question, or all of the tenant; oldest first."""
         ...
 
@@ -80,9 +78,7 @@ class CorrectionBook(Protocol):
         ...
 
 
-async def corrections_of(
-    store: CorrectionBook, tenant: str, question: Question
-) -> tuple[Correction, ...]:
+async def corrections_of(store: CorrectionBook, tenant: str, question: Question) -> tuple[Correction, ...]:
     """What the tenant said of items of this question before, oldest first."""
     entries = await store.corrections(tenant, question_digest(question))
     return tuple(entry.correction for entry in entries)
@@ -138,11 +134,7 @@ def probabilities_of(report: Report) -> tuple[dict[str, float], dict[str, float]
     A judge that gives none counts as sure to nine tenths.
     """
     kept = {item.key: _probability(item.probability, 0.9) for item in report.items}
-    dropped = {
-        item.key: _probability(item.probability, 0.1)
-        for item in report.dropped
-        if item.dropped_by == "gate"
-    }
+    dropped = {item.key: _probability(item.probability, 0.1) for item in report.dropped if item.dropped_by == "gate"}
     return kept, dropped
 
 
@@ -153,11 +145,7 @@ def _probability(probability: float | None, without: float) -> float:
 def gate_quality(report: Report, corrections: Iterable[Correction]) -> GateQuality:
     """Estimates from the corrected items, with 95 % intervals; some 10 ms for 100 items."""
     kept, dropped = probabilities_of(report)
-    read = {
-        entry.key: entry.relevant
-        for entry in corrections
-        if entry.key in kept or entry.key in dropped
-    }
+    read = {entry.key: entry.relevant for entry in corrections if entry.key in kept or entry.key in dropped}
     return GateQuality(
         len(read), audit.precision(kept, read), audit.recall(kept, dropped, read),
         audit.missed(dropped, read),

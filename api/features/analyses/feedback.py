@@ -92,9 +92,7 @@ class Given:
 
 def author_of(tenant: str, user: str = "") -> str:
     """A pseudonym: the same for the same user of a tenant, and it leads back to neither."""
-    return sha256(f"listenpost feedback {tenant}\n{user}".encode("utf-8", "replace")).hexdigest()[
-        :16
-    ]
+    return sha256(f"listenpost feedback {tenant}\n{user}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 async def give(
@@ -122,16 +120,12 @@ async def give(
     if opinion.finding is not None:
         subject = "finding"
         if not 1 <= opinion.finding <= len(report.findings):
-            raise NotFound(
-                f"there is no finding {opinion.finding}; the report has {len(report.findings)}"
-            )
+            raise NotFound(f"there is no finding {opinion.finding}; the report has {len(report.findings)}")
     elif opinion.item_key is not None:
         subject = "item"
         if source_of(report, opinion.item_key) is None:
             raise NotFound(f"the report has no item `{one_line(clean(opinion.item_key))[:60]}`")
-    given = Feedback(
-        report.id, author, subject, opinion.rating, opinion.finding, opinion.item_key, comment
-    )
+    given = Feedback(report.id, author, subject, opinion.rating, opinion.finding, opinion.item_key, comment)
     repeated = any(
         replace(opinion, comment=comment, created_at=None) == given
         for opinion in await store.feedback(tenant, report.id)
@@ -152,9 +146,7 @@ def worded(comment: str) -> str:
     """
     comment = clean(comment)
     if len(comment) > MAX_COMMENT_LENGTH:
-        raise UsageError(
-            f"a comment has {MAX_COMMENT_LENGTH} characters at most; yours has {len(comment)}"
-        )
+        raise UsageError(f"a comment has {MAX_COMMENT_LENGTH} characters at most; yours has {len(comment)}")
     return comment
 
 
@@ -177,9 +169,7 @@ def source_of(report: Report, key: str) -> str | None:
     return source_of_key(key) if any(item.key == key for item in report.dropped) else None
 
 
-async def correct(
-    store: Store, tenant: str, analysis_id: str, key: str, relevant: bool
-) -> StoredCorrection:
+async def correct(store: Store, tenant: str, analysis_id: str, key: str, relevant: bool) -> StoredCorrection:
     """Keep what a person says of one item of a stored analysis.
 
     Raises:
@@ -192,9 +182,7 @@ async def correct(
     if item is None:
         raise NotFound(f"the report has no item `{one_line(clean(key))[:60]}`")
     text = item.body if isinstance(item, KeptItem) else item.snippet
-    correction = Correction(
-        item.key, relevant, item.title, cut(one_line(clean(text)), LONGEST_BODY), item.place or ""
-    )
+    correction = Correction(item.key, relevant, item.title, cut(one_line(clean(text)), LONGEST_BODY), item.place or "")
     entry = StoredCorrection(
         correction, question_digest(report.question), report.query, report.about,
         source_of(report, key) or "", datetime.now(UTC),

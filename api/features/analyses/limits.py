@@ -43,9 +43,7 @@ class Slot:
     """A place for one piece of work: first in its tenant's queue, then running."""
 
     tenant: Tenant
-    _start: asyncio.Future[float] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
+    _start: asyncio.Future[float] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
     def running(self) -> bool:
@@ -252,9 +250,7 @@ class Limits:
         async with self.queue.slot(tenant), self.spending(tenant, usd=usd) as spent:
             yield spent
 
-    async def _take(
-        self, now: datetime, wanted: Sequence[_Reservation], work_id: str
-    ) -> list[_Reservation]:
+    async def _take(self, now: datetime, wanted: Sequence[_Reservation], work_id: str) -> list[_Reservation]:
         # all of it or, with `LimitReached`, nothing
         taken: list[_Reservation] = []
         for part in wanted:
@@ -271,9 +267,7 @@ class Limits:
             taken.append(part)
         return taken
 
-    async def _settle(
-        self, taken: Sequence[_Reservation], day: date, spent: Spending, work_id: str
-    ) -> None:
+    async def _settle(self, taken: Sequence[_Reservation], day: date, spent: Spending, work_id: str) -> None:
         # if the database fails now, the reservation stands: an error waives no limit
         try:
             for part in taken:
@@ -318,8 +312,6 @@ async def fetch_within(
         StoreUnavailable: the limits cannot be read.
     """
     async with limits.working(tenant, usd) as spent:
-        answer = await product_service.fetch(
-            product, source, ask, listener=listener, dossier=dossier
-        )
+        answer = await product_service.fetch(product, source, ask, listener=listener, dossier=dossier)
         spent.counts, spent.usd = bool(answer.usage.input_tokens), answer.usage.usd
     return answer

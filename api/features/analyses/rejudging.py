@@ -103,8 +103,6 @@ async def with_sense_and_corrections(store: CorrectionBook, tenant: str, ask: As
         if not (ask.about or ask.not_about or ask.items or ask.again):
             chosen = await store.chosen_sense(tenant, question_digest(Question(ask.query)))
             if chosen is not None:
-                ask = replace(
-                    ask, about=chosen.about, not_about=chosen.not_about, chosen_before=True
-                )
+                ask = replace(ask, about=chosen.about, not_about=chosen.not_about, chosen_before=True)
         return replace(ask, corrections=await corrections_of(store, tenant, ask.question))
     return ask

@@ -79,9 +79,7 @@ class Runner:
         """Call `ended` with the outcome of every analysis."""
         self._job.ended.append(ended)
 
-    async def run(
-        self, tenant: Tenant, ask: Ask, listener: Listener = ignore_event, key: str | None = None
-    ) -> Report:
+    async def run(self, tenant: Tenant, ask: Ask, listener: Listener = ignore_event, key: str | None = None) -> Report:
         """A finished report; cancelling the caller cancels the work nobody else waits for.
 
         Work of another process is waited for.
@@ -146,9 +144,7 @@ class Runner:
             return unstored
         return await self._store.get(tenant, analysis_id)
 
-    async def follow(
-        self, tenant: Tenant, analysis_id: str
-    ) -> AnalysisTask | StoredAnalysis | None:
+    async def follow(self, tenant: Tenant, analysis_id: str) -> AnalysisTask | StoredAnalysis | None:
         """An analysis that was begun before: its task while it runs here, else what is stored.
 
         Begins nothing; None when there is none. Call `leave` when done with a task.
@@ -243,9 +239,7 @@ class Runner:
             return  # its process died before the engine was told
         set_caller(request.caller)
         adopt_trace_id(request.trace_id)
-        task = AnalysisTask(
-            id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True
-        )
+        task = AnalysisTask(id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True)
         self._tasks[task.id], name = task, f"analysis {task.id}"
         task.start(self._until_end(task, self._job.run(task, lease)), name)
         try:
@@ -270,9 +264,7 @@ class Runner:
         analysis_id = await self._store.running(tenant.id, ask.digest)
         return None if analysis_id is None else await self.kept(tenant.id, analysis_id)
 
-    async def _claimed(
-        self, tenant: Tenant, ask: Ask, key: str | None, begin: Begin
-    ) -> AnalysisTask | StoredAnalysis:
+    async def _claimed(self, tenant: Tenant, ask: Ask, key: str | None, begin: Begin) -> AnalysisTask | StoredAnalysis:
         same = self._same(tenant, ask)
         if key is None:
             shared = same or await self._elsewhere(tenant, ask)
@@ -293,9 +285,7 @@ class Runner:
                 return kept
         return await begin(tenant, ask, owner)
 
-    async def _stored_order(
-        self, tenant: Tenant, ask: Ask, analysis_id: str
-    ) -> StoredAnalysis | None:
+    async def _stored_order(self, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis | None:
         """Work whose process died before it was begun: another process begins it, not this call."""
         work_id = self._engine and await self._engine.find(_work_of(analysis_id))
         if not work_id:
@@ -307,9 +297,7 @@ class Runner:
         if self._closed:
             raise ProcessStopping("this process stops; ask again later")
 
-    async def _queue(
-        self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str
-    ) -> StoredAnalysis:
+    async def _queue(self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis:
         self._check_open()
         usd, work_id = await self._job.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
@@ -431,7 +419,5 @@ class Comparisons:
 def side_by_side(kept: Sequence[StoredAnalysis], places: SourceLabels) -> Comparison:
     """Analyses that have ended, compared in this order; one without a report has failed."""
     asks = [ask_of_report(each.report) if each.report else Ask(each.query) for each in kept]
-    answers = [
-        each.report or Failure("failed", (each.reason or each.state).rstrip(".")) for each in kept
-    ]
+    answers = [each.report or Failure("failed", (each.reason or each.state).rstrip(".")) for each in kept]
     return comparison_of(asks, answers, places)

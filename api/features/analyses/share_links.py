@@ -69,9 +69,7 @@ async def open_link(store: Store, tenant_id: str, analysis_id: str) -> str:
     return f"/shared/{analysis_id}?token={token}"
 
 
-async def linked_report(
-    store: Store, keys: Keys, limits: Limits, analysis_id: str, token: str
-) -> Report:
+async def linked_report(store: Store, keys: Keys, limits: Limits, analysis_id: str, token: str) -> Report:
     """The report that this token reads; its readers have the limit of looks of a key of their own.
 
     Raises:

@@ -387,9 +387,7 @@ class Sums:
             ),
             feedback=_thumb_stats(self.feedback.values()),
             feedback_by_decision={
-                decision: _thumb_stats([thumbs])
-                for decision, thumbs in self.feedback.items()
-                if thumbs != _NO_THUMBS
+                decision: _thumb_stats([thumbs]) for decision, thumbs in self.feedback.items() if thumbs != _NO_THUMBS
             },
         )
 

@@ -169,8 +169,7 @@ class Tally(Published):
     def of(cls, report: Report) -> Self:
         """The numbers of a report."""
         sources = {
-            name: SourceTally.model_validate(source, from_attributes=True)
-            for name, source in report.sources.items()
+            name: SourceTally.model_validate(source, from_attributes=True) for name, source in report.sources.items()
         }
         return cls(
             decision=report.decision, sample=report.sample, cost=report.cost,
@@ -200,9 +199,7 @@ class Tally(Published):
     @property
     def unanswered(self) -> bool:
         """Whether sources were asked and none answered."""
-        return bool(self.sources) and not any(
-            source.outcome.answered for source in self.sources.values()
-        )
+        return bool(self.sources) and not any(source.outcome.answered for source in self.sources.values())
 
     @property
     def comparable(self) -> bool:
@@ -327,9 +324,7 @@ class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, P
 
     # Analyses of every decision, with their items and verdicts; each item is stored once by key.
 
-    async def begin(
-        self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = ""
-    ) -> datetime:
+    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = "") -> datetime:
         """Note that an analysis runs in this process; returns when it was first begun.
 
         Durable work, with a `work_id`, does not end with the process, and `running` finds it.
@@ -347,9 +342,7 @@ class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, P
     async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
         """One analysis of this tenant."""
 
-    async def listing(
-        self, tenant: str, filters: Filters, limit: int, cursor: str | None = None
-    ) -> Listing:
+    async def listing(self, tenant: str, filters: Filters, limit: int, cursor: str | None = None) -> Listing:
         """Analyses, newest first, with summaries instead of reports.
 
         Raises:

@@ -16,11 +16,7 @@ import regex
 
 from api.core.items import Comment, Item
 from api.core.text import one_line
-from api.core.words import (
-    INDEX_TOKEN,
-    LETTER_PAIR,
-    index_tokens,
-)
+from api.core.words import INDEX_TOKEN, LETTER_PAIR, index_tokens
 from api.features.archive.entries import ChunkId
 
 K1, B = 1.2, 0.75
@@ -46,11 +42,7 @@ def unmatched_words(query: str, frequencies: Mapping[str, int]) -> list[str]:
     """
     missing: dict[str, str] = {}
     for match in INDEX_TOKEN.finditer(query):
-        if (
-            match["run"] is None
-            and (word := index_tokens(match[0]))
-            and not frequencies.get(word[0])
-        ):
+        if match["run"] is None and (word := index_tokens(match[0])) and not frequencies.get(word[0]):
             missing.setdefault(word[0], match[0])
     return list(missing.values())
 
@@ -68,9 +60,7 @@ def holds_phrase(entry: Sequence[str], phrase: Sequence[str]) -> bool:
     return any(tuple(entry[place : place + size]) == wanted for place in starts)
 
 
-def bm25(
-    query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int
-) -> float:
+def bm25(query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int) -> float:
     """How well an entry fits a query, both as tokens; 0 without a common word, no upper bound.
 
     `frequencies` are the numbers of entries that hold each token of the query, of `entries` in all.
@@ -84,9 +74,7 @@ def bm25(
     return score
 
 
-def held_share(
-    query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int
-) -> float:
+def held_share(query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int) -> float:
     """The share of a query that an entry holds, 0 to 1, rare words counting more; see `bm25`.
 
     A word that no entry holds counts most: an archive that never mentions a thing cannot answer

@@ -68,11 +68,7 @@ def guidance_for(text: str, names: Iterable[str], least: int) -> str:
     if not screened.ok:
         return screened.guidance
     query = screened.query
-    if (
-        len(content_words(query)) >= least
-        or _NAMING.search(query)
-        or index_words.quoted_phrases(query)
-    ):
+    if len(content_words(query)) >= least or _NAMING.search(query) or index_words.quoted_phrases(query):
         return ""
     known = {word for name in names for word in index_tokens(name)}
     if not known.isdisjoint(index_tokens(query)):
@@ -130,9 +126,7 @@ class ArchiveSearch:
     observer: Observer = field(default_factory=SilentObserver)
     rerank: Rerank = by_words
     clock: Callable[[], float] = time.monotonic
-    _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(
-        default_factory=OrderedDict
-    )
+    _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(default_factory=OrderedDict)
 
     async def search(
         self,
@@ -164,9 +158,7 @@ class ArchiveSearch:
         with self.observer.retrieving(query) as span:
             if answer is None:
                 answer = await self._searched(tenant, query, filters, most, terse=terse)
-                if (
-                    answer.hits and not answer.retrieval.unread
-                ):  # else the next search may find more
+                if answer.hits and not answer.retrieval.unread:  # else the next search may find more
                     self._answers[key] = self.clock(), answer
                     self._answers.move_to_end(key)
                 while len(self._answers) > _MOST_ANSWERS:
@@ -202,12 +194,9 @@ class ArchiveSearch:
             entries = [
                 entry
                 for entry in entries
-                if (piece := pieces.get(entry.id))
-                and filters.language in languages_of(piece.text or piece.title)
+                if (piece := pieces.get(entry.id)) and filters.language in languages_of(piece.text or piece.title)
             ]
-        ranked = search_ranking.combine_scores(
-            entries, retrieval.vector_weight, vectors=matches.vectors
-        )
+        ranked = search_ranking.combine_scores(entries, retrieval.vector_weight, vectors=matches.vectors)
         retrieved = Retrieval(
             vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
             keywordMax=max((e.words for e in entries if e.words), default=None),
@@ -242,9 +231,7 @@ class ArchiveSearch:
             sample=self.sample,
         )  # fmt: skip
 
-    async def _read(
-        self, tenant: str, entries: Sequence[Scored]
-    ) -> tuple[Mapping[str, Item], dict[ChunkId, Chunk]]:
+    async def _read(self, tenant: str, entries: Sequence[Scored]) -> tuple[Mapping[str, Item], dict[ChunkId, Chunk]]:
         facts = await self.archive.facts(tenant, {entry.id[0] for entry in entries})
         pieces = {
             (key, piece.comment, piece.part): piece
@@ -307,9 +294,7 @@ class ArchiveSearch:
         )
 
 
-def answer_text(
-    hits: Sequence[ArchiveHit], missing: Sequence[str], entries: int, *, narrowed: bool
-) -> str:
+def answer_text(hits: Sequence[ArchiveHit], missing: Sequence[str], entries: int, *, narrowed: bool) -> str:
     """How many entries may answer the question, or which of its words no entry holds.
 
     `missing` are such words, whatever the filters; `entries` the stored ones, up to `MOST_COUNTED`;

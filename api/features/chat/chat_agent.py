@@ -29,15 +29,7 @@ from api.errors import ModelError
 from api.features.archive.search import ArchiveSearch
 from api.features.chat import keyless_chat
 from api.features.chat.chat_citations import citations_of
-from api.features.chat.chat_turn import (
-    SAMPLE,
-    AnswerPiece,
-    ChatEvent,
-    LookupEnded,
-    LookupStarted,
-    Turn,
-    streamed,
-)
+from api.features.chat.chat_turn import SAMPLE, AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn, streamed
 from api.features.chat.keyless_chat import FOREIGN
 from api.features.chat.lookups import ARCHIVE_TOOL, SHOWN, ChatLookups
 from api.features.chat.session import Exchange, Session, load_report, restored
@@ -129,9 +121,7 @@ class AnswerDraft:
             self._text += self._held
             self._held = ""
 
-    def _turn(
-        self, text: str, exhibits: Iterable[Exhibit], notes: Iterable[str], partial: bool
-    ) -> Turn:
+    def _turn(self, text: str, exhibits: Iterable[Exhibit], notes: Iterable[str], partial: bool) -> Turn:
         session = self._lookups.session
         citations = citations_of(text, exhibits, session.subjects)
         labels = [citation.label for citation in citations]
@@ -155,9 +145,7 @@ class AnswerDraft:
         if lookups.refused:
             most = lookups.max_sources
             yield f"{lookups.refused} look-up(s) refused: one turn may ask {most} sources"
-        yield from gate_lines(
-            gathered for gathered in lookups.gathered if not gathered.outcome.answered
-        )
+        yield from gate_lines(gathered for gathered in lookups.gathered if not gathered.outcome.answered)
         if len(lookups.subjects) > 1:
             unknown = (subject for subject in lookups.subjects if not lookups.knows(subject))
             yield from (f"no relevant post was found on “{subject}”" for subject in unknown)
@@ -190,9 +178,7 @@ class Chat:
         """Sources that one turn may ask."""
         return self.bounds.tool_calls or max(_FEWEST_CALLS, 2 * len(self.product.askable))
 
-    def begin(
-        self, tenant: str = "", session_id: str | None = None, report: Report | None = None
-    ) -> Session:
+    def begin(self, tenant: str = "", session_id: str | None = None, report: Report | None = None) -> Session:
         """A new session, which knows a report's findings and items if one is given."""
         run = self.product.start()
         session = Session(session_id or uuid4().hex, tenant, run, Dossier(run.places))
@@ -204,9 +190,7 @@ class Chat:
         """A session as it was saved; None when the text cannot be read."""
         return restored(session_id, tenant, self.product.start(), text)
 
-    def stream(
-        self, session: Session, message: str, depth: DepthName = "quick"
-    ) -> AsyncGenerator[ChatEvent]:
+    def stream(self, session: Session, message: str, depth: DepthName = "quick") -> AsyncGenerator[ChatEvent]:
         """The events of one turn, the `Turn` last; closing the iterator cancels its work."""
         return streamed(partial(self._turn, session, message, depth))
 
@@ -216,9 +200,7 @@ class Chat:
         assert isinstance(last, Turn)
         return last
 
-    async def _turn(
-        self, session: Session, message: str, depth: DepthName, emit: Callable[[ChatEvent], None]
-    ) -> Turn:
+    async def _turn(self, session: Session, message: str, depth: DepthName, emit: Callable[[ChatEvent], None]) -> Turn:
         # `what do they like about it?` has stop words alone, and still refers to something
         follows = session.exhibits and refers_back(message)
         stop_words = MAX_QUESTION_LENGTH if follows else STOP_WORDS_ALONE
@@ -305,9 +287,7 @@ class Chat:
         answer: AnswerDraft,
         usage: RunUsage,
     ) -> None:
-        async def read(
-            ctx: RunContext[ChatLookups], events: AsyncIterable[messages.AgentStreamEvent]
-        ) -> None:
+        async def read(ctx: RunContext[ChatLookups], events: AsyncIterable[messages.AgentStreamEvent]) -> None:
             async for event in events:
                 match event:
                     case messages.PartStartEvent(part=messages.TextPart(content=text)):
@@ -363,9 +343,7 @@ def _history(exchanges: Iterable[Exchange]) -> list[messages.ModelMessage]:
     return history
 
 
-def _tools(
-    product: Product, usual: DepthName, archive: ArchiveSearch | None
-) -> FunctionToolset[ChatLookups]:
+def _tools(product: Product, usual: DepthName, archive: ArchiveSearch | None) -> FunctionToolset[ChatLookups]:
     """A look-up for each source, one of all, one of the stored items; each takes a query alone."""
     toolset: FunctionToolset[ChatLookups] = FunctionToolset(id="chat")
 
@@ -381,9 +359,7 @@ def _tools(
     for source in product.usual:
         add(source)
 
-    async def analyze(
-        ctx: RunContext[ChatLookups], query: str, depth: DepthName = "standard"
-    ) -> str:
+    async def analyze(ctx: RunContext[ChatLookups], query: str, depth: DepthName = "standard") -> str:
         lookup = ctx.deps.ask_all(query, depth, ctx.usage.total_tokens)
         return await _reported(ctx, {"query": query, "depth": depth}, lookup)
 
@@ -400,9 +376,7 @@ def _tools(
     return toolset
 
 
-async def _reported(
-    ctx: RunContext[ChatLookups], arguments: dict[str, str], lookup: Awaitable[str]
-) -> str:
+async def _reported(ctx: RunContext[ChatLookups], arguments: dict[str, str], lookup: Awaitable[str]) -> str:
     """The text of a look-up for the model; the person sees when it starts and how it ends."""
     call, tool = ctx.tool_call_id or "", ctx.tool_name or ""
     ctx.deps.emit(LookupStarted(call, tool, arguments))

@@ -29,9 +29,7 @@ _MARKED = regex.compile(r"\p{Lu}|\p{L}\d|\d\p{L}|\p{L}\.\p{L}")
 # an aspect and whose it is: `the support of Oura`
 _PART = regex.compile(r"(?i)\bthe (?P<part>\p{L}++) of (?P<owner>.*\S)")
 # a comparison, so that the sentence may speak of several products
-_COMPARING = regex.compile(
-    r"(?i)\b(?:than|unlike|compared|versus|vs|both|either|neither|while|whereas|instead)\b"
-)
+_COMPARING = regex.compile(r"(?i)\b(?:than|unlike|compared|versus|vs|both|either|neither|while|whereas|instead)\b")
 
 
 def products_in(query: str) -> tuple[str, ...]:
@@ -58,19 +56,11 @@ def subjects_named(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
         # in scripts that set no words apart, and languages that change their endings
         return word in known or (not word.isascii() and word in folded)
 
-    stems = {
-        subject: [query_guard.singular(word) for word in subject.split()] for subject in subjects
-    }
+    stems = {subject: [query_guard.singular(word) for word in subject.split()] for subject in subjects}
     named = {
-        subject: set(words)
-        for subject, words in stems.items()
-        if "".join(words) in known or all(map(holds, words))
+        subject: set(words) for subject, words in stems.items() if "".join(words) in known or all(map(holds, words))
     }
-    return tuple(
-        subject
-        for subject, words in named.items()
-        if not any(words < other for other in named.values())
-    )
+    return tuple(subject for subject, words in named.items() if not any(words < other for other in named.values()))
 
 
 def names_product(question: str) -> bool:
@@ -94,14 +84,10 @@ def is_comparing(sentence: str) -> bool:
 
 
 # between sentences; a citation after a full stop belongs to the one before it: `Warm. [E1]| It`
-_BETWEEN = regex.compile(
-    r"\n+|(?<=[.!?…。！？][\"'”’»)」』]?(?:\s*\[E[E\d, ]+\])?)(?!\s*\[E\d)(?:\s+|(?<=[。！？]))"
-)
+_BETWEEN = regex.compile(r"\n+|(?<=[.!?…。！？][\"'”’»)」』]?(?:\s*\[E[E\d, ]+\])?)(?!\s*\[E\d)(?:\s+|(?<=[。！？]))")
 
 
-def citations_of(
-    text: str, exhibits: Iterable[Exhibit], names: Iterable[str]
-) -> tuple[Citation, ...]:
+def citations_of(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple[Citation, ...]:
     """A citation of each exhibit, with the passage that `passage_for` chooses."""
     citations = []
     for exhibit in exhibits:
@@ -141,14 +127,10 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
     quotable = (part for words in texts for part in sentences(words))
     for part in (*map(one_line, titles), *quotable):
         shown = quotation(part)
-        if any(
-            f"“{words}” [{exhibit.label}]" in text for words in (part, shown, plain_text(shown))
-        ):
+        if any(f"“{words}” [{exhibit.label}]" in text for words in (part, shown, plain_text(shown))):
             return part
     for written in (texts[len(titles) :], titles):
-        passages = [
-            part for words in written for part in sentences(words) if len(part) <= LONGEST_PASSAGE
-        ]
+        passages = [part for words in written for part in sentences(words) if len(part) <= LONGEST_PASSAGE]
         best = max(passages, key=likeness, default="")
         if likeness(best)[0]:
             return best

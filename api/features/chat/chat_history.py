@@ -75,9 +75,7 @@ class _Outline:
 _OUTLINE = TypeAdapter(_Outline)
 
 
-async def list_chats(
-    store: Store, tenant: str, limit: int, cursor: str | None = None
-) -> ChatListing:
+async def list_chats(store: Store, tenant: str, limit: int, cursor: str | None = None) -> ChatListing:
     """A page of a tenant's conversations; raises `UsageError` for an invalid cursor."""
     page = await store.sessions(tenant, limit, cursor)
     # in a thread, since each may have 400 kB

@@ -31,17 +31,13 @@ _Key = tuple[str, str]
 class ChatEngine(Protocol):
     """Answers the turns of a session; `Chat` implements it."""
 
-    def begin(
-        self, tenant: str = "", session_id: str | None = None, report: Report | None = None
-    ) -> Session:
+    def begin(self, tenant: str = "", session_id: str | None = None, report: Report | None = None) -> Session:
         """A new session, which knows a report's findings and items if one is given."""
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
         """A session as it was saved; None when the text cannot be read."""
 
-    def stream(
-        self, session: Session, message: str, depth: DepthName = "quick"
-    ) -> AsyncGenerator[ChatEvent]:
+    def stream(self, session: Session, message: str, depth: DepthName = "quick") -> AsyncGenerator[ChatEvent]:
         """The events of one turn, the `Turn` last."""
 
 

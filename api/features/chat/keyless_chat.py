@@ -18,14 +18,7 @@ from api.pipeline.question import query_guard
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.themes import (
-    PASSAGES,
-    UNNAMED,
-    ThemeFinding,
-    ThemePassage,
-    find_themes,
-    unsure_side,
-)
+from api.reports.keyless.themes import PASSAGES, UNNAMED, ThemeFinding, ThemePassage, find_themes, unsure_side
 from api.reports.markdown_text import formatted, quotation
 from api.reports.quotes import LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
@@ -72,16 +65,11 @@ async def look_up_question(lookups: ChatLookups) -> None:
             for name in lookups.subjects
             if topics and not _mentioning(topics, lookups.session.exhibits_for([name]).values())
         ]
-    elif not any(
-        keywords.intersection(words(" ".join(exhibit.item.texts)))
-        for exhibit in lookups.citable.values()
-    ):
+    elif not any(keywords.intersection(words(" ".join(exhibit.item.texts))) for exhibit in lookups.citable.values()):
         # `and the lid?` names no product, but a part of the one before
         part = lookups.implied_subjects and "the" in question.casefold().split()
         continued = before and (query_guard.refers_back(question) or part)
-        queries = [
-            " ".join((*before, *query_guard.naming_words(question))) if continued else question
-        ]
+        queries = [" ".join((*before, *query_guard.naming_words(question))) if continued else question]
     sources = lookups.product.askable
     asking = (lookups.ask_source(name, query, "quick") for query in queries for name in sources)
     await asyncio.gather(*asking)
@@ -106,10 +94,7 @@ def keyless_answer(lookups: ChatLookups) -> tuple[str, list[Exhibit]]:
         # a question that was looked up as it stands is its own subject, with what it asks about
         topics = _topics(question, (name,) if name in before else (), exhibits)
         if topics and name not in before:
-            name = (
-                " ".join(word for word in query_guard.naming_words(name) if word not in topics)
-                or name
-            )
+            name = " ".join(word for word in query_guard.naming_words(name) if word not in topics) or name
         text, labels = on_topics(name, exhibits, topics, lean_wanted(question), plain_text)
     return text, [session.exhibits[label] for label in labels]
 
@@ -180,9 +165,7 @@ def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = (
     Without names, `exhibits` are posts that were found for the whole question: then a topic is an
     aspect of products, or a word that stands in few of them and is no name.
     """
-    known = {
-        query_guard.singular(word) for name in names for word in query_guard.naming_words(name)
-    }
+    known = {query_guard.singular(word) for name in names for word in query_guard.naming_words(name)}
     topics = [
         word
         for word in query_guard.naming_words(question)
@@ -193,8 +176,7 @@ def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = (
         topics = [
             word
             for word in topics
-            if aspects_named(word)
-            or (word not in proper and 2 * len(_mentioning([word], exhibits)) < len(exhibits))
+            if aspects_named(word) or (word not in proper and 2 * len(_mentioning([word], exhibits)) < len(exhibits))
         ]
     return topics if len(topics) <= _MOST_TOPICS else []
 
@@ -223,14 +205,10 @@ def side_by_side(
     said of each under its name; with `topics` of which nobody speaks, nothing.
     """
     own = {
-        name: find_themes(
-            Question(name), known, most=_COMPARED_THEMES, focus=topics, lean=lean
-        ).findings
+        name: find_themes(Question(name), known, most=_COMPARED_THEMES, focus=topics, lean=lean).findings
         for name, known in sides.items()
     }
-    counts = Counter(
-        finding.name for findings in own.values() for finding in findings if finding.name != UNNAMED
-    )
+    counts = Counter(finding.name for findings in own.values() for finding in findings if finding.name != UNNAMED)
     if topics and not counts:
         return "", []
     if len(sides) < 2 or not counts:
@@ -263,9 +241,7 @@ def _quoted(passages: Iterable[ThemePassage], escape: Escape) -> str:
     return " ".join(f"“{escape(quotation(p.text))}” [{p.label}]" for p in passages)
 
 
-def theme_list(
-    findings: Iterable[ThemeFinding], lean: int | None = None, escape: Escape = str
-) -> str:
+def theme_list(findings: Iterable[ThemeFinding], lean: int | None = None, escape: Escape = str) -> str:
     """Findings as a list with labels; those that do not surely lean as asked for stand last."""
     groups: dict[bool, list[str]] = {True: [], False: []}
     for finding in findings:
@@ -293,6 +269,5 @@ def nothing_found(question: str, lines: Iterable[str]) -> str:
     else:
         advice = "Another spelling, or a few words on what it is, may help."
     return (
-        f"I couldn't find relevant posts about “{formatted(question)}”. "
-        f"{outcomes or 'Nothing was looked up.'} {advice}"
+        f"I couldn't find relevant posts about “{formatted(question)}”. {outcomes or 'Nothing was looked up.'} {advice}"
     )

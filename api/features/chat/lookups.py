@@ -74,16 +74,11 @@ class ChatLookups:
         words = set(map(query_guard.singular, query_guard.naming_words(self.question)))
         exhibits = self.session.exhibits_for(self.previous_subjects).values()
         going_on = not chat_citations.names_product(self.question) or any(
-            words & query_guard.joined_spellings(" ".join(exhibit.item.texts))
-            for exhibit in exhibits
+            words & query_guard.joined_spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
         )
         self.implied_subjects = self.previous_subjects if going_on else ()
         named = chat_citations.subjects_named(self.question, self.session.subjects)
-        self.continues = (
-            bool(self.implied_subjects)
-            and not named
-            and not query_guard.compared_names(self.question)
-        )
+        self.continues = bool(self.implied_subjects) and not named and not query_guard.compared_names(self.question)
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -93,14 +88,8 @@ class ChatLookups:
         question after a comparison that looks up one of the two alone.
         """
         looked = [name for query in self.queries for name in self.session.subjects_of(query)]
-        named = dict.fromkeys(
-            (*looked, *chat_citations.subjects_named(self.question, self.session.subjects))
-        )
-        both = (
-            named
-            and query_guard.compared_names(self.question)
-            and query_guard.refers_back(self.question)
-        )
+        named = dict.fromkeys((*looked, *chat_citations.subjects_named(self.question, self.session.subjects)))
+        both = named and query_guard.compared_names(self.question) and query_guard.refers_back(self.question)
         names = (*named, *self.previous_subjects) if both else tuple(named) or self.implied_subjects
         earlier = set(self.session.current_names(self.previous_subjects))
         if self.continues and earlier.issuperset(looked):
@@ -139,9 +128,7 @@ class ChatLookups:
             run, product = self.session.run, self.product
             scope = product.scope(Ask(sent, depth, (source,)))
             gathered = await run.search(scope.question, source, sent, scope.limit)
-            ranked = await product.steps.assessor.assess(
-                run, scope, gathered.kept, graded=depth != "quick"
-            )
+            ranked = await product.steps.assessor.assess(run, scope, gathered.kept, graded=depth != "quick")
             self.usage += gathered.usage + ranked.usage
             labels = self._numbered(sent, ranked.kept)
             return self._shown(self._noted(gathered, sent, depth, labels), labels)
@@ -181,9 +168,7 @@ class ChatLookups:
     ) -> str:
         """Ask sources a query that may leave, unless the session knows; within the limits."""
         written = f"{self.session.questions_text}\n{self.question}"
-        sent = query_guard.guarded_query(
-            written, query, (self.question, *query_guard.compared_names(self.question))
-        )
+        sent = query_guard.guarded_query(written, query, (self.question, *query_guard.compared_names(self.question)))
         if sent is None:
             return self._reply(_OFF_TOPIC)
         self.queries.append(sent)
@@ -193,9 +178,7 @@ class ChatLookups:
             earlier = [lookup for lookup in known if lookup]
             self.lines |= {lookup.source: lookup.line for lookup in earlier}
             labels = dict.fromkeys(label for lookup in earlier for label in lookup.labels)
-            return self._shown(
-                "; ".join([*(lookup.line for lookup in earlier), "looked up before"]), labels
-            )
+            return self._shown("; ".join([*(lookup.line for lookup in earlier), "looked up before"]), labels)
         used = tokens + self.usage.input_tokens + self.usage.output_tokens
         if self.calls + len(sources) > self.max_sources or used >= self.bounds.tokens:
             self.refused += 1
@@ -259,9 +242,7 @@ class ChatLookups:
         return line
 
     def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
-        shown = self.session.show(
-            list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample
-        )
+        shown = self.session.show(list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample)
         return [exhibit.label for exhibit in shown]
 
     def _shown(self, line: str, labels: Iterable[str]) -> str:

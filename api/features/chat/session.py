@@ -114,10 +114,7 @@ def read_session(text: str) -> SavedSession | None:
         return None
     if saved.version != VERSION:
         return None
-    exhibits = [
-        replace(entry, sample=saved.sample) if entry.sample is None else entry
-        for entry in saved.exhibits
-    ]
+    exhibits = [replace(entry, sample=saved.sample) if entry.sample is None else entry for entry in saved.exhibits]
     return replace(saved, exhibits=exhibits)
 
 
@@ -211,9 +208,7 @@ class Session:
             )
         return shown
 
-    def lookup(
-        self, source: str, query: str, depth: DepthName, *, sample: bool = False
-    ) -> Lookup | None:
+    def lookup(self, source: str, query: str, depth: DepthName, *, sample: bool = False) -> Lookup | None:
         """An earlier look-up of the same source and name, no less deep, that answers this one."""
         name = canonical(query)
         for lookup in reversed(self.looks):
@@ -226,9 +221,7 @@ class Session:
         """Note a look-up that was answered; its query is made canonical."""
         self.looks = [*self.looks, replace(lookup, query=canonical(lookup.query))][-LOOKS:]
 
-    def best(
-        self, question: str, limit: int, subjects: Sequence[str] = ()
-    ) -> dict[str, list[Exhibit]]:
+    def best(self, question: str, limit: int, subjects: Sequence[str] = ()) -> dict[str, list[Exhibit]]:
         """The exhibits for a prompt by subject, each group in the order of labels.
 
         Chosen in this order: on these subjects, sharing words with the question, used last, cited.
@@ -250,9 +243,7 @@ class Session:
             groups.setdefault(first, []).append(exhibits[known.label])
         return dict(sorted(groups.items(), key=lambda group: ranked.index(group[0])))
 
-    def close(
-        self, exchange: Exchange, cited: Iterable[str] = (), subjects: Iterable[str] = ()
-    ) -> None:
+    def close(self, exchange: Exchange, cited: Iterable[str] = (), subjects: Iterable[str] = ()) -> None:
         """End a turn: keep its words, and forget exhibits that were not used lately."""
         for label in cited:
             self._known[label] = replace(self._known[label], turn=self.number)
@@ -267,8 +258,7 @@ class Session:
         saved = read_session(text)
         given = {e.number: e.opinions for e in saved.exchanges if e.number} if saved else {}
         self.exchanges = [
-            replace(exchange, opinions=given.get(exchange.number, exchange.opinions))
-            for exchange in self.exchanges
+            replace(exchange, opinions=given.get(exchange.number, exchange.opinions)) for exchange in self.exchanges
         ]
 
     def _by_use(self) -> list[str]:
@@ -288,8 +278,7 @@ class Session:
             for entry in self._known.values():
                 item = entry.assessed.item
                 comments = tuple(
-                    comment.edited(body=cut(comment.body, _COMMENT))
-                    for comment in item.comments[:_COMMENTS]
+                    comment.edited(body=cut(comment.body, _COMMENT)) for comment in item.comments[:_COMMENTS]
                 )
                 item = item.edited(body=cut(item.body, _BODY), comments=comments)
                 known.append(replace(entry, assessed=replace(entry.assessed, item=item)))

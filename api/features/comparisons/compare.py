@@ -20,13 +20,7 @@ from api.core.words import canonical
 from api.core.work import Failure, contained
 from api.errors import UsageError
 from api.features.comparisons import product_counts
-from api.features.comparisons.comparison import (
-    VERSION,
-    ComparedFinding,
-    ComparedItem,
-    Comparison,
-    Side,
-)
+from api.features.comparisons.comparison import VERSION, ComparedFinding, ComparedItem, Comparison, Side
 from api.features.comparisons.product_counts import ProductCounts
 from api.reports.keyless.theme_sentences import SHARED
 from api.reports.report import Cost, Report
@@ -64,9 +58,7 @@ def _terms(reports: Sequence[Report], places: SourceLabels) -> Iterator[tuple[st
         "how far back",
         [window_in_words(report.since) if report.since else _UNKNOWN for report in reports],
     )
-    titles_of_each = [
-        {title_in(places, name) for name in ask_of_report(report).sources} for report in reports
-    ]
+    titles_of_each = [{title_in(places, name) for name in ask_of_report(report).sources} for report in reports]
     yield "places", [", ".join(sorted(titles)) or "none" for titles in titles_of_each]
     if len({report.depth for report in reports}) == 1:  # else the depths' own limits differ
         limits = [f"{report.limit} at first" if report.limit else "as usual" for report in reports]
@@ -79,11 +71,7 @@ def _terms(reports: Sequence[Report], places: SourceLabels) -> Iterator[tuple[st
 
 def ask_of_report(report: Report) -> Ask:
     """The request behind a stored report, as far as the report says it; with the asked sources."""
-    sources = tuple(
-        name
-        for name, source in report.sources.items()
-        if source.outcome is not Outcome.NOT_CONFIGURED
-    )
+    sources = tuple(name for name, source in report.sources.items() if source.outcome is not Outcome.NOT_CONFIGURED)
     since = report.since or "all"
     return Ask.of(report, sources=sources, since=since, items=())
 
@@ -93,15 +81,11 @@ def window_in_words(since: Window) -> str:
     return "any time" if since == "all" else f"the last {since}"
 
 
-def comparison_of(
-    asks: Sequence[Ask], answers: Sequence[Report | Failure], places: SourceLabels
-) -> Comparison:
+def comparison_of(asks: Sequence[Ask], answers: Sequence[Report | Failure], places: SourceLabels) -> Comparison:
     """The products of these requests side by side, in order; each answer is of its request."""
     reports = [answer for answer in answers if isinstance(answer, Report)]
     names = product_counts.common_aspects(reports)
-    products = [
-        product_counts.count_product(*both, names) for both in zip(asks, answers, strict=True)
-    ]
+    products = [product_counts.count_product(*both, names) for both in zip(asks, answers, strict=True)]
     compared = [each for each in products if each.standing.state == "compared"]
     differing = differing_terms(reports, places)
     volumes = differing.keys().isdisjoint(_COUNT_TERMS)
@@ -180,9 +164,7 @@ def _items(compared: Sequence[ProductCounts], cited: Collection[str]) -> Iterato
 def check_count(number: int) -> None:
     """Raise `UsageError` unless there are `FEWEST_PRODUCTS` to `MOST_PRODUCTS`."""
     if not MIN_PRODUCTS <= number <= MAX_PRODUCTS:
-        raise UsageError(
-            f"a comparison takes {MIN_PRODUCTS} to {MAX_PRODUCTS} products, not {number}"
-        )
+        raise UsageError(f"a comparison takes {MIN_PRODUCTS} to {MAX_PRODUCTS} products, not {number}")
 
 
 def check_products(names: Sequence[str]) -> None:
@@ -218,9 +200,7 @@ async def analyze_each(
     def listener_of(ask: Ask) -> Listener:
         return lambda event: listener(ProductEvent(product=ask.query, event=event))
 
-    return await asyncio.gather(
-        *(contained(analyze(ask, listener_of(ask)), "an analysis to compare") for ask in asks)
-    )
+    return await asyncio.gather(*(contained(analyze(ask, listener_of(ask)), "an analysis to compare") for ask in asks))
 
 
 def _shown(name: str) -> str:

@@ -187,11 +187,7 @@ class DifferenceTest:
     def chance(self) -> float:
         """The probability that chance alone makes a difference as large."""
         (count, other), (n, m) = self.counts, self.totals
-        return (
-            figures.split(count, other)
-            if self.measure == "posts"
-            else figures.fisher(count, n, other, m)
-        )
+        return figures.split(count, other) if self.measure == "posts" else figures.fisher(count, n, other, m)
 
     @property
     def interval(self) -> Interval | None:
@@ -204,14 +200,10 @@ class DifferenceTest:
     @property
     def turned(self) -> DifferenceTest:
         """The same with the products swapped."""
-        return replace(
-            self, pair=self.pair[::-1], counted=self.counted[::-1], totals=self.totals[::-1]
-        )
+        return replace(self, pair=self.pair[::-1], counted=self.counted[::-1], totals=self.totals[::-1])
 
 
-def difference_tests(
-    products: Sequence[ProductCounts], names: Sequence[str], *, volumes: bool
-) -> list[DifferenceTest]:
+def difference_tests(products: Sequence[ProductCounts], names: Sequence[str], *, volumes: bool) -> list[DifferenceTest]:
     """Every comparison with enough posts of both products together, which favours neither.
 
     Volumes, if asked for, are of the sources that were read to the end for both products, shares
@@ -260,9 +252,7 @@ def marked_contrasts(tests: Sequence[DifferenceTest], places: SourceLabels) -> t
     return tuple(marked)
 
 
-def _contrast(
-    test: DifferenceTest, interval: Interval, chance: float, places: SourceLabels
-) -> Contrast:
+def _contrast(test: DifferenceTest, interval: Interval, chance: float, places: SourceLabels) -> Contrast:
     more, less = test.pair
     (count, other), (n, m), (low, high) = test.counts, test.totals, interval
     *titles, last = (title_in(places, name) for name in test.sources)

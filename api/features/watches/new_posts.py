@@ -52,8 +52,7 @@ def sifted(report: Report, watch: Watch, known: Iterable[SeenPost], similarity: 
     new = tuple(
         item
         for item in unknown
-        if item.key not in copies
-        and (began is None or item.created_at is None or item.created_at > began)
+        if item.key not in copies and (began is None or item.created_at is None or item.created_at > began)
     )
     learnt = [SeenPost(item.key, item=_recognisable(item)) for item in unknown]
     for out in report.dropped:
@@ -72,11 +71,7 @@ def _recognisable(item: Item) -> Item:
 
 def sources_heard(report: Report) -> Sequence[str]:
     """The sources that answered, and whose answers a judge has seen."""
-    return [
-        name
-        for name, source in report.sources.items()
-        if source.outcome.answered and not source.gate.unjudged
-    ]
+    return [name for name, source in report.sources.items() if source.outcome.answered and not source.gate.unjudged]
 
 
 POSTS: Measure = "posts"
@@ -93,9 +88,7 @@ class CountedRun:
     new: tuple[NewPost, ...]
 
 
-def counted(
-    report: Report, ask: Ask, sift: NewPosts, since: datetime, until: datetime
-) -> CountedRun:
+def counted(report: Report, ask: Ask, sift: NewPosts, since: datetime, until: datetime) -> CountedRun:
     """Count what a report holds of the time after `since` up to `until`.
 
     The aspects are the known ones whose words mean the same in every run: those that the question
@@ -141,11 +134,7 @@ def counted(
 
 def _post(item: KeptItem, counts_of_new: ProductCounts, sample: bool) -> NewPost:
     """A new post in the words that tell most of it: a complaint's before others."""
-    complaints = [
-        name
-        for name in counts_of_new.passages
-        if item.key in counts_of_new.leans[name, "complaint"]
-    ]
+    complaints = [name for name in counts_of_new.passages if item.key in counts_of_new.leans[name, "complaint"]]
     passages = [
         passage.passage
         for name in (*complaints, *counts_of_new.passages)

@@ -50,9 +50,7 @@ _REPLIED = regex.compile(
     regex.I | regex.M,
 )
 # quoted lines (`> does it?`), blocks of code, and lists of answers (`Q: what is it?`)
-_ASIDE = regex.compile(
-    r"^[ \t]*[>|].*$|```[^`]*(?:```|\Z)|^[^\w\n]*(?:q|f|p) ?\d*[:.)] .*$", regex.M | regex.I
-)
+_ASIDE = regex.compile(r"^[ \t]*[>|].*$|```[^`]*(?:```|\Z)|^[^\w\n]*(?:q|f|p) ?\d*[:.)] .*$", regex.M | regex.I)
 
 
 # what may stand before the patterns of these names, which hold at the beginning alone
@@ -83,25 +81,17 @@ def _idle_words() -> frozenset[str]:
     return words.union(map(stem, words))
 
 
-def new_questions(
-    question: Question, new: Sequence[KeptItem], earlier: Iterable[Item]
-) -> tuple[NewQuestion, ...]:
+def new_questions(question: Question, new: Sequence[KeptItem], earlier: Iterable[Item]) -> tuple[NewQuestion, ...]:
     """What `new` posts, best first, ask and no `earlier` post did; what most ask comes first."""
     subject = Subject.of(question, [beginning(text) for item in new for text in item.texts])
     candidates = [
-        (_keywords(sentence, subject), sentence, item.key)
-        for item in new
-        for sentence in questions_of(item, subject)
+        (_keywords(sentence, subject), sentence, item.key) for item in new for sentence in questions_of(item, subject)
     ]
     if not candidates:
         return ()
     # as they stand in any form of their word: `fl` of `fly` in `flies`
     roots = {root.removesuffix("y") for keywords, _, _ in candidates for root in keywords}
-    known = [
-        _keywords(sentence, subject)
-        for item in earlier
-        for sentence in _possible_questions(item, roots)
-    ]
+    known = [_keywords(sentence, subject) for item in earlier for sentence in _possible_questions(item, roots)]
     groups: list[tuple[frozenset[str], str, list[str]]] = []
     for keywords, sentence, key in candidates:
         if any(_are_alike(keywords, other) for other in known):

@@ -101,10 +101,7 @@ def run_text(watch: Watch, run: WatchRun, places: SourceLabels) -> str:
         return [f"  {url}"] if url else []
 
     gaps = one_line(
-        ", ".join(
-            f"{title_in(places, gap.source)} ({gap.reason or OUTCOME_REASONS[gap.outcome]})"
-            for gap in run.gaps
-        )
+        ", ".join(f"{title_in(places, gap.source)} ({gap.reason or OUTCOME_REASONS[gap.outcome]})" for gap in run.gaps)
     )
     lines = [headline(watch, run)]
     if run.state in {"failed", "not_asked", "nothing"}:

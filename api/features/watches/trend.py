@@ -145,9 +145,7 @@ def trend_lines(runs: Sequence[KeptCounts], zone: ZoneInfo, first: date) -> Iter
         line = list(group)
         counted = [run.counts for _, run in line if run.counts is not None]
         names = tuple(sorted({name for counts in counted for name in counts.sources}))
-        keys = {
-            k for counts in counted for source in counts.sources.values() for k in source.tallies
-        }
+        keys = {k for counts in counted for source in counts.sources.values() for k in source.tallies}
         aspects = sorted({key.partition(":")[2] for key in keys} - {""})  # feelings have no aspect
         by_week: dict[date, list[KeptCounts]] = {}
         for monday, run in line:
@@ -171,9 +169,7 @@ def _monday_of(since: datetime, until: datetime, zone: ZoneInfo) -> date:
     return day - timedelta(days=day.weekday())
 
 
-def _week(
-    monday: date, runs: Sequence[KeptCounts], names: Sequence[str], aspects: Sequence[str]
-) -> TrendWeek:
+def _week(monday: date, runs: Sequence[KeptCounts], names: Sequence[str], aspects: Sequence[str]) -> TrendWeek:
     counted = [run.counts for run in runs if run.counts is not None]
     every = [source for counts in counted for source in counts.sources.values()]
     year, number, _ = monday.isocalendar()
@@ -189,10 +185,7 @@ def _week(
         share = None if interval is None else WeekShare(count=count, of=graded, interval=interval)
         shares[measure] = share
     measures: tuple[Measure, ...] = ("mentions", *LEANS)
-    by_aspect = {
-        name: AspectWeek(**{measure: tally(f"{measure}:{name}") for measure in measures})
-        for name in aspects
-    }
+    by_aspect = {name: AspectWeek(**{measure: tally(f"{measure}:{name}") for measure in measures}) for name in aspects}
     return TrendWeek(
         week=f"{year}-W{number:02}",
         monday=monday,

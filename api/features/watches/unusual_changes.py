@@ -79,9 +79,7 @@ class Measurement:
         """See `Change.usual`."""
         if self.measure == POSTS:
             return figures.usual_counts(self.past, self.weight / (self.weight + self.past_weight))
-        interval = figures.share_difference(
-            self.count, int(self.weight), self.past, int(self.past_weight)
-        )
+        interval = figures.share_difference(self.count, int(self.weight), self.past, int(self.past_weight))
         assert interval is not None
         return interval
 
@@ -121,9 +119,7 @@ def measurements_of(now: RunCounts, past: Sequence[RunCounts]) -> list[Measureme
     return [m for m in measurements if m.count + m.past >= FEW]
 
 
-def marked_changes(
-    measurements: Sequence[Measurement], keys: Keys, places: SourceLabels
-) -> tuple[Change, ...]:
+def marked_changes(measurements: Sequence[Measurement], keys: Keys, places: SourceLabels) -> tuple[Change, ...]:
     """What chance does not explain, the surest first; leans of an aspect replace its mentions."""
     chances = figures.holm([measurement.chance for measurement in measurements])
     ordered = sorted(zip(chances, measurements, strict=True), key=lambda pair: pair[0])
@@ -141,9 +137,7 @@ def new_aspects(now: RunCounts, past: Sequence[RunCounts]) -> tuple[str, ...]:
 
     Only of sources that answered in `FEWEST_RUNS` runs: of others it is not known what is new.
     """
-    known = {
-        key for earlier in past for source in earlier.sources.values() for key in source.tallies
-    }
+    known = {key for earlier in past for source in earlier.sources.values() for key in source.tallies}
     settled = [
         source
         for name, source in now.sources.items()
@@ -153,8 +147,7 @@ def new_aspects(now: RunCounts, past: Sequence[RunCounts]) -> tuple[str, ...]:
     return tuple(
         key.partition(":")[2]
         for key in mentioned
-        if key.startswith("mentions:")
-        and sum(source.tallies.get(key, 0) for source in settled) >= SHARED
+        if key.startswith("mentions:") and sum(source.tallies.get(key, 0) for source in settled) >= SHARED
     )
 
 
@@ -170,12 +163,9 @@ def _volumes(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]
         full = [earlier for earlier in answered if not earlier.sources[name].capped]
         if _suffices(full) and now.seconds:
             before, least = (
-                tuple((earlier.sources[name].posts, earlier.seconds) for earlier in runs)
-                for runs in (full, answered)
+                tuple((earlier.sources[name].posts, earlier.seconds) for earlier in runs) for runs in (full, answered)
             )
-            yield Measurement(
-                POSTS, name, source.posts, now.seconds, before, (name,), source.capped, least
-            )
+            yield Measurement(POSTS, name, source.posts, now.seconds, before, (name,), source.capped, least)
 
 
 def _shares(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
@@ -184,17 +174,11 @@ def _shares(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
     Over the same sources then and now: those that answered in most runs before, by the runs in
     which all of them did. A source that is new, or comes back, would change every share.
     """
-    names = tuple(
-        name
-        for name in now.sources
-        if 2 * sum(name in earlier.sources for earlier in past) > len(past)
-    )
+    names = tuple(name for name in now.sources if 2 * sum(name in earlier.sources for earlier in past) > len(past))
     alike = [earlier for earlier in past if set(names) <= set(earlier.sources)]
     if not names or not _suffices(alike):
         return
-    keys = {
-        key for counts in (now, *alike) for name in names for key in counts.sources[name].tallies
-    }
+    keys = {key for counts in (now, *alike) for name in names for key in counts.sources[name].tallies}
     for key in sorted(keys):
         measure, _, subject = key.partition(":")
         pairs = []

@@ -96,8 +96,7 @@ def next_after(schedule: Schedule, moment: datetime, zone: ZoneInfo) -> datetime
     return min(
         due
         for date in dates
-        if date.weekday() in schedule.days
-        and (due := _instant(datetime.combine(date, schedule.at), zone)) > moment
+        if date.weekday() in schedule.days and (due := _instant(datetime.combine(date, schedule.at), zone)) > moment
     )
 
 

@@ -78,22 +78,16 @@ class Watches(Protocol):
         since then, or has been paused.
         """
 
-    async def finish_run(
-        self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime
-    ) -> bool:
+    async def finish_run(self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime) -> bool:
         """Store run, seen posts and next due time, all or nothing; False when the claim is lost."""
 
     async def release_claim(self, claim: RunClaim) -> None:
         """Let any process continue an interrupted run, by the same id."""
 
-    async def watch_runs(
-        self, tenant: str, watch_id: str, limit: int, *, news: bool = False
-    ) -> Sequence[WatchRun]:
+    async def watch_runs(self, tenant: str, watch_id: str, limit: int, *, news: bool = False) -> Sequence[WatchRun]:
         """Runs, the newest first; with `news` only those that were sent."""
 
-    async def keep_deliveries(
-        self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]
-    ) -> None:
+    async def keep_deliveries(self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]) -> None:
         """Store the deliveries of a run that was sent again; what was delivered stays so."""
 
     async def set_feed(self, watch: Watch, digest: str | None) -> bool:

@@ -74,25 +74,19 @@ class WatchRunner:
             yield claim.watch, await self._run_claimed(claim)
             now = self.clock()
 
-    async def run(
-        self, watch: Watch, run_id: str | None = None, run_step: StepRunner = run_step
-    ) -> WatchRun:
+    async def run(self, watch: Watch, run_id: str | None = None, run_step: StepRunner = run_step) -> WatchRun:
         """Run a watch now, due or not; with the id of an interrupted run, continue that one.
 
         Raises:
             Conflict: it is being run, or was removed.
         """
         now = self.clock()
-        claim = await self.store.claim_watch(
-            watch.tenant, watch.id, now, now + LEASE, run_id or new_run_id()
-        )
+        claim = await self.store.claim_watch(watch.tenant, watch.id, now, now + LEASE, run_id or new_run_id())
         if claim is None:
             raise Conflict(f"the watch “{watch.name}” is being run, or is gone; look again later")
         return await self._run_claimed(claim, run_step)
 
-    async def run_as_due(
-        self, tenant: str, watch_id: str, due_at: datetime, run_id: str, run_step: StepRunner
-    ) -> None:
+    async def run_as_due(self, tenant: str, watch_id: str, due_at: datetime, run_id: str, run_step: StepRunner) -> None:
         """Run a watch unless it was run since `due_at`, or has been paused or removed."""
         now = self.clock()
         claim = await self.store.claim_watch(tenant, watch_id, now, now + LEASE, run_id, due_at)
@@ -140,9 +134,7 @@ class WatchRunner:
         await self.store.finish_run(claim, run, seen, due_at)
         return run
 
-    async def _analyzed(
-        self, claim: RunClaim, now: datetime
-    ) -> tuple[WatchRun, Sequence[SeenPost]]:
+    async def _analyzed(self, claim: RunClaim, now: datetime) -> tuple[WatchRun, Sequence[SeenPost]]:
         watch = claim.watch
         past = await self.store.past_counts(watch, now - PAST, MOST_PAST)
         length = length_of(watch.schedule, now, zone_of(watch.zone))
@@ -276,9 +268,7 @@ def undelivered_targets(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
     return missed
 
 
-async def resend(
-    store: Watches, send: Send, places: SourceLabels, watch: Watch, run: WatchRun
-) -> WatchRun:
+async def resend(store: Watches, send: Send, places: SourceLabels, watch: Watch, run: WatchRun) -> WatchRun:
     """Send a run, by its id, to the targets that have not received it, and store the deliveries."""
     message = run_message(watch, run, places)
     deliveries = list(run.deliveries)

@@ -158,9 +158,7 @@ async def _chosen_sense(report: Report) -> int | None:
     return numbers.get(answer)
 
 
-async def _analyze_again(
-    request: AnalysisRequest, sense: int | None, options: OutputOptions, verbose: bool
-) -> int:
+async def _analyze_again(request: AnalysisRequest, sense: int | None, options: OutputOptions, verbose: bool) -> int:
     from api.interfaces.cli.stored_commands import kept_of, opened_store
 
     async with opened_store() as store:
@@ -318,9 +316,7 @@ def chat(
         str | None,
         typer.Argument(help="Question to answer before exiting (default: start a conversation)."),
     ] = None,
-    depth: Annotated[
-        DepthName, typer.Option(help="How far a look-up goes: quick, standard, or deep.")
-    ] = "quick",
+    depth: Annotated[DepthName, typer.Option(help="How far a look-up goes: quick, standard, or deep.")] = "quick",
 ) -> int:
     """Chat about products; Ctrl-C ends a turn, Ctrl-D the conversation. See docs/chat.md."""
     from api.interfaces.cli.chat_command import chat_command
@@ -389,9 +385,7 @@ def _read_items(path: Path) -> OwnItems:
         raise UsageError(f"`{path}`: {error}") from None
 
 
-def _say_estimate(
-    estimate: Estimate, options: OutputOptions, settings: Settings, own: OwnItems | None = None
-) -> None:
+def _say_estimate(estimate: Estimate, options: OutputOptions, settings: Settings, own: OwnItems | None = None) -> None:
     """Print what a question would take at least, likely and at most."""
     from api import bootstrap
 

@@ -33,14 +33,7 @@ from api.features.analyses.feedback import Send, author_of
 from api.features.analyses.store_ports import Store
 from api.features.chat.chat_history import rate_turn
 from api.features.chat.chat_sessions import ChatSessions, SessionsInMemory
-from api.features.chat.chat_turn import (
-    SAMPLE,
-    AnswerPiece,
-    ChatEvent,
-    LookupEnded,
-    LookupStarted,
-    Turn,
-)
+from api.features.chat.chat_turn import SAMPLE, AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
 from api.interfaces.cli.command_product import greet
 from api.interfaces.cli.output import INTERRUPTED, TERMINATED, langfuse_words, leave
 from api.interfaces.shared.presentation import LONGEST_HEADING, shortened
@@ -160,9 +153,7 @@ async def _opened(settings: Settings, request: ChatRequest, depth: DepthName) ->
             _tell("Sample data: everything below is made up and served by the offline sandbox.")
         greet(product)
         archive = None if store is None else archive_search(settings, product, store)
-        sessions = ChatSessions(
-            chat(settings, product, archive), SessionsInMemory() if store is None else store
-        )
+        sessions = ChatSessions(chat(settings, product, archive), SessionsInMemory() if store is None else store)
         closing.pop_all()
     # chosen here, so that a session is known although its first turn was stopped
     session_id = request.session_id or uuid4().hex

@@ -20,18 +20,14 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def built(
-    settings: Settings, own: OwnItems | None, sources: Sequence[str]
-) -> AsyncIterator[Product]:
+async def built(settings: Settings, own: OwnItems | None, sources: Sequence[str]) -> AsyncIterator[Product]:
     """The product for a question to `sources`; it knows what was asked before, and is closed."""
     from api import bootstrap
     from api.bootstrap.storage import open_store_of, with_archive
 
     async with AsyncExitStack() as stack:
         memory = None if own else await stack.enter_async_context(remembered(settings))
-        product = await stack.enter_async_context(
-            closing(bootstrap.build(settings, own, memory=memory))
-        )
+        product = await stack.enter_async_context(closing(bootstrap.build(settings, own, memory=memory)))
         if own is None:
             greet(product, sources)
         if ARCHIVE.name in sources:

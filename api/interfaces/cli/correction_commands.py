@@ -28,9 +28,7 @@ async def correct(
         bool | None,
         typer.Option("--relevant/--irrelevant", help="Whether the item is about the product."),
     ] = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the correction of this item.")
-    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the correction of this item.")] = False,
 ) -> None:
     """Correct whether one item is relevant; later analyses of this question learn from it."""
     if (relevant is None) != remove:

@@ -12,14 +12,10 @@ from api.interfaces.cli.output import As
 
 
 def evaluate(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Labelled queries, one JSON object a line.")
-    ] = None,
+    files: Annotated[list[Path] | None, typer.Argument(help="Labelled queries, one JSON object a line.")] = None,
     judge: Annotated[JudgeName, typer.Option(help="Judge that is measured.")] = "local",
     model: Annotated[str | None, typer.Option(help="Model for `openai` and `grader`.")] = None,
-    corpus: Annotated[
-        bool, typer.Option("--corpus", help="Measure on the sample corpus, too.")
-    ] = False,
+    corpus: Annotated[bool, typer.Option("--corpus", help="Measure on the sample corpus, too.")] = False,
     about: Annotated[bool, typer.Option(help="Tell the judge what each query is about.")] = True,
     pure: Annotated[
         bool, typer.Option("--pure", help="Judge relevant and irrelevant items on separate pages.")
@@ -38,26 +34,18 @@ def evaluate(
             max=0,
         ),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Write a calibration plot to this new SVG file.")
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder in which answers of models are cached.")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a calibration plot to this new SVG file.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder in which answers of models are cached.")] = None,
     support: Annotated[
         Path | None, typer.Option(help="File of labelled claims, to measure a support check on.")
     ] = None,
     langfuse: Annotated[
         str | None,
-        typer.Option(
-            help="Name of a dataset in Langfuse: upload the labels to it, and record an experiment."
-        ),
+        typer.Option(help="Name of a dataset in Langfuse: upload the labels to it, and record an experiment."),
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(
-            help="With --langfuse: name of the experiment, after the judge's (default: the time)."
-        ),
+        typer.Option(help="With --langfuse: name of the experiment, after the judge's (default: the time)."),
     ] = None,
     retrieval: Annotated[
         Path | None,

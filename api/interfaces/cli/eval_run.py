@@ -14,21 +14,9 @@ from typing import TYPE_CHECKING, Any
 from api import bootstrap
 from api.choices import JudgeName
 from api.errors import ConfigurationError, LangfuseError, UsageError
-from api.evaluation.candidates import (
-    PAID,
-    candidate,
-    labelled_corpus,
-    sampled,
-    support_checker,
-)
+from api.evaluation.candidates import PAID, candidate, labelled_corpus, sampled, support_checker
 from api.evaluation.evaluate import AnswerCache, EvaluationOptions, Progress, evaluate
-from api.evaluation.labelled_items import (
-    LabelledClaim,
-    LabelledQuery,
-    pure,
-    read_claims,
-    read_labelled,
-)
+from api.evaluation.labelled_items import LabelledClaim, LabelledQuery, pure, read_claims, read_labelled
 from api.evaluation.metrics import compare, is_regression
 from api.evaluation.retrieval import (
     plain_searches,
@@ -39,13 +27,7 @@ from api.evaluation.retrieval import (
     score_retrieval,
 )
 from api.evaluation.support_scores import evaluate_support
-from api.interfaces.cli.eval_tables import (
-    calibration_plot,
-    comparison_table,
-    retrieval_table,
-    support_line,
-    table,
-)
+from api.interfaces.cli.eval_tables import calibration_plot, comparison_table, retrieval_table, support_line, table
 from api.interfaces.cli.output import TextFormat, as_json, check_output, run_to_end, say, tell
 from api.settings import Settings
 
@@ -149,8 +131,7 @@ def _search_archive(options: EvalOptions, file: Path) -> int:
             product = product_search(archive, settings.retrieval, settings.ranking)
             searches = {"archive": product, **plain_searches(archive)}
             results = [
-                score_retrieval(name, await retrieve(search, questions)).as_json()
-                for name, search in searches.items()
+                score_retrieval(name, await retrieve(search, questions)).as_json() for name, search in searches.items()
             ]
         if options.form == "json":
             say(as_json(results))
@@ -200,9 +181,7 @@ def _benched(
     from api.evaluation.langfuse_experiment import open_bench
 
     examples = of_claims(claims) if options.support else of_queries(queries)
-    with open_bench(
-        settings.tracing, options.langfuse, examples, options.run, notice=tell
-    ) as bench:
+    with open_bench(settings.tracing, options.langfuse, examples, options.run, notice=tell) as bench:
         yield bench
 
 
@@ -324,7 +303,5 @@ def _deliver(result: Mapping[str, Any], options: EvalOptions) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(calibration_plot(result))
     except OSError as error:
-        raise ConfigurationError(
-            f"`{path}` cannot be written ({error.strerror}); the figures are on stdout"
-        ) from None
+        raise ConfigurationError(f"`{path}` cannot be written ({error.strerror}); the figures are on stdout") from None
     tell(f"written to {path}")

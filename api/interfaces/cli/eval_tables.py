@@ -36,11 +36,7 @@ def table(result: Mapping[str, Any], *, markdown: bool = False) -> str:
         parts: Mapping[str, Any] = result[key]
         least = _FEW if key == "languages" else 1
         if len(parts) > 1 or key == "families":
-            rows += [
-                _row(f"{title} {name or 'unnamed'}", part)
-                for name, part in parts.items()
-                if part["n"] >= least
-            ]
+            rows += [_row(f"{title} {name or 'unnamed'}", part) for name, part in parts.items() if part["n"] >= least]
     lines = _laid_out([head, *rows], markdown)
     about = "what it is about is shown" if result["about"] else "the query alone is shown"
     notes = [
@@ -51,10 +47,7 @@ def table(result: Mapping[str, Any], *, markdown: bool = False) -> str:
         spans = {key: _span(*ends) for key, ends in grades["intervals"].items()}
         measures = (("spearman", "Spearman"), ("quadratic_kappa", "quadratic kappa"),
                     ("ndcg10", "nDCG@10"))  # fmt: skip
-        figures = ", ".join(
-            f"{title} {_number(grades[key])} {spans.get(key, '')}".strip()
-            for key, title in measures
-        )
+        figures = ", ".join(f"{title} {_number(grades[key])} {spans.get(key, '')}".strip() for key, title in measures)
         notes.append(f"{quantity(grades['n'], 'graded item')}: {figures}")
     overall = result["overall"]
     usd = "unknown" if overall["usd"] is None else f"{overall['usd']:.4f} USD"
@@ -223,9 +216,7 @@ def _axes() -> Iterator[str]:
         (_LEFT + _SIDE / 2, _FLOOR + 34, "probability said", 0),
         (18, middle, "share relevant", -90),
     ):
-        yield svg.words(
-            x, y, name, fill=_INK, text_anchor="middle", transform=f"rotate({turn} {x} {y})"
-        )
+        yield svg.words(x, y, name, fill=_INK, text_anchor="middle", transform=f"rotate({turn} {x} {y})")
 
 
 def _points(bins: Sequence[tuple[int, float, float]]) -> Iterator[str]:

@@ -48,15 +48,9 @@ async def import_file(
         Literal["auto", "reddit", "youtube", "amazon", "csv", "jsonl"],
         typer.Option("--as", help="Format of the file."),
     ] = "auto",
-    columns: Annotated[
-        str, typer.Option("--map", help="Columns of a table: title=Headline,body=Full Text,...")
-    ] = "",
-    product: Annotated[
-        str, typer.Option(help="Product that the file is about, and title of items without one.")
-    ] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what the file holds, and write nothing.")
-    ] = False,
+    columns: Annotated[str, typer.Option("--map", help="Columns of a table: title=Headline,body=Full Text,...")] = "",
+    product: Annotated[str, typer.Option(help="Product that the file is about, and title of items without one.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what the file holds, and write nothing.")] = False,
 ) -> None:
     """Store what a file holds; an import that was stopped is continued."""
     from api.features.analyses.api_keys import LOCAL
@@ -74,9 +68,7 @@ async def import_file(
             return
         async with opened_store() as store:
             with _Following(source) as following:
-                imported, fresh = await file_import.import_file(
-                    source, store, LOCAL.id, following.hear
-                )
+                imported, fresh = await file_import.import_file(source, store, LOCAL.id, following.hear)
     if fresh:
         say(_summary(imported))
         if imported.progress.refused:
@@ -134,9 +126,7 @@ async def remove(import_id: ImportId) -> None:
 
 
 async def forget(
-    file: Annotated[
-        Path, typer.Argument(help="File with ids or keys of deleted items, one on each line.")
-    ],
+    file: Annotated[Path, typer.Argument(help="File with ids or keys of deleted items, one on each line.")],
 ) -> None:
     """Remove items from everything stored, since their authors or their source deleted them."""
     from api.features.analyses.api_keys import LOCAL
@@ -218,9 +208,7 @@ async def _import_of(store: Imports, name: str) -> Import:
     from api.features.analyses.api_keys import LOCAL
 
     listed = await store.imports(LOCAL.id)
-    rows = [row for row in listed if row.id == name] or [
-        row for row in listed if name and row.id.startswith(name)
-    ]
+    rows = [row for row in listed if row.id == name] or [row for row in listed if name and row.id.startswith(name)]
     if len(rows) > 1:
         raise UsageError(f"several imports begin with `{name[:60]}`; write more of it")
     if not rows:
@@ -241,9 +229,7 @@ def _summary(row: Import) -> str:
     if progress.refused:
         lines.append(f"{quantity(progress.refused, 'line')} kept aside: not readable")
     if row.finished_at is None:
-        lines.append(
-            f"unfinished: stored up to line {row.position.line:,}; import it again to go on"
-        )
+        lines.append(f"unfinished: stored up to line {row.position.line:,}; import it again to go on")
     return "\n".join(lines)
 
 

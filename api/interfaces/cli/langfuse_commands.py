@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from api.langfuse.dashboards.plan import Difference, Plan, Step
 
 
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print what would be done, and write nothing.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and write nothing.")]
 _UNREACHABLE, _NONE, _LEFT = 4, 3, 4
 _PAST = {"create": "created", "push": "pushed", "change": "changed", "archive": "archived",
          "delete": "deleted"}  # fmt: skip
@@ -100,10 +98,7 @@ def _carry_out(
     def done(step: Step, reason: str | None) -> None:
         reasons.append(reason)
         verb = f"would {step.verb}" if dry_run else _PAST[step.verb]
-        say(
-            f"{verb if reason is None else 'kept'} {shown(step.title)}"
-            + (f": {reason}" if reason else "")
-        )
+        say(f"{verb if reason is None else 'kept'} {shown(step.title)}" + (f": {reason}" if reason else ""))
         if diff:
             for line in _differences(step):
                 say(f"    {clean(line)}")

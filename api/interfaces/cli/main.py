@@ -17,17 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    NoReturn,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -174,9 +164,7 @@ def _option_of(model: type[RequestBody], name: str, hint: Any) -> _Option:
     return _Option(name, spelling, kind, is_list, sets, words, unsets, bounds, removable)
 
 
-def request_options(
-    model: type[RequestBody], without: Collection[str]
-) -> Iterator[inspect.Parameter]:
+def request_options(model: type[RequestBody], without: Collection[str]) -> Iterator[inspect.Parameter]:
     """A parameter for each field; of a patch also one that removes what an option set."""
     for name, hint in get_type_hints(model, include_extras=True).items():
         if name in without or name not in model.model_fields:

@@ -31,9 +31,7 @@ ReportFormat = Literal["text", "json", "markdown", "html", "csv"]
 Data = Annotated[DataFormat, typer.Option("--format", help="Output format.")]
 As = Annotated[TextFormat, typer.Option("--format", help="Output format.")]
 ReportAs = Annotated[ReportFormat, typer.Option("--format", help="Output format.")]
-Dropped = Annotated[
-    bool, typer.Option("--dropped", help="Also list dropped items, with the reasons.")
-]
+Dropped = Annotated[bool, typer.Option("--dropped", help="Also list dropped items, with the reasons.")]
 Output = Annotated[Path | None, typer.Option(help="Write the answer to this new file.")]
 INTERRUPTED, TERMINATED = 130, 143
 _FILE_COLUMNS = 100
@@ -130,9 +128,7 @@ def deliver(answer: Answer, options: OutputOptions) -> None:
                 raise
     except OSError as error:
         say(_rendered(answer, options, None))
-        raise UsageError(
-            f"`{path}` cannot be written ({error.strerror}); the answer is on stdout"
-        ) from None
+        raise UsageError(f"`{path}` cannot be written ({error.strerror}); the answer is on stdout") from None
     tell(f"written to {path}")
 
 

@@ -28,9 +28,7 @@ Port = Annotated[int, typer.Option(help="Port; 0: any free one.", min=0, max=655
 
 
 def serve(
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; without API keys a loopback address.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; without API keys a loopback address.")] = "127.0.0.1",
     port: Port = 8420,
     sandbox: Sandbox = False,
 ) -> int:
@@ -126,17 +124,13 @@ def sandbox(
     port: Port = 8765,
     fault: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A failure to simulate: UPSTREAM=NAME, such as youtube=quota; repeatable."
-        ),
+        typer.Option(help="A failure to simulate: UPSTREAM=NAME, such as youtube=quota; repeatable."),
     ] = None,
     latency: Annotated[
         list[str] | None,
         typer.Option(help="A delay: UPSTREAM[.ENDPOINT]=TIME, such as openai=800ms; repeatable."),
     ] = None,
-    recordings: Annotated[
-        Path | None, typer.Option(help="Folder of recorded answers to serve first.")
-    ] = None,
+    recordings: Annotated[Path | None, typer.Option(help="Folder of recorded answers to serve first.")] = None,
 ) -> int:
     """Serve all sources, OpenAI and Langfuse on this machine, with sample data.
 

@@ -15,11 +15,7 @@ from api.interfaces.cli.stored_commands import AnalysisId, kept_of, opened_store
 if TYPE_CHECKING:
     from api.features.analyses.store_ports import Feedback, Store
     from api.features.archive.entries import ArchiveAnswer
-    from api.interfaces.shared.listing_requests import (
-        FeedbackRequest,
-        SearchRequest,
-        StatsRequest,
-    )
+    from api.interfaces.shared.listing_requests import FeedbackRequest, SearchRequest, StatsRequest
 
 _NOTHING_FOUND = 3
 
@@ -48,9 +44,7 @@ async def feedback(
     report: AnalysisId,
     up: Annotated[bool, typer.Option("--up", help="Rate it as good.")] = False,
     down: Annotated[bool, typer.Option("--down", help="Rate it as bad.")] = False,
-    labels: Annotated[
-        bool, typer.Option("--labels", help="Print ratings of items as labels for `eval`.")
-    ] = False,
+    labels: Annotated[bool, typer.Option("--labels", help="Print ratings of items as labels for `eval`.")] = False,
     form: Data = "text",
 ) -> None:
     """Rate a report, or a finding or item of it; without --up or --down: list the ratings."""

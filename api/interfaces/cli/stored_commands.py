@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from api.features.analyses.store_ports import AnalysisSummary, Store, StoredAnalysis
     from api.reports.report import Report
 
-AnalysisId = Annotated[
-    str, typer.Argument(help="Id of a stored analysis, as listed, or its beginning.")
-]
+AnalysisId = Annotated[str, typer.Argument(help="Id of a stored analysis, as listed, or its beginning.")]
 # Candidates that are named when an id's beginning fits several.
 _NAMED = 5
 # Columns from which on an analysis is one line.
@@ -111,9 +109,7 @@ async def revoke_key(key: Annotated[str, typer.Argument(help="Id or name of the 
 
 
 async def list_reports(
-    limit: Annotated[
-        int, typer.Option(help="Number of analyses at most, newest first.", min=1, max=1000)
-    ] = 20,
+    limit: Annotated[int, typer.Option(help="Number of analyses at most, newest first.", min=1, max=1000)] = 20,
     form: As = "text",
 ) -> None:
     """List stored analyses: id, time, decision, how many items were kept, question."""
@@ -132,9 +128,7 @@ async def list_reports(
         tell("nothing is kept yet; `listenpost analyze QUERY` keeps its answer")
 
 
-async def show_report(
-    report: AnalysisId, form: ReportAs = "text", dropped: Dropped = False
-) -> None:
+async def show_report(report: AnalysisId, form: ReportAs = "text", dropped: Dropped = False) -> None:
     """Print one report again, as `analyze` printed it."""
     deliver(await _read_report(report), OutputOptions(form, dropped))
 
@@ -201,9 +195,7 @@ async def kept_of(store: Store, name: str) -> StoredAnalysis:
         if len(candidates) > 1:
             named = [f"`{row.id}` ({shown(row.query)[:40]})" for row in candidates[:_NAMED]]
             more = ", and more" if len(candidates) > _NAMED else ""
-            raise UsageError(
-                f"several reports begin with `{name}`: {', '.join(named)}{more}; write more of it"
-            )
+            raise UsageError(f"several reports begin with `{name}`: {', '.join(named)}{more}; write more of it")
         for listed in candidates:
             kept = await store.get(LOCAL.id, listed.id)
     if kept is None:

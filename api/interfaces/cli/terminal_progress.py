@@ -16,14 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.core.domain import Outcome
-from api.core.progress import (
-    Event,
-    ItemGraded,
-    ProductEvent,
-    Reported,
-    SourceGathered,
-    SourceRefetching,
-)
+from api.core.progress import Event, ItemGraded, ProductEvent, Reported, SourceGathered, SourceRefetching
 from api.interfaces.cli.output import tell
 from api.interfaces.cli.terminal_text import shown
 from api.interfaces.shared.presentation import LONGEST_PRODUCT, progress, shortened, source_title

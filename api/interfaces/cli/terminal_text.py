@@ -95,9 +95,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         for question in report.suggestions:
             page.wrapped(question, "- ")
     page.row()
-    page.wrapped(
-        f"{presentation.spent(report)} It took {(report.timings_ms.total or 0) / 1000:.1f} s."
-    )
+    page.wrapped(f"{presentation.spent(report)} It took {(report.timings_ms.total or 0) / 1000:.1f} s.")
     return page.text
 
 
@@ -168,9 +166,7 @@ def _table(page: _TextPage, comparison: Comparison) -> None:
     """Columns, `7 of 36` as `7/36` where that is too wide, else a sentence for each row."""
     names = tuple(shown(comparison_table.name_of(each)) for each in comparison.products)
     rows = comparison_table.table(comparison)
-    brief = [
-        replace(row, cells=tuple(each.replace(" of ", "/") for each in row.cells)) for row in rows
-    ]
+    brief = [replace(row, cells=tuple(each.replace(" of ", "/") for each in row.cells)) for row in rows]
     for written in (rows, brief):
         cells = [[shown(cell) for cell in (row.name, *row.cells)] for row in written]
         lines = table_lines([["", *names], *cells])
@@ -226,9 +222,7 @@ class _TextPage:
         """`[1][3]`: the numbers of the items that are listed."""
         return "".join(f"[{self.numbers[key]}]" for key in keys if key in self.numbers)
 
-    def quote(
-        self, words: str, key: str, url: str = "", *, before: str = "", margin: str = "    "
-    ) -> None:
+    def quote(self, words: str, key: str, url: str = "", *, before: str = "", margin: str = "    ") -> None:
         """Words of an item with its number and who has to be named, then where they link to."""
         by, profile = presentation.signature(self._items.get(key), words)
         signed = f" by {by}" if by else ""
@@ -259,9 +253,7 @@ def _figures(page: _TextPage, report: Report) -> None:
         count = f"{feeling.count} of {n}{spread}"
         page.row(f"  {feeling.name:<9}", page.bar(feeling.count, n), count)
     if feelings and not page.narrow:
-        page.wrapped(
-            f"in brackets: where the share of all {chart_data.TONED} likely lies (95 %)", "  "
-        )
+        page.wrapped(f"in brackets: where the share of all {chart_data.TONED} likely lies (95 %)", "  ")
     page.wrapped(timeline)
     most = max((period.count for period in periods), default=0)
     for period in periods:
@@ -284,8 +276,7 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
     page.head("Sources")
     if not page.narrow:
         page.row(
-            f"{'source':<{_SOURCE}}{'found':>5}{'about it':>10}{'share':>7}  "
-            f"{'searched':<10}{'judged':<11}outcome"
+            f"{'source':<{_SOURCE}}{'found':>5}{'about it':>10}{'share':>7}  {'searched':<10}{'judged':<11}outcome"
         )
     for row in presentation.source_rows(sources):
         if page.narrow:
@@ -293,8 +284,7 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
             if row.judged == "not judged":
                 about = f"nobody judged which of {row.fetched}"
             page.wrapped(
-                f"{row.name}: {row.outcome}, {about} were about it, "
-                f"searched {row.searched}, judged: {row.judged}",
+                f"{row.name}: {row.outcome}, {about} were about it, searched {row.searched}, judged: {row.judged}",
                 "- ",
             )
         else:
@@ -314,9 +304,7 @@ def _listed(page: _TextPage, title: str, items: Sequence[KeptItem]) -> None:
         place = f" ({caption.place})" if caption.place else ""
         details = "".join(f", {detail}" for detail in (caption.date, *caption.badges) if detail)
         by, profile = presentation.signature(item)
-        text = (
-            f"{presentation.title_of(item)} - {caption.source}{place}{details}{by and f', by {by}'}"
-        )
+        text = f"{presentation.title_of(item)} - {caption.source}{place}{details}{by and f', by {by}'}"
         page.wrapped(text, f"[{number}] ")
         page.address(item.url)
         page.address(profile)

@@ -36,9 +36,7 @@ def trend_text(name: str, trend: Trend, columns: int) -> str:
     """All lines of a trend, the oldest first; tables that are too wide go on below."""
     sample = " (made-up sample data)" if trend.sample else ""
     weeks = sum(len(line.weeks) for line in trend.lines)
-    lines = wrapped(
-        f"{name}{sample}: {quantity(weeks, 'week')} by the clock of {trend.tz}", columns
-    )
+    lines = wrapped(f"{name}{sample}: {quantity(weeks, 'week')} by the clock of {trend.tz}", columns)
     if trend.cut:
         lines += wrapped("Earlier runs are too many to be summed.", columns)
     for at, line in enumerate(trend.lines):

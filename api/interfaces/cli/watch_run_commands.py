@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from api.features.watches.watch_run import Delivery, WatchRun
 
 _UNHEARD = _UNREACHED = 4
-WatchName = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name or id of a watch, or the id's beginning.")
-]
+WatchName = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of a watch, or the id's beginning.")]
 
 
 @asynccontextmanager
@@ -81,15 +79,9 @@ async def show(name: WatchName, form: Data = "text") -> None:
 
 async def history(
     name: WatchName,
-    limit: Annotated[
-        int, typer.Option(help="Number of runs at most, newest first.", min=1, max=1000)
-    ] = 20,
-    plot: Annotated[
-        bool, typer.Option("--plot", help="Show volume, sentiment and aspects by week instead.")
-    ] = False,
-    weeks: Annotated[
-        int, typer.Option(help="Weeks that --plot shows.", min=1, max=MAX_TREND_WEEKS)
-    ] = TREND_WEEKS,
+    limit: Annotated[int, typer.Option(help="Number of runs at most, newest first.", min=1, max=1000)] = 20,
+    plot: Annotated[bool, typer.Option("--plot", help="Show volume, sentiment and aspects by week instead.")] = False,
+    weeks: Annotated[int, typer.Option(help="Weeks that --plot shows.", min=1, max=MAX_TREND_WEEKS)] = TREND_WEEKS,
     form: Data = "text",
 ) -> None:
     """List the runs of a watch, a line each, or show what they counted week by week."""
@@ -130,9 +122,7 @@ def _tell_idle(watch: Watch) -> None:
 
 
 async def run_watches(
-    name: Annotated[
-        str | None, typer.Argument(help="Name or id of one watch; or use --due.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="Name or id of one watch; or use --due.")] = None,
     due: Annotated[bool, typer.Option("--due", help="Run every watch that is due.")] = False,
     form: Data = "text",
 ) -> int:
@@ -189,9 +179,7 @@ async def notify_again(
     name: WatchName,
     run: Annotated[
         str | None,
-        typer.Argument(
-            help="Id of a run, or its beginning (default: all that `show` lists as undelivered)."
-        ),
+        typer.Argument(help="Id of a run, or its beginning (default: all that `show` lists as undelivered)."),
     ] = None,
 ) -> int:
     """Send notifications that did not arrive again; exits with 4 when one still does not.
@@ -219,12 +207,8 @@ async def notify_again(
 
 async def feed(
     name: WatchName,
-    renew: Annotated[
-        bool, typer.Option("--renew", help="Replace the address; the old one stops working.")
-    ] = False,
-    close: Annotated[
-        bool, typer.Option("--close", help="Close the feed; its address stops working.")
-    ] = False,
+    renew: Annotated[bool, typer.Option("--renew", help="Replace the address; the old one stops working.")] = False,
+    close: Annotated[bool, typer.Option("--close", help="Close the feed; its address stops working.")] = False,
 ) -> None:
     """Give a watch an Atom feed and print its path, which cannot be shown again."""
     if renew and close:
@@ -237,9 +221,7 @@ async def feed(
             tell(f"“{watch.name}” has no feed")
             return
         if watch.feed and not renew:
-            raise UsageError(
-                f"“{watch.name}” has a feed, whose address was shown once; `--renew` makes another"
-            )
+            raise UsageError(f"“{watch.name}” has a feed, whose address was shown once; `--renew` makes another")
         say(await open_feed(store, watch))
     tell(
         "below the address of your server (`listenpost serve`: http://localhost:8420); whoever "

@@ -46,9 +46,7 @@ def app_context_of(request: Request) -> AppContext:
 OpenContext = Annotated[AppContext, Depends(app_context_of)]
 
 
-async def authenticated(
-    app_context: AppContext, connection: HTTPConnection, door: InterfaceName = "http"
-) -> Tenant:
+async def authenticated(app_context: AppContext, connection: HTTPConnection, door: InterfaceName = "http") -> Tenant:
     """The tenant of a request or WebSocket; nothing is counted.
 
     What the request begins is traced as theirs.
@@ -88,9 +86,7 @@ async def _tenant_of(app_context: AppContext, connection: HTTPConnection) -> Ten
     return tenant
 
 
-async def admitted(
-    app_context: AppContext, connection: HTTPConnection, door: InterfaceName = "http"
-) -> Tenant:
+async def admitted(app_context: AppContext, connection: HTTPConnection, door: InterfaceName = "http") -> Tenant:
     """The tenant of a request that counts.
 
     Raises:

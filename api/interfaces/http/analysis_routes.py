@@ -138,9 +138,7 @@ _READ: dict[int | str, dict[str, Any]] = {
     200: {
         "model": Done | Pending,
         "description": "The analysis: its report when it is done, else its state.",
-        "headers": {
-            "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds, while it runs."}
-        },
+        "headers": {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds, while it runs."}},
         "content": {
             media: {"schema": {"type": "string"}, "example": example}
             for media, example in (
@@ -232,9 +230,7 @@ class AnalysisStart:
                     runner.leave(task)
                 applied = {"Preference-Applied": "respond-async"} if detached else {}
                 shown = Pending.of(task).model_dump(mode="json")
-                return JSONResponse(
-                    shown, 202, {**location, "Retry-After": str(RETRY_AFTER), **applied}
-                )
+                return JSONResponse(shown, 202, {**location, "Retry-After": str(RETRY_AFTER), **applied})
             try:
                 report = await task.result()
                 return JSONResponse(report.model_dump(mode="json"), headers=location)
@@ -246,9 +242,7 @@ class AnalysisStart:
 
 
 @router.post("", responses=_BEGUN, response_model=None, summary="Analyze a question")
-async def create_analysis(
-    body: AnalysisRequest, start: Annotated[AnalysisStart, Depends()]
-) -> Response:
+async def create_analysis(body: AnalysisRequest, start: Annotated[AnalysisStart, Depends()]) -> Response:
     """Ask every source, keep the posts that are about the product, and write a report.
 
     With `Accept: text/event-stream` real progress comes first: `begun`, `source.started`,
@@ -267,9 +261,7 @@ async def create_analysis(
     response_model=None,
     summary="Judge a report again",
 )
-async def judge_again(
-    analysis_id: str, body: AgainRequest, start: Annotated[AnalysisStart, Depends()]
-) -> Response:
+async def judge_again(analysis_id: str, body: AgainRequest, start: Annotated[AnalysisStart, Depends()]) -> Response:
     """A new report on the items of a stored one: no source is asked, only the judge.
 
     Use it after corrections, or with another description, or with the number of one of the
@@ -278,9 +270,7 @@ async def judge_again(
     """
     store, tenant = start.app_context.store, start.tenant.id
     report = await stored_report(store, tenant, analysis_id)
-    return await start.answer(
-        await ask_again_and_remember(store, tenant, report, **body.model_dump())
-    )
+    return await start.answer(await ask_again_and_remember(store, tenant, report, **body.model_dump()))
 
 
 @router.get(
@@ -319,9 +309,7 @@ async def get_analysis(
     app_context: OpenContext,
     query: Annotated[ReadQuery, Query()],
     last_event_id: LastEventId = None,
-    if_none_match: Annotated[
-        str | None, Header(description="`ETag`s of the copies that you have.")
-    ] = None,
+    if_none_match: Annotated[str | None, Header(description="`ETag`s of the copies that you have.")] = None,
 ) -> Response:
     """One that runs or failed is answered with its state; 409 where `format` names no JSON.
 

@@ -32,14 +32,7 @@ from api.features.chat.chat_history import ChatListing, Transcript
 from api.features.chat.chat_turn import ChatEvent, Turn
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import NO_CHAT, WRONG_LIMIT, documented
-from api.interfaces.http.event_stream import (
-    EVENT_SCHEMA,
-    GONE,
-    MEDIA_TYPE,
-    turn_stream,
-    unless_gone,
-    wants_events,
-)
+from api.interfaces.http.event_stream import EVENT_SCHEMA, GONE, MEDIA_TYPE, turn_stream, unless_gone, wants_events
 from api.interfaces.http.feedback_routes import LangfuseState, sender_of
 from api.interfaces.shared.listing_requests import PageRequest
 from api.interfaces.shared.requests import ChatRequest, EvidenceOptions, RequestBody, SessionId
@@ -113,9 +106,7 @@ def _kind(body: object) -> str:
 # by these names a fault's place says whose body it is in: see `Form`
 _OURS, _USE_CHAT, _AG_UI = (f"[{body.__name__}]" for body in (ChatRequest, UiChat, AgUiChat))
 Body = Annotated[
-    Annotated[ChatRequest, Tag(_OURS)]
-    | Annotated[UiChat, Tag(_USE_CHAT)]
-    | Annotated[AgUiChat, Tag(_AG_UI)],
+    Annotated[ChatRequest, Tag(_OURS)] | Annotated[UiChat, Tag(_USE_CHAT)] | Annotated[AgUiChat, Tag(_AG_UI)],
     Discriminator(_kind),
 ]
 """What a turn is asked with; the fields that are there decide which one it is."""
@@ -206,9 +197,7 @@ async def _answered(
             return JSONResponse((await last_of(moments)).json())
         return await _streamed(app_context, moments, "vercel")
     if isinstance(body, UiChat):
-        moments = await app_context.turn(
-            tenant, body.message, body.id, known=False, own=body.own, sandbox=body.sandbox
-        )
+        moments = await app_context.turn(tenant, body.message, body.id, known=False, own=body.own, sandbox=body.sandbox)
         return await _streamed(app_context, moments, "vercel")
     moments = await app_context.turn(
         tenant, body.message, body.thread_id, known=False, own=body.own, sandbox=body.sandbox
@@ -225,9 +214,7 @@ async def last_of(moments: AsyncGenerator[ChatEvent]) -> Turn:
     return last
 
 
-async def _streamed(
-    app_context: AppContext, moments: AsyncGenerator[ChatEvent], kind: str, *about: str
-) -> Response:
+async def _streamed(app_context: AppContext, moments: AsyncGenerator[ChatEvent], kind: str, *about: str) -> Response:
     streams = await asyncio.to_thread(import_module, "api.interfaces.http.chat_streams")
     wire = getattr(streams, kind)(*about)
     return await turn_stream(moments, wire, app_context.settings.streams.keepalive)
@@ -246,9 +233,7 @@ _COMMON = (401, 403, 429, 500, 503)
     responses=documented(422, *_COMMON, wrong=WRONG_LIMIT),
     summary="List conversations, the last used first",
 )
-async def list_chats(
-    tenant: Asker, app_context: OpenContext, query: Annotated[PageRequest, Query()]
-) -> ChatListing:
+async def list_chats(tenant: Asker, app_context: OpenContext, query: Annotated[PageRequest, Query()]) -> ChatListing:
     """Yours only; what was said is at `/v1/chats/{id}`."""
     return await chat_history.list_chats(app_context.store, tenant.id, query.limit, query.cursor)
 
@@ -294,9 +279,7 @@ class KeptTurnFeedback(BaseModel):
     responses=documented(404, 413, 422, *_COMMON, missing=NO_CHAT),
     summary="Rate one answer",
 )
-async def rate_turn(
-    request: Request, body: TurnFeedback, tenant: Asker, app_context: OpenContext
-) -> KeptTurnFeedback:
+async def rate_turn(request: Request, body: TurnFeedback, tenant: Asker, app_context: OpenContext) -> KeptTurnFeedback:
     """A thumb up or down, with a comment; said again it replaces what was said before.
 
     It goes with the turn. While tracing is on it is also a score `user_feedback` on its trace.

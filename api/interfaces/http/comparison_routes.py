@@ -18,13 +18,7 @@ from api.features.analyses.store_ports import StoredAnalysis
 from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.http.access import Asker, OpenContext
-from api.interfaces.http.analysis_routes import (
-    COMMON,
-    HTML_HEADERS,
-    RETRY_AFTER,
-    IdempotencyKey,
-    preferred,
-)
+from api.interfaces.http.analysis_routes import COMMON, HTML_HEADERS, RETRY_AFTER, IdempotencyKey, preferred
 from api.interfaces.http.errors_json import documented
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.http.schemas import Format, Pending
@@ -92,9 +86,7 @@ async def create_comparison(
     """
     asks, detached = body.asks(), "respond-async" in prefer.lower()
     if detached and idempotency_key is None:
-        raise UsageError(
-            "`Prefer: respond-async` needs an `Idempotency-Key`, by which you ask for it again"
-        )
+        raise UsageError("`Prefer: respond-async` needs an `Idempotency-Key`, by which you ask for it again")
     wanted = preferred(request.headers.get("accept", ""))
 
     async def work() -> Response:

@@ -18,14 +18,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.core.context import new_trace_id
-from api.errors import (
-    AccessDenied,
-    Conflict,
-    LimitReached,
-    ListenpostError,
-    StoreUnavailable,
-    UsageError,
-)
+from api.errors import AccessDenied, Conflict, LimitReached, ListenpostError, StoreUnavailable, UsageError
 from api.interfaces.http.schemas import ErrorBody
 from api.interfaces.shared.validation_messages import Form
 
@@ -38,9 +31,7 @@ def allowed(request: Request) -> str:
     methods = [
         method
         for method in _METHODS
-        if any(
-            route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes
-        )
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
     ]
     if "GET" in methods:
         methods.insert(1, "HEAD")
@@ -114,9 +105,7 @@ _EXAMPLES = {
 }
 
 
-def documented(
-    *statuses: int, wrong: str = "", missing: str = ""
-) -> dict[int | str, dict[str, Any]]:
+def documented(*statuses: int, wrong: str = "", missing: str = "") -> dict[int | str, dict[str, Any]]:
     """The error answers of a route, with examples; a body that is read may come too late (408).
 
     Of what is `wrong` (422) or `missing` (404) a route has words of its own.

@@ -32,8 +32,7 @@ from api.interfaces.http.schemas import Pending
 T = TypeVar("T")
 MEDIA_TYPE = "text/event-stream"
 KINDS = frozenset(
-    f"source.{step}"
-    for step in ("started", "fetched", "judged", "refetching", "looked_again", "kept", "gathered")
+    f"source.{step}" for step in ("started", "fetched", "judged", "refetching", "looked_again", "kept", "gathered")
 ) | {"graded", "writing"}
 """What is told on the way, after `begun`; `report` or `error` is the last event."""
 EVENT_SCHEMA = {
@@ -74,9 +73,7 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
         await asyncio.wait({working, watching})
 
 
-async def pour(
-    send: Send, headers: list[tuple[bytes, bytes]], frames: AsyncGenerator[bytes], keepalive: float
-) -> None:
+async def pour(send: Send, headers: list[tuple[bytes, bytes]], frames: AsyncGenerator[bytes], keepalive: float) -> None:
     """Send a stream, each frame a whole event; with a comment every `keepalive` seconds."""
 
     async def commenting() -> None:
@@ -177,9 +174,7 @@ class EventStream(Response):
                 async for each in self._progress(self._analysis):
                     yield each
                 result = self._analysis.result()
-            yield frame(
-                "report", (await result).model_dump(mode="json"), f"{self._analysis.id}:end"
-            )
+            yield frame("report", (await result).model_dump(mode="json"), f"{self._analysis.id}:end")
         except ListenpostError as error:
             yield frame("error", described(error, trace_id), f"{self._analysis.id}:failed")
 
@@ -255,9 +250,7 @@ class TurnStream(Response):
             yield moment
 
 
-async def turn_stream(
-    moments: AsyncGenerator[ChatEvent], wire: TurnWire, keepalive: float
-) -> TurnStream:
+async def turn_stream(moments: AsyncGenerator[ChatEvent], wire: TurnWire, keepalive: float) -> TurnStream:
     """A response that begins once the turn has: what fails before is an error with a status.
 
     A turn that is silent for longer than a connection may be begins without its first moment.

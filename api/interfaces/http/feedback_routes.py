@@ -14,15 +14,7 @@ from api.choices import Rating
 from api.core.context import current_caller
 from api.features.analyses.analysis_job import missing_report
 from api.features.analyses.corrections import StoredCorrection
-from api.features.analyses.feedback import (
-    Given,
-    Send,
-    Watched,
-    author_of,
-    correct,
-    give,
-    withdraw,
-)
+from api.features.analyses.feedback import Given, Send, Watched, author_of, correct, give, withdraw
 from api.features.analyses.store_ports import Feedback, Subject
 from api.interfaces.http.access import Asker, OpenContext, metrics_of
 from api.interfaces.http.errors_json import documented
@@ -158,9 +150,7 @@ class CorrectionList(BaseModel):
     corrections: list[KeptCorrection]
 
 
-@corrections_router.put(
-    _ITEM, responses=documented(413, *_COMMON), summary="Correct the verdict on an item"
-)
+@corrections_router.put(_ITEM, responses=documented(413, *_COMMON), summary="Correct the verdict on an item")
 async def put_correction(
     analysis_id: str, key: str, body: CorrectionRequest, tenant: Asker, app_context: OpenContext
 ) -> KeptCorrection:
@@ -172,19 +162,13 @@ async def put_correction(
     return KeptCorrection.of(entry)
 
 
-@corrections_router.delete(
-    _ITEM, status_code=204, responses=documented(*_COMMON), summary="Remove a correction"
-)
-async def remove_correction(
-    analysis_id: str, key: str, tenant: Asker, app_context: OpenContext
-) -> None:
+@corrections_router.delete(_ITEM, status_code=204, responses=documented(*_COMMON), summary="Remove a correction")
+async def remove_correction(analysis_id: str, key: str, tenant: Asker, app_context: OpenContext) -> None:
     """The item is judged again by the next analysis."""
     await withdraw(app_context.store, tenant.id, analysis_id, key)
 
 
-@corrections_router.get(
-    "/corrections", responses=documented(401, 403, 422, 429, 500, 503), summary="List corrections"
-)
+@corrections_router.get("/corrections", responses=documented(401, 403, 422, 429, 500, 503), summary="List corrections")
 async def list_corrections(tenant: Asker, app_context: OpenContext) -> CorrectionList:
     """Corrections of all your questions."""
     entries = await app_context.store.corrections(tenant.id)

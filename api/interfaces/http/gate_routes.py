@@ -113,9 +113,7 @@ async def search_archive(
     tenant: Asker, app_context: OpenContext, query: Annotated[SearchRequest, fastapi.Query()]
 ) -> ArchiveAnswer:
     """The entries that your analyses and imports brought, the best first; no place is asked."""
-    return await app_context.search(
-        tenant, query.query, query.filters(), query.k, sandbox=query.sandbox
-    )
+    return await app_context.search(tenant, query.query, query.filters(), query.k, sandbox=query.sandbox)
 
 
 stats_router = APIRouter(prefix="/v1", tags=["stats"])
@@ -126,9 +124,7 @@ stats_router = APIRouter(prefix="/v1", tags=["stats"])
     responses=documented(401, 403, 422, 429, 500, 503),
     summary="Yields, outcomes, decisions and cost",
 )
-async def get_stats(
-    tenant: Asker, app_context: OpenContext, query: Annotated[StatsRequest, fastapi.Query()]
-) -> Stats:
+async def get_stats(tenant: Asker, app_context: OpenContext, query: Annotated[StatsRequest, fastapi.Query()]) -> Stats:
     """Over your analyses alone: the figures that a Langfuse dashboard shows, from what is kept.
 
     Counting thousands of them is work, which waits for its turn like any other.

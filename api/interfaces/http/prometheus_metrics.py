@@ -33,13 +33,9 @@ class Metrics:
             return Counter(f"listenpost_{name}", says, labels, registry=self._registry)
 
         def histogram(name: str, says: str, buckets: Sequence[float], *labels: str) -> Histogram:
-            return Histogram(
-                f"listenpost_{name}", says, labels, buckets=buckets, registry=self._registry
-            )
+            return Histogram(f"listenpost_{name}", says, labels, buckets=buckets, registry=self._registry)
 
-        self._runs = counter(
-            "analyses", "Analyses that ended, by decision or `failed`.", "decision"
-        )
+        self._runs = counter("analyses", "Analyses that ended, by decision or `failed`.", "decision")
         self._samples = counter("sample_analyses", "Analyses of sample data, left out elsewhere.")
         self._seconds = histogram("analysis_seconds", "From question to report.", _SECONDS, "depth")
         self._run_yield = histogram(
@@ -74,9 +70,7 @@ class Metrics:
         self._refetches = counter("refetches", "Answers with a second, wider fetch.", "source")
         self._gain = counter("refetch_gain", "Relevant items only it brought.", "source")
         self._calls = counter("upstream_calls", "Requests sent to sources.", "source")
-        self._feedback = counter(
-            "feedback", "Thumbs given or turned, by the report's decision.", "decision", "rating"
-        )
+        self._feedback = counter("feedback", "Thumbs given or turned, by the report's decision.", "decision", "rating")
 
     def ended(self, report: Report | None, reason: str) -> None:
         """Count one analysis, finished or not."""

@@ -87,9 +87,7 @@ async def read_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -> 
 
 
 @router.patch("/{watch_id}", responses=documented(404, 413, *_COMMON), summary="Change a watch")
-async def change_watch(
-    watch_id: str, body: WatchPatch, tenant: Asker, app_context: OpenContext
-) -> WatchView:
+async def change_watch(watch_id: str, body: WatchPatch, tenant: Asker, app_context: OpenContext) -> WatchView:
     """Pause it, let it go on, or ask otherwise from the next run on.
 
     What was dropped by another `query`, `about` or `sources` is judged anew.
@@ -100,9 +98,7 @@ async def change_watch(
     return watch_view(new)
 
 
-@router.delete(
-    "/{watch_id}", status_code=204, responses=documented(404, *_COMMON), summary="Remove a watch"
-)
+@router.delete("/{watch_id}", status_code=204, responses=documented(404, *_COMMON), summary="Remove a watch")
 async def remove_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -> None:
     """With its runs and what it has seen; its reports stay."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
@@ -115,9 +111,7 @@ async def remove_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -
     response_model=WatchRun,
     summary="Run a watch now",
 )
-async def run_watch(
-    request: Request, watch_id: str, tenant: Asker, app_context: OpenContext
-) -> WatchRun | Response:
+async def run_watch(request: Request, watch_id: str, tenant: Asker, app_context: OpenContext) -> WatchRun | Response:
     """Due or not, within your limits like any analysis; who is to be told is told."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     running = ran_now(app_context, watch)
@@ -184,14 +178,10 @@ async def try_notifying(
     responses=documented(*_NOTIFICATION_ERRORS),
     summary="List what did not arrive of a watch",
 )
-async def list_undelivered(
-    watch_id: str, tenant: Asker, app_context: OpenContext
-) -> UndeliveredList:
+async def list_undelivered(watch_id: str, tenant: Asker, app_context: OpenContext) -> UndeliveredList:
     """Of the last 100 runs that were worth telling, with the reason and the time."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
-    return UndeliveredList(
-        undelivered=undelivered_views(await undelivered_runs(app_context.store, watch))
-    )
+    return UndeliveredList(undelivered=undelivered_views(await undelivered_runs(app_context.store, watch)))
 
 
 @notification_router.post(
@@ -206,9 +196,7 @@ async def notify_again(
     """Those who were not reached, by the same id, so that a receiver sees one run."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     run = await run_to_resend(app_context.store, watch, run_id)
-    telling = resend(
-        app_context.store, notifier_of(app_context.settings).send, ALL_SOURCES, watch, run
-    )
+    telling = resend(app_context.store, notifier_of(app_context.settings).send, ALL_SOURCES, watch, run)
     run_now = await unless_gone(request.receive, telling)
     if run_now is None:
         return Response(status_code=GONE)
@@ -248,9 +236,7 @@ async def read_feed(
     token: str = "",
 ) -> Response:
     """Atom, by its token instead of a key: the last 50 runs that were worth telling."""
-    watch, runs = await feed_of(
-        app_context.store, app_context.keys, app_context.limits, watch_id, token
-    )
+    watch, runs = await feed_of(app_context.store, app_context.keys, app_context.limits, watch_id, token)
     body = atom(watch, runs, ALL_SOURCES)
     return unless_kept(request, Response(body, media_type=MEDIA_TYPE))
 

@@ -27,9 +27,7 @@ from api.interfaces.shared.validation_messages import Form
 from api.interfaces.shared.watch_requests import WatchOptions
 
 A = TypeVar("A", bound="Arguments")
-Dropped = Annotated[
-    bool, Field(description="Whether the structured answer also holds what was dropped, and why.")
-]
+Dropped = Annotated[bool, Field(description="Whether the structured answer also holds what was dropped, and why.")]
 
 
 class Arguments(RequestBody):

@@ -27,15 +27,7 @@ from api.errors import NotFound, UsageError
 from api.features.analyses.api_keys import LOCAL, Tenant
 from api.features.chat.chat_turn import streamed
 from api.interfaces.mcp.mcp_requests import Arguments, CompareArguments, ProductArguments, read
-from api.interfaces.mcp.mcp_tools import (
-    MARKDOWN,
-    PLACES_URI,
-    REPORTS,
-    Tool,
-    newest_reports,
-    resource,
-    tools,
-)
+from api.interfaces.mcp.mcp_tools import MARKDOWN, PLACES_URI, REPORTS, Tool, newest_reports, resource, tools
 from api.interfaces.shared.presentation import progress, source_title
 from api.services.product import QuestionOptions, question_of
 from api.sources import SOURCE_LIST
@@ -76,9 +68,7 @@ def _check(given: ProductArguments) -> str:
 
 
 def _compare(given: CompareArguments) -> str:
-    first, second = (
-        question_of(QuestionOptions(name)).text for name in (given.first, given.second)
-    )
+    first, second = (question_of(QuestionOptions(name)).text for name in (given.first, given.second))
     return (
         f"Compare what people say about {first} and about {second}. Call `compare_products` with "
         f'`products` = ["{first}", "{second}"]. Then show its table, say of each subject '
@@ -153,9 +143,7 @@ class _Door:
             ]
         )
 
-    async def call_tool(
-        self, ctx: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self.tools.get(params.name)
         if tool is None:
             _refuse(_unknown("tool", params.name, self.tools))
@@ -180,9 +168,7 @@ class _Door:
                     title=prompt.title,
                     description=prompt.says,
                     arguments=[
-                        types.PromptArgument(
-                            name=name, description=field.description, required=field.is_required()
-                        )
+                        types.PromptArgument(name=name, description=field.description, required=field.is_required())
                         for name, field in prompt.arguments.model_fields.items()
                     ],
                 )
@@ -190,9 +176,7 @@ class _Door:
             ]
         )
 
-    async def get_prompt(
-        self, ctx: Context, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         prompt = PROMPTS.get(params.name)
         if prompt is None:
             _refuse(_unknown("prompt", params.name, PROMPTS))
@@ -224,9 +208,7 @@ class _Door:
         ]
         return types.ListResourcesResult(resources=[places, *reports])
 
-    async def list_templates(
-        self, ctx: Context, params: object
-    ) -> types.ListResourceTemplatesResult:
+    async def list_templates(self, ctx: Context, params: object) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
             uri_template=f"{REPORTS}{{id}}",
             name="report",
@@ -236,9 +218,7 @@ class _Door:
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
-    async def read_resource(
-        self, ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         reading = resource(self.app_context, _tenant(ctx), params.uri)
         text = await _or_refused(reading, "an MCP resource")
         contents = types.TextResourceContents(uri=params.uri, text=text, mime_type=MARKDOWN)
@@ -314,6 +294,4 @@ def _refuse(failure: Failure) -> NoReturn:
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> Failure:
     there = ", ".join(f"`{other}`" for other in known)
-    return Failure(
-        UsageError.code, f"there is no {kind} `{cut(one_line(clean(name)), 40)}`; there are {there}"
-    )
+    return Failure(UsageError.code, f"there is no {kind} `{cut(one_line(clean(name)), 40)}`; there are {there}")

@@ -202,9 +202,7 @@ async def _places(app_context: AppContext) -> str:
     for depth in _DEPTHS:
         figures = estimate(app_context.settings, Ask("a product", depth)).likely
         usd = "unknown" if figures["usd"] is None else f"{figures['usd']:.4f}"
-        likely.append(
-            f"| {depth} | {figures['upstream_calls']} | {figures['youtube_searches']} | {usd} |"
-        )
+        likely.append(f"| {depth} | {figures['upstream_calls']} | {figures['youtube_searches']} | {usd} |")
     sample = "Everything is made up and comes from the offline sandbox; nothing is spent.\n\n"
     return "\n".join(
         [
@@ -300,9 +298,7 @@ def tools(app_context: AppContext) -> dict[str, Tool]:
 
 def _archive_tool(app_context: AppContext) -> Tool:
     async def search(tenant: Tenant, given: SearchArguments, listener: Listener) -> Answer:
-        answer = await app_context.search(
-            tenant, given.query, given.filters(), given.k, sandbox=given.sandbox
-        )
+        answer = await app_context.search(tenant, given.query, given.filters(), given.k, sandbox=given.sandbox)
         return Answer(answer_for_model(answer, ITEM_SOURCES), answer.model_dump(mode="json"))
 
     return Tool(
@@ -349,9 +345,7 @@ class CorrectedItem(BaseModel):
 
 
 def _correction_tool(app_context: AppContext) -> Tool:
-    async def correct_item(
-        tenant: Tenant, given: CorrectionArguments, listener: Listener
-    ) -> Answer:
+    async def correct_item(tenant: Tenant, given: CorrectionArguments, listener: Listener) -> Answer:
         store, report_id, key = app_context.store, given.report_id, given.key
         if given.relevant is None:
             await withdraw(store, tenant.id, report_id, key)
@@ -384,9 +378,7 @@ def _record(answer: Fetched | Report, *, dropped: bool) -> dict[str, Any]:
     """The answer as JSON; what was dropped is many times as long as what was kept."""
     if dropped:
         return answer.model_dump(mode="json")
-    return answer.model_dump(
-        mode="json", exclude={"dropped": True, "sources": {"__all__": {"dropped"}}}
-    )
+    return answer.model_dump(mode="json", exclude={"dropped": True, "sources": {"__all__": {"dropped"}}})
 
 
 def _schema(model: type[Fetched | Report]) -> dict[str, Any]:

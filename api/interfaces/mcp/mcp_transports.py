@@ -31,16 +31,12 @@ from api.errors import UsageError
 from api.interfaces.mcp.mcp_server import TEXT_ONLY, server
 
 # an escape of JSON: both halves of an emoji, `half` of one (such as `\ud83d`), or any other (`\\`)
-_ESCAPE = regex.compile(
-    r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?<half>u[dD][89a-fA-F]..)|.)", regex.S
-)
+_ESCAPE = regex.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?<half>u[dD][89a-fA-F]..)|.)", regex.S)
 
 
 def mended(text: str) -> str:
     """The JSON with U+FFFD for every half of a character, which the library's parser refuses."""
-    whole: str = _ESCAPE.sub(
-        lambda escape: r"\ufffd" if escape["half"] is not None else escape[0], text
-    )
+    whole: str = _ESCAPE.sub(lambda escape: r"\ufffd" if escape["half"] is not None else escape[0], text)
     return whole
 
 

@@ -113,9 +113,7 @@ class Lane:
                 return lane._with(event.query, replace(catch, fetched=fetched))
             case SourceJudged() | SourceLookedAgain() if event.relevant or event.status == "ok":
                 catch = self._catch(event.query)
-                return lane._with(
-                    event.query, replace(catch, about=(catch.about or 0) + event.relevant)
-                )
+                return lane._with(event.query, replace(catch, about=(catch.about or 0) + event.relevant))
             case SourceRefetching():
                 catch, wanted = self._catch(event.query), max(self.wanted, event.limit)
                 counted = f"{catch.about or 0} of {catch.fetched or 0} found"
@@ -275,9 +273,7 @@ async def cancel(analysis_id: AnalysisId, form: Ending, app_context: OpenContext
 
 
 @router.get("/{analysis_id}/export/{form}")
-async def export(
-    analysis_id: AnalysisId, form: str, visitor: Guest, app_context: OpenContext
-) -> Response:
+async def export(analysis_id: AnalysisId, form: str, visitor: Guest, app_context: OpenContext) -> Response:
     """The report as a file."""
     kind = kind_of(form)
     answer = shown_as(await report_of(app_context, visitor, analysis_id), kind)
@@ -299,9 +295,7 @@ async def report_of(app_context: AppContext, visitor: Visitor, analysis_id: str)
     return kept.report
 
 
-def _live(
-    request: Request, visitor: Visitor, analysis: AnalysisTask | StoredAnalysis, lanes: Lanes
-) -> Response:
+def _live(request: Request, visitor: Visitor, analysis: AnalysisTask | StoredAnalysis, lanes: Lanes) -> Response:
     title = presentation.shortened(analysis.query, presentation.LONGEST_HEADING)
     return page(request, visitor, "live.html", title=title, id=analysis.id, **lanes.values)
 
@@ -324,19 +318,13 @@ share_router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 
 @share_router.get("/analyses/{analysis_id}/share")
-async def share_page(
-    request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext
-) -> Response:
+async def share_page(request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext) -> Response:
     """Whether there is a link, and what it would show."""
-    return await _shown(
-        request, visitor, app_context, await report_of(app_context, visitor, analysis_id)
-    )
+    return await _shown(request, visitor, app_context, await report_of(app_context, visitor, analysis_id))
 
 
 @share_router.post("/analyses/{analysis_id}/share")
-async def share(
-    request: Request, analysis_id: AnalysisId, form: Filled, app_context: OpenContext
-) -> Response:
+async def share(request: Request, analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
     """A new link, shown this once; the one before shows nothing more."""
     report = await report_of(app_context, form.visitor, analysis_id)
     path = await open_link(app_context.store, form.visitor.tenant.id, analysis_id)
@@ -351,15 +339,11 @@ async def unshare(analysis_id: AnalysisId, form: Ending, app_context: OpenContex
 
 
 @share_router.get("/shared/{analysis_id}")
-async def shared_page(
-    request: Request, analysis_id: AnalysisId, app_context: OpenContext, token: str = ""
-) -> Response:
+async def shared_page(request: Request, analysis_id: AnalysisId, app_context: OpenContext, token: str = "") -> Response:
     """The report and its evidence; there is nothing to do here but to read."""
     if not await app_context.keys.configured():
         await authenticated(app_context, request)
-    report = await linked_report(
-        app_context.store, app_context.keys, app_context.limits, analysis_id, token
-    )
+    report = await linked_report(app_context.store, app_context.keys, app_context.limits, analysis_id, token)
     answer = page(
         request, None, "shared.html",
         title=presentation.heading(report), shared=True, **report_values(report),

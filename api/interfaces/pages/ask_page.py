@@ -61,15 +61,10 @@ def price_of_runs(settings: Settings, ask: Ask, schedule: Schedule) -> str:
     if mode_of(settings) == "sandbox" or likely["usd"] is None or most["usd"] is None:
         return words
     often = "1 run" if runs == 1 else f"{runs:,.1f} runs".replace(".0 ", " ")
-    return (
-        f"{words} {often} a week: likely {runs * likely['usd']:.2f} USD, "
-        f"at most {runs * most['usd']:.2f} USD."
-    )
+    return f"{words} {often} a week: likely {runs * likely['usd']:.2f} USD, at most {runs * most['usd']:.2f} USD."
 
 
-def _figures(
-    settings: Settings, asks: Sequence[Ask]
-) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _figures(settings: Settings, asks: Sequence[Ask]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """What is likely, and the bound."""
     from api.bootstrap.estimates import estimate, together  # loads with the product
 
@@ -144,13 +139,9 @@ def _choice(form: QuestionForm, usual: tuple[str, ...]) -> Ask:
 
 
 @router.get("/")
-async def ask_page(
-    request: Request, visitor: Guest, app_context: OpenContext, query: str = ""
-) -> Response:
+async def ask_page(request: Request, visitor: Guest, app_context: OpenContext, query: str = "") -> Response:
     """An empty form, or one with a question to repeat."""
-    return await _form(
-        request, visitor, app_context, _form_of({"query": [query[:500]]}, _usual(app_context))
-    )
+    return await _form(request, visitor, app_context, _form_of({"query": [query[:500]]}, _usual(app_context)))
 
 
 @router.get("/ask")
@@ -160,9 +151,7 @@ async def ask_again() -> Response:
 
 
 @router.get("/ask/prices")
-async def ask_prices(
-    request: Request, visitor: Guest, app_context: OpenContext
-) -> Mapping[DepthName, str]:
+async def ask_prices(request: Request, visitor: Guest, app_context: OpenContext) -> Mapping[DepthName, str]:
     """What stands beside each depth while a form is filled in; of what cannot be asked nothing."""
     fields = request.query_params
     form = _form_of({name: fields.getlist(name) for name in fields}, _usual(app_context))
@@ -283,9 +272,7 @@ async def probe(request: Request, form: Filled, app_context: OpenContext) -> Res
     return await _shown(request, form.visitor, app_context, answers)
 
 
-async def _shown(
-    request: Request, visitor: Visitor, app_context: AppContext, answers: Sequence[Upstream]
-) -> Response:
+async def _shown(request: Request, visitor: Visitor, app_context: AppContext, answers: Sequence[Upstream]) -> Response:
     return page(
         request, visitor, "sources.html",
         title="Sources", places=await places_of(app_context), answers=answers,

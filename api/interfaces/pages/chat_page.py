@@ -22,15 +22,7 @@ from api.features.chat.chat_turn import AnswerPiece, ChatEvent, LookupEnded, Loo
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.chat_routes import last_of
 from api.interfaces.http.errors_json import described, trace_id_of
-from api.interfaces.http.event_stream import (
-    GONE,
-    MEDIA_TYPE,
-    TurnWire,
-    frame,
-    turn_stream,
-    unless_gone,
-    wants_events,
-)
+from api.interfaces.http.event_stream import GONE, MEDIA_TYPE, TurnWire, frame, turn_stream, unless_gone, wants_events
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import rendered
@@ -70,9 +62,7 @@ class LiveTurn:
 def past_turn(question: str, turn: Turn) -> PastTurn:
     """A turn that is shown before it is kept, or without being."""
     citations = list(turn.citations)
-    return PastTurn(
-        question, turn.text, citations, turn.number, (), stopped=False, sample=turn.sample
-    )
+    return PastTurn(question, turn.text, citations, turn.number, (), stopped=False, sample=turn.sample)
 
 
 def page_wire(question: str, place: Callable[[Turn], str | None], trace_id: str) -> TurnWire:
@@ -114,9 +104,7 @@ _USUAL = (
 
 
 @router.get("/{analysis_id}/chat")
-async def begin_chat(
-    request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext
-) -> Response:
+async def begin_chat(request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext) -> Response:
     """Nothing has been said yet; a session that has its name already goes on if stopped at once."""
     report = await report_of(app_context, visitor, analysis_id)
     return _shown(request, visitor, report, Transcript(uuid4().hex, [], report.sample))
@@ -137,9 +125,7 @@ async def chat_page(
 
 
 @router.post("/{analysis_id}/chat")
-async def say(
-    request: Request, analysis_id: AnalysisId, form: Filled, app_context: OpenContext
-) -> Response:
+async def say(request: Request, analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
     """One turn, as events where a script asks for them; who hangs up ends it.
 
     Guidance, which is not kept, is shown at once.
@@ -148,17 +134,13 @@ async def say(
     return await unless_gone(request.receive, work) or Response(status_code=GONE)
 
 
-async def _answered(
-    request: Request, analysis_id: str, form: Filled, app_context: AppContext
-) -> Response:
+async def _answered(request: Request, analysis_id: str, form: Filled, app_context: AppContext) -> Response:
     visitor, message = form.visitor, form.text("message")
     session_id = form.text("session") or uuid4().hex
     report = await report_of(app_context, visitor, analysis_id)
     if len(message) > MAX_QUESTION_LENGTH:
         raise UsageError(f"a question has at most {MAX_QUESTION_LENGTH} characters")
-    moments = await app_context.turn(
-        visitor.tenant, message, session_id, known=False, report_id=report.id
-    )
+    moments = await app_context.turn(visitor.tenant, message, session_id, known=False, report_id=report.id)
 
     def place(turn: Turn) -> str | None:
         kept = f"/analyses/{report.id}/chat/{turn.session_id}#turn-{turn.number}"

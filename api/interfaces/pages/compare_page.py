@@ -20,11 +20,7 @@ from api.features.analyses.runner import side_by_side
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.comparisons.compare import check_count, check_products
 from api.interfaces.http.access import OpenContext
-from api.interfaces.http.comparison_routes import (
-    comparisons_of,
-    left_running,
-    shown_as,
-)
+from api.interfaces.http.comparison_routes import comparisons_of, left_running, shown_as
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, possible_id
 from api.interfaces.pages.ask_page import namesake_hint, price
@@ -74,9 +70,7 @@ Ids = Annotated[Sequence[str], Query(alias="analysis")]
 
 
 @router.get("/between")
-async def between(
-    request: Request, visitor: Guest, app_context: OpenContext, ids: Ids = ()
-) -> Response:
+async def between(request: Request, visitor: Guest, app_context: OpenContext, ids: Ids = ()) -> Response:
     """What is compared; until all have ended, and where none has a report, how each stands."""
     try:
         analyses = await _named(app_context, visitor, ids)
@@ -118,9 +112,7 @@ async def export(form: str, visitor: Guest, app_context: OpenContext, ids: Ids =
     return as_file(answer, f"comparison-{'-'.join(kept.id[:SHORT_ID] for kept in analyses)}", kind)
 
 
-async def _named(
-    app_context: AppContext, visitor: Visitor, ids: Sequence[str]
-) -> list[StoredAnalysis]:
+async def _named(app_context: AppContext, visitor: Visitor, ids: Sequence[str]) -> list[StoredAnalysis]:
     """What is kept of each.
 
     Raises:

@@ -71,9 +71,7 @@ class EvidenceFilter:
         return [
             item
             for item in items
-            if not self.stage
-            and self.place in {"", item.source}
-            and self._matches(item.title, *_shown(item))
+            if not self.stage and self.place in {"", item.source} and self._matches(item.title, *_shown(item))
         ]
 
     def dropped(self, cards: Iterable[DroppedCard]) -> list[DroppedCard]:
@@ -83,9 +81,7 @@ class EvidenceFilter:
             for card in cards
             if self.stage in {"", card.item.dropped_by}
             and self.place in {"", source_of_key(card.item.key)}
-            and self._matches(
-                card.item.title, card.stage, *card.facts, card.reason, card.item.snippet
-            )
+            and self._matches(card.item.title, card.stage, *card.facts, card.reason, card.item.snippet)
         ]
 
     def _matches(self, *texts: str) -> bool:
@@ -254,6 +250,4 @@ async def correct_item(analysis_id: AnalysisId, form: Filled, app_context: OpenC
     anchors = {item.key: f"source-{at}" for at, item in enumerate(report.items, 1)}
     anchors |= {item.key: f"dropped-{at}" for at, item in enumerate(report.dropped, 1)}
     query = urlencode(parse_qsl(form.text("list")))
-    return RedirectResponse(
-        f"/analyses/{analysis_id}/evidence?{query}#{anchors.get(key, 'kept')}", 303
-    )
+    return RedirectResponse(f"/analyses/{analysis_id}/evidence?{query}#{anchors.get(key, 'kept')}", 303)

@@ -65,9 +65,7 @@ async def history_page(
         wanted = validated(ListingRequest, narrow)
         moments = _moment("since", since), _moment("until", until)
         filters = Filters(wanted.decision, wanted.source, *moments)
-        listed, further = await _listed(
-            app_context, visitor, filters, chosen["text"], wanted.cursor
-        )
+        listed, further = await _listed(app_context, visitor, filters, chosen["text"], wanted.cursor)
     except UsageError as error:
         wrong = faults(error, chosen)
     kept = {name: value for name, value in chosen.items() if value}
@@ -90,9 +88,7 @@ async def history_page(
 
 
 @router.get("/{analysis_id}/delete")
-async def delete_page(
-    request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext
-) -> Response:
+async def delete_page(request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext) -> Response:
     """Asks whether it shall go."""
     kept = await app_context.runner.kept(visitor.tenant.id, analysis_id)
     if kept is None:
@@ -121,9 +117,7 @@ def _places(listed: AnalysisSummary) -> list[str]:
     """The places that were asked."""
     sources = listed.summary.sources if listed.summary else {}
     return [
-        presentation.source_title(name)
-        for name, source in sources.items()
-        if source.outcome not in presentation.UNSENT
+        presentation.source_title(name) for name, source in sources.items() if source.outcome not in presentation.UNSENT
     ]
 
 
@@ -164,9 +158,7 @@ async def search_page(
             wanted = validated(SearchRequest, fields)
             with blaming("since"):
                 filters = wanted.filters()
-            answer = await app_context.search(
-                visitor.tenant, wanted.query, filters, MOST, sandbox=False
-            )
+            answer = await app_context.search(visitor.tenant, wanted.query, filters, MOST, sandbox=False)
         except UsageError as error:
             wrong = faults(error, fields)
     return page(

@@ -182,9 +182,7 @@ def _sentiment(feelings: Sequence[Feeling]) -> Drawing:
     for mark in (0, 0.5, 1):
         x = left + mark * width
         shapes.append(rule(x, 0, x, bottom + 2))
-        shapes.append(
-            words(percent(x), bottom + 16, f"{mark:.0%}", class_="dim", text_anchor="middle")
-        )
+        shapes.append(words(percent(x), bottom + 16, f"{mark:.0%}", class_="dim", text_anchor="middle"))
     for at, feeling in enumerate(feelings):
         middle = at * row + row / 2
         share = part(feeling.count, n)
@@ -264,18 +262,14 @@ def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
                 shapes.append(bar(x, y + 3, length, 16, kind, note))
             if count and kind != "plain" and length >= _DIGIT * len(brief(count)):
                 middle = percent(x + length / 2)
-                shapes.append(
-                    words(middle, y + 15, brief(count), class_="inside", text_anchor="middle")
-                )
+                shapes.append(words(middle, y + 15, brief(count), class_="inside", text_anchor="middle"))
             x += length
         shapes.append(words("100%", y + 15, brief(aspect.count), text_anchor="end"))
         table.append((aspect.aspect, aspect.count, *(counts if sided else ())))
         y += row + LINE * (lines - 1)
     if sided:
         shapes.append(rule(axis, 20, axis, y))
-    description = ", ".join(
-        f"{aspect.aspect} {aspect.count} {chart_data.sides(aspect)}".rstrip() for aspect in aspects
-    )
+    description = ", ".join(f"{aspect.aspect} {aspect.count} {chart_data.sides(aspect)}".rstrip() for aspect in aspects)
     head = ("subject", "posts", *(name for name, _ in kinds if sided))
     return Drawing(y, shapes, f"{description}.", head, table)
 
@@ -300,12 +294,9 @@ def _funnel(rows: Sequence[chart_data.FunnelRow]) -> Drawing:
                 beside(left + width, y + 27, count),
             ]
     table: list[Sequence[object]] = [
-        (line.name, *(_UNJUDGED if count is None else count for count in line.counts))
-        for line in rows
+        (line.name, *(_UNJUDGED if count is None else count for count in line.counts)) for line in rows
     ]
-    description = ", ".join(
-        f"{line.name} {line.counts[0]} found and {line.counts[-1]} cited" for line in rows
-    )
+    description = ", ".join(f"{line.name} {line.counts[0]} found and {line.counts[-1]} cited" for line in rows)
     return Drawing(top + row * len(rows), shapes, f"{description}.", ("source", *_STEPS), table)
 
 
@@ -331,8 +322,6 @@ def _passes(rows: Sequence[chart_data.PassRow]) -> Drawing:
             ]
             cells.append(text)
         table.append((line.name, *cells))
-    description = ", ".join(
-        f"{name} at first {first}, then {again}" for name, first, again in table
-    )
+    description = ", ".join(f"{name} at first {first}, then {again}" for name, first, again in table)
     head = ("source", "first search", "second search")
     return Drawing(top + row * len(rows), shapes, f"{description}.", head, table)

@@ -22,14 +22,7 @@ from fastapi.routing import APIRoute
 
 from api.bootstrap.app_context import AppContext
 from api.core.context import Caller, set_caller
-from api.errors import (
-    AccessDenied,
-    Forbidden,
-    LimitReached,
-    ListenpostError,
-    StoreUnavailable,
-    UsageError,
-)
+from api.errors import AccessDenied, Forbidden, LimitReached, ListenpostError, StoreUnavailable, UsageError
 from api.features.analyses.api_keys import Tenant, digest
 from api.interfaces.http.access import OpenContext, authenticated
 from api.interfaces.http.errors_json import trace_id_of

@@ -49,9 +49,7 @@ def answer_markup(turn: PastTurn) -> str:
 
     def cites(match: re.Match[str]) -> str:
         return "".join(
-            f'<a class="cite" href="#{anchor(turn, label)}">[{label}]</a>'
-            if label in shown
-            else f"[{label}]"
+            f'<a class="cite" href="#{anchor(turn, label)}">[{label}]</a>' if label in shown else f"[{label}]"
             for label in match[1].split(", ")
         )
 
@@ -106,8 +104,7 @@ def saved_policy() -> str:
     """Content security policy of a saved page: its own style and nothing else."""
     digest = base64.b64encode(hashlib.sha256(style().encode()).digest()).decode()
     return (
-        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
@@ -150,9 +147,7 @@ def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:
 
     def cites(keys: Sequence[str]) -> str:
         return "".join(
-            f' <a class="cite" href="#source-{numbers[key]}">[{numbers[key]}]</a>'
-            for key in keys
-            if key in numbers
+            f' <a class="cite" href="#source-{numbers[key]}">[{numbers[key]}]</a>' for key in keys if key in numbers
         )
 
     return cites
@@ -161,8 +156,7 @@ def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:
 def _marked(stretches: Sequence[Stretch]) -> str:
     """Markup of a text in which what is cited or asked for stands out."""
     return "".join(
-        f"<mark>{escape(stretch.text)}</mark>" if stretch.cited else escape(stretch.text)
-        for stretch in stretches
+        f"<mark>{escape(stretch.text)}</mark>" if stretch.cited else escape(stretch.text) for stretch in stretches
     )
 
 

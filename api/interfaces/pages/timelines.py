@@ -10,16 +10,7 @@ from itertools import groupby
 from api.core.text import quantity
 from api.features.analyses.statistics import Stats
 from api.features.watches.trend import SourceWeek, TrendLine
-from api.interfaces.pages.report_charts import (
-    NAME_COLUMN,
-    Drawing,
-    bar,
-    dates,
-    day_name,
-    figure,
-    name_of_row,
-    rule,
-)
+from api.interfaces.pages.report_charts import NAME_COLUMN, Drawing, bar, dates, day_name, figure, name_of_row, rule
 from api.interfaces.shared import statistics_text
 from api.interfaces.shared.chart_data import UNHEARD, undated_of, undated_posts, weekly
 from api.interfaces.shared.presentation import source_title
@@ -48,18 +39,14 @@ def watch_figure(line: TrendLine) -> str:
     """Posts a week of each source; for a line of two weeks or more."""
     caption = f"Posts a week, {_span(line.weeks[0].monday, line.weeks[-1].monday)}"
     note = (
-        "Each place on a scale of its own, with the number of its largest week; where a week was "
-        f"{UNHEARD}, {_GAPS}."
+        f"Each place on a scale of its own, with the number of its largest week; where a week was {UNHEARD}, {_GAPS}."
     )
     if undated := undated_posts(line):
         note += f" {undated}"
     mondays = [week.monday for week in line.weeks]
     rows = [_watched(line, source) for source in line.sources]
     description = "; ".join(f"{row.name}: {row.number} in the largest week" for row in rows)
-    table = [
-        (day_name(week.monday), *(_posts(week.sources[source]) for source in line.sources))
-        for week in line.weeks
-    ]
+    table = [(day_name(week.monday), *(_posts(week.sources[source]) for source in line.sources)) for week in line.weeks]
     head = ("week from", *(row.name for row in rows))
     height, shapes = _drawn(rows, mondays, "largest week")
     return figure(caption, note, Drawing(height, shapes, f"{description}.", head, table))
@@ -81,10 +68,7 @@ def gate_figure(stats: Stats) -> str:
     caption = f"Yield per {stats.unit} (UTC), {_span(shown[0], shown[-1])}"
     if len(shown) < len(days):
         caption += f"; the latest {PERIODS} of {len(days)} {stats.unit}s"
-    note = (
-        f"{statistics_text.POOLED} The line above the bars is 100 %; where nothing of a place was "
-        f"judged, {_GAPS}."
-    )
+    note = f"{statistics_text.POOLED} The line above the bars is 100 %; where nothing of a place was judged, {_GAPS}."
     description = "; ".join(f"{row.name}: {row.number} in all" for row in rows)
     head, *table = statistics_text.period_table(stats)
     height, shapes = _drawn(rows, shown, "in all")
@@ -95,10 +79,7 @@ def _watched(line: TrendLine, source: str) -> _SourceBars:
     weeks = [week.sources[source] for week in line.weeks]
     rates = [weekly(week) for week in weeks]
     most = max((rate for rate in rates if rate is not None), default=0.0)
-    capped = any(
-        week is not None and week.capped and rate == most
-        for week, rate in zip(weeks, rates, strict=True)
-    )
+    capped = any(week is not None and week.capped and rate == most for week, rate in zip(weeks, rates, strict=True))
     undated = undated_of(line, source)
     return _SourceBars(
         source_title(source),

@@ -41,16 +41,7 @@ from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.ask_page import namesake_hint, price_of_runs
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
-from api.interfaces.pages.screen import (
-    Ending,
-    Filled,
-    Guest,
-    PageRoute,
-    Submission,
-    Visitor,
-    page,
-    server_of,
-)
+from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Submission, Visitor, page, server_of
 from api.interfaces.pages.timelines import watch_figure
 from api.interfaces.shared import presentation
 from api.interfaces.shared.chart_data import first_week
@@ -119,11 +110,7 @@ class WatchForm(QuestionForm):
         if watch.began_at is not None:  # its first run is over, so the form does not ask
             more["tell_first"] = watch.tell_first
         fields = watch_fields(self.watch_request(**more))
-        kept = [
-            target
-            for mark, target in _marked(watch)
-            if mark in self.kept or mark not in self.offered
-        ]
+        kept = [target for mark, target in _marked(watch) if mark in self.kept or mark not in self.offered]
         return fields | {"notify": (*kept, *fields["notify"])}
 
 
@@ -148,9 +135,7 @@ RUNS = 20
 
 
 @router.get("")
-async def watches_page(
-    request: Request, visitor: Guest, app_context: OpenContext, query: str = ""
-) -> Response:
+async def watches_page(request: Request, visitor: Guest, app_context: OpenContext, query: str = "") -> Response:
     """All of them, oldest first, and a form for another."""
     return await _list(request, visitor, app_context, WatchForm.empty(query[:500]))
 
@@ -171,18 +156,14 @@ async def add(request: Request, form: Filled, app_context: OpenContext) -> Respo
 
 
 @router.get("/{watch_id}")
-async def watch_page(
-    request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
-) -> Response:
+async def watch_page(request: Request, watch_id: str, visitor: Guest, app_context: OpenContext) -> Response:
     """What it asks and when, and its last runs."""
     watch = await find_watch(app_context.store, visitor.tenant.id, watch_id)
     return await watch_screen(request, visitor, app_context, watch)
 
 
 @router.get("/{watch_id}/edit")
-async def edit_page(
-    request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
-) -> Response:
+async def edit_page(request: Request, watch_id: str, visitor: Guest, app_context: OpenContext) -> Response:
     """What it asks, when, and who is told, to be written anew."""
     watch = await find_watch(app_context.store, visitor.tenant.id, watch_id)
     return await _edit(request, visitor, app_context, watch, WatchForm.of_watch(watch))
@@ -201,9 +182,7 @@ async def edit(request: Request, watch_id: str, form: Filled, app_context: OpenC
 
 
 @router.get("/{watch_id}/remove")
-async def remove_page(
-    request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
-) -> Response:
+async def remove_page(request: Request, watch_id: str, visitor: Guest, app_context: OpenContext) -> Response:
     """Asks whether it shall go."""
     watch = await find_watch(app_context.store, visitor.tenant.id, watch_id)
     return page(request, visitor, "remove_watch.html", title=f"Remove: {watch.name}", id=watch.id)
@@ -287,9 +266,7 @@ async def watch_screen(
     )  # fmt: skip
 
 
-async def _paused(
-    form: Submission, app_context: AppContext, watch_id: str, *, paused: bool
-) -> Response:
+async def _paused(form: Submission, app_context: AppContext, watch_id: str, *, paused: bool) -> Response:
     watch = changed_watch(await submitted_watch(form, app_context, watch_id), {"paused": paused})
     await keep_watch(app_context.store, watch, new=False)
     return shown_watch(watch)
@@ -374,15 +351,11 @@ def _fields(form: WatchForm, error: UsageError | None) -> dict[str, Any]:
     }
 
 
-notification_page_router = APIRouter(
-    prefix="/watches/{watch_id}", include_in_schema=False, route_class=PageRoute
-)
+notification_page_router = APIRouter(prefix="/watches/{watch_id}", include_in_schema=False, route_class=PageRoute)
 
 
 @notification_page_router.post("/try")
-async def try_telling(
-    request: Request, watch_id: str, form: Filled, app_context: OpenContext
-) -> Response:
+async def try_telling(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
     """Send a trial to everybody who is told, and say what became of it."""
     watch = await submitted_watch(form, app_context, watch_id)
     sending = send_trial(notifier_of(app_context.settings).send, watch)
@@ -405,9 +378,7 @@ async def tell_once_more(
 
 
 @notification_page_router.post("/feed")
-async def make_feed(
-    request: Request, watch_id: str, form: Filled, app_context: OpenContext
-) -> Response:
+async def make_feed(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
     """Give it a feed, or its feed another address, which is shown this once."""
     watch = await submitted_watch(form, app_context, watch_id)
     address = server_of(request) + await open_feed(app_context.store, watch)

@@ -15,14 +15,7 @@ from api.choices import MIN_PRODUCTS
 from api.core.domain import Outcome
 from api.core.text import SHORT_ID, clean, quantity
 from api.features.comparisons.compare import window_in_words
-from api.features.comparisons.comparison import (
-    ComparedFinding,
-    Comparison,
-    Side,
-    SourceVolume,
-    Standing,
-    State,
-)
+from api.features.comparisons.comparison import ComparedFinding, Comparison, Side, SourceVolume, Standing, State
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import openable
 from api.reports.report import Passage, Report
@@ -200,17 +193,11 @@ def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
         contrasts = [each for each in comparison.contrasts if each.aspect == aspect]
         marked += [Bullet(each.text, () if aspect else each.cites) for each in contrasts]
         marked[-1] = replace(marked[-1], words=words.get(aspect, ()))
-    rest = [
-        Bullet(each.text, words=words[each.aspect])
-        for each in comparison.findings
-        if not each.marked
-    ]
+    rest = [Bullet(each.text, words=words[each.aspect]) for each in comparison.findings if not each.marked]
     names = {each.query: name_of(each) for each in products}
     several = [
         Bullet(f"{' and '.join(names[each] for each in item.products)}: {title}", (item.key,))
-        for item, title in zip(
-            comparison.items, map(presentation.title_of, comparison.items), strict=True
-        )
+        for item, title in zip(comparison.items, map(presentation.title_of, comparison.items), strict=True)
         if len(item.products) > 1
     ]
     for heading, bullets in (
@@ -233,9 +220,7 @@ def comparison_csv(comparison: Comparison) -> str:
 
 def _words(finding: ComparedFinding, products: Sequence[Standing]) -> tuple[Words, ...]:
     names = {each.query: name_of(each) for each in products}
-    return tuple(
-        (names[side.query], passage) for side in finding.sides for passage in side.evidence[:SHOWN]
-    )
+    return tuple((names[side.query], passage) for side in finding.sides for passage in side.evidence[:SHOWN])
 
 
 def _more(standing: Standing) -> str:

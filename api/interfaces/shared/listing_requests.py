@@ -5,19 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import (
-    ConfigDict,
-    Field,
-)
+from pydantic import ConfigDict, Field
 
-from api.choices import (
-    MAX_COMMENT_LENGTH,
-    MAX_TREND_WEEKS,
-    STATISTICS_SINCE,
-    TREND_WEEKS,
-    Aim,
-    Rating,
-)
+from api.choices import MAX_COMMENT_LENGTH, MAX_TREND_WEEKS, STATISTICS_SINCE, TREND_WEEKS, Aim, Rating
 from api.core.domain import Decision
 from api.interfaces.shared.requests import (
     About,
@@ -41,9 +31,7 @@ class AgainRequest(RequestBody):
     """Under which meaning the items of a report are judged again; what is left out stays."""
 
     about: Annotated[About | None, Field(description="What the product is.")] = None
-    not_about: Annotated[
-        NotAbout | None, Field(description="What it is not: one namesake or topic each.")
-    ] = None
+    not_about: Annotated[NotAbout | None, Field(description="What it is not: one namesake or topic each.")] = None
     aim: Annotated[
         Aim | None,
         Field(description="Whether an item has to be about the product, or only to mention it."),
@@ -59,12 +47,8 @@ class SearchRequest(RequestBody):
 
     query: Annotated[Query, Field(description="A word, or a question in your own words.")]
     since: TimeSpan = "all"
-    source: Annotated[
-        ItemSource | None, Label("Place"), Field(description="Only posts of this source.")
-    ] = None
-    about: Annotated[
-        str, Field(description="Only posts that were found for this product.", max_length=500)
-    ] = ""
+    source: Annotated[ItemSource | None, Label("Place"), Field(description="Only posts of this source.")] = None
+    about: Annotated[str, Field(description="Only posts that were found for this product.", max_length=500)] = ""
     language: Annotated[
         str | None,
         Field(
@@ -82,14 +66,10 @@ class SearchRequest(RequestBody):
     ] = None
     k: Annotated[
         int | None,
-        Field(
-            description="Number of hits at most (default: `LISTENPOST_RETRIEVAL_K`).", ge=1, le=50
-        ),
+        Field(description="Number of hits at most (default: `LISTENPOST_RETRIEVAL_K`).", ge=1, le=50),
     ] = None
     # what stands in an address is text: `sandbox=true`
-    sandbox: Annotated[
-        Sandbox, Field(description="Search posts of the offline sandbox.", strict=False)
-    ] = False
+    sandbox: Annotated[Sandbox, Field(description="Search posts of the offline sandbox.", strict=False)] = False
 
     def filters(self) -> ArchiveFilters:
         """The filters as the archive takes them.
@@ -107,17 +87,13 @@ class SearchRequest(RequestBody):
 class RunsRequest(RequestBody):
     """Which runs of a watch."""
 
-    limit: Annotated[
-        int, Field(description="Number of runs at most, newest first.", ge=1, le=100)
-    ] = 20
+    limit: Annotated[int, Field(description="Number of runs at most, newest first.", ge=1, le=100)] = 20
 
 
 class TrendRequest(RequestBody):
     """Which weeks of a watch."""
 
-    weeks: Annotated[
-        int, Field(description="Weeks, the current one included.", ge=1, le=MAX_TREND_WEEKS)
-    ] = TREND_WEEKS
+    weeks: Annotated[int, Field(description="Weeks, the current one included.", ge=1, le=MAX_TREND_WEEKS)] = TREND_WEEKS
 
 
 class StatsRequest(RequestBody):
@@ -140,9 +116,7 @@ class FeedbackRequest(RequestBody):
         }
     )
     rating: Rating
-    comment: Annotated[
-        str, Field(description="Comment, up to 2,000 characters.", max_length=MAX_COMMENT_LENGTH)
-    ] = ""
+    comment: Annotated[str, Field(description="Comment, up to 2,000 characters.", max_length=MAX_COMMENT_LENGTH)] = ""
     finding: Annotated[
         int | None,
         Field(description="Number of the rated finding in the report, from 1.", ge=1, le=1_000),
@@ -167,18 +141,14 @@ class PageRequest(RequestBody):
     """Which part of a list."""
 
     limit: Annotated[int, Field(description="Number of entries at most.", ge=1, le=100)] = 20
-    cursor: Annotated[
-        str | None, Field(description="`cursor` of the page before.", max_length=500)
-    ] = None
+    cursor: Annotated[str | None, Field(description="`cursor` of the page before.", max_length=500)] = None
 
 
 class ListingRequest(PageRequest):
     """Which analyses; an unknown filter is refused, since ignoring it would show too many."""
 
     decision: Annotated[Decision | None, Field(description="Only with this decision.")] = None
-    source: Annotated[
-        ItemSource | None, Field(description="Only those that asked this source.")
-    ] = None
+    source: Annotated[ItemSource | None, Field(description="Only those that asked this source.")] = None
     since: Annotated[Moment, Field(description="Begun at this time or later.")] = None
     until: Annotated[Moment, Field(description="Begun before this time.")] = None
 

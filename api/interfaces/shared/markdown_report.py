@@ -68,9 +68,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
 def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
     """The kept items of one source, as Markdown."""
     fetched = openable(fetched)
-    parts = [
-        f"# {md(presentation.heading(fetched))} on {md(presentation.source_title(fetched.source))}"
-    ]
+    parts = [f"# {md(presentation.heading(fetched))} on {md(presentation.source_title(fetched.source))}"]
     if fetched.sample:
         parts.append(_SAMPLE)
     parts.append(_sources([fetched]))
@@ -98,8 +96,7 @@ def comparison_markdown(comparison: Comparison) -> str:
         for bullet in bullets:
             lines.append(f"- {md(bullet.text)} {citations.cites(bullet.cites)}".rstrip())
             lines += [
-                f"    - {md(name)}: {citations.quote(passage.passage, passage.key)}"
-                for name, passage in bullet.words
+                f"    - {md(name)}: {citations.quote(passage.passage, passage.key)}" for name, passage in bullet.words
             ]
         parts += [f"## {heading}", "\n".join(lines)]
     parts += _listed("Cited", comparison.items)
@@ -197,7 +194,6 @@ def _listed(title: str, items: Iterable[KeptItem]) -> list[str]:
 
 def _dropped(dropped: Iterable[DroppedItem]) -> list[str]:
     lines = [
-        f"- {link(md(presentation.title_of(item)), item.url)}: {md(presentation.why_dropped(item))}"
-        for item in dropped
+        f"- {link(md(presentation.title_of(item)), item.url)}: {md(presentation.why_dropped(item))}" for item in dropped
     ]
     return ["## Dropped", "\n".join(lines)] if lines else []

@@ -179,9 +179,7 @@ def evidence(finding: Finding, numbers: Mapping[str, int]) -> list[Passage]:
     return [passage for passage in finding.evidence if passage.key in numbers][:SHOWN]
 
 
-def unshown(
-    finding: Finding, numbers: Mapping[str, int], cites: Callable[[Sequence[str]], str]
-) -> str:
+def unshown(finding: Finding, numbers: Mapping[str, int], cites: Callable[[Sequence[str]], str]) -> str:
     """The cited items whose words are not shown, to stand behind the sentence: ` (also [3][5])`."""
     shown = {passage.key for passage in evidence(finding, numbers)}
     others = [key for key in finding.cites if key not in shown]

@@ -15,13 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from api.choices import (
     MAX_ABOUT_LENGTH,
@@ -89,8 +83,7 @@ About = Annotated[
     str,
     Label("What it is", "tells it from its namesakes; may be empty"),
     Field(
-        description="What the product is, to tell it from other things of the same name: "
-        "`the notes app`.",
+        description="What the product is, to tell it from other things of the same name: `the notes app`.",
         max_length=MAX_ABOUT_LENGTH,
     ),
 ]
@@ -99,8 +92,7 @@ NotAbout = Annotated[
     Label("What it is not", "things of the same name, one a line; may be empty"),
     CliOption("--not"),
     Field(
-        description="What the product is not, such as another thing of the same name: "
-        "`the crochet square`.",
+        description="What the product is not, such as another thing of the same name: `the crochet square`.",
         max_length=MAX_EXCLUSIONS,
     ),
 ]
@@ -122,9 +114,7 @@ Depth = Annotated[
         description="How far to look: quick (seconds), standard, or deep (minutes).",
     ),
 ]
-SourceName = Annotated[
-    str, Field(max_length=100, json_schema_extra={"enum": list(ASKABLE_SOURCES)})
-]
+SourceName = Annotated[str, Field(max_length=100, json_schema_extra={"enum": list(ASKABLE_SOURCES)})]
 SourceNames = Annotated[
     tuple[SourceName, ...],
     Label("Where"),
@@ -251,9 +241,7 @@ class QuestionRequest(AskOptions, SubjectOptions):
 class AnalysisRequest(EvidenceOptions, QuestionRequest):
     """One question to every source, to those that are named, or to your own items."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]})
 
 
 class FetchRequest(AskOptions, SubjectOptions):
@@ -275,9 +263,7 @@ class ProductOptions(RequestBody):
 
     products: Annotated[
         list[Query],
-        Field(
-            description="Two to five products.", min_length=MIN_PRODUCTS, max_length=MAX_PRODUCTS
-        ),
+        Field(description="Two to five products.", min_length=MIN_PRODUCTS, max_length=MAX_PRODUCTS),
     ]
     about: Annotated[
         tuple[About, ...],
@@ -293,9 +279,7 @@ class ProductOptions(RequestBody):
 class ComparisonRequest(AskOptions, ProductOptions):
     """The same question about each of several products."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]})
     sources: SourceNames = ()
     since: Since = "all"
 
@@ -330,12 +314,8 @@ class RelevanceRequest(SubjectOptions):
             ]
         }
     )
-    source: Annotated[
-        str, Field(description="Where the items are from: any name.", max_length=5_000)
-    ]
-    items: Annotated[
-        OwnItems, Field(description=f"Each with at least one text: {TEXT_FIELD_NAMES}.")
-    ]
+    source: Annotated[str, Field(description="Where the items are from: any name.", max_length=5_000)]
+    items: Annotated[OwnItems, Field(description=f"Each with at least one text: {TEXT_FIELD_NAMES}.")]
 
     @property
     def own(self) -> list[dict[str, Any]]:

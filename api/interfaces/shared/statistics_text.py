@@ -59,8 +59,7 @@ def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
     )
     if stats.feedback.share is not None:
         parts = [
-            f"{_thumbs(thumbs)} on {DECISIONS[decision]}"
-            for decision, thumbs in stats.feedback_by_decision.items()
+            f"{_thumbs(thumbs)} on {DECISIONS[decision]}" for decision, thumbs in stats.feedback_by_decision.items()
         ]
         yield "thumbs up", f"{_thumbs(stats.feedback)}: {', '.join(parts)}"
 

@@ -15,10 +15,7 @@ from api.core.text import clean, one_line
 
 def element(tag: str, *content: str, **attributes: float | str) -> str:
     """A tag around markup; `text_anchor` is written `text-anchor`, and `class_` is `class`."""
-    written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"'
-        for name, value in attributes.items()
-    )
+    written = "".join(f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"' for name, value in attributes.items())
     inner = "".join(content)
     return f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
 

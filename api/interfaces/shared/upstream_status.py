@@ -89,9 +89,7 @@ async def _other(probes: Mapping[str, UpstreamCheck], name: str) -> Answered:
     return *answer, None
 
 
-def _upstream(
-    settings: Settings, name: str, outcome: str, detail: str, left: int | None, *, sample: bool
-) -> Upstream:
+def _upstream(settings: Settings, name: str, outcome: str, detail: str, left: int | None, *, sample: bool) -> Upstream:
     """One upstream; what would make it real is the fix of a stand-in."""
     if spec := SOURCES.get(name):
         variables, page, address = spec.needs(settings.sources), spec.page, spec.address

@@ -43,9 +43,7 @@ class Form:
             where, schema = self._place(path)
             kinds = self._kinds(schema)
             wanted = " or ".join(dict.fromkeys(map(self._named, kinds)))
-            if (
-                fault_type == "value_error"
-            ):  # raised by a check of ours, whose words go on behind a place
+            if fault_type == "value_error":  # raised by a check of ours, whose words go on behind a place
                 error = str(fault["ctx"]["error"])
                 sentences.append(f"{where} {error}" if where else error)
             elif fault_type == "string_unicode":

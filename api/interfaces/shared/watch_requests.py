@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from api.choices import MAX_RECEIVERS, Only
-from api.interfaces.shared.requests import (
-    AskOptions,
-    Label,
-    RequestBody,
-    SourceNames,
-    SubjectOptions,
-)
+from api.interfaces.shared.requests import AskOptions, Label, RequestBody, SourceNames, SubjectOptions
 
 
 class WatchOptions(AskOptions, SubjectOptions):
@@ -55,9 +49,7 @@ class WatchOptions(AskOptions, SubjectOptions):
     ] = "UTC"
     only: Annotated[
         Only | None,
-        Label(
-            "What counts as news", words=(("", "every new post"), ("complaints", "complaints only"))
-        ),
+        Label("What counts as news", words=(("", "every new post"), ("complaints", "complaints only"))),
         Field(
             description="Count only complaints as news (default: everything new or unusual).",
         ),
@@ -76,9 +68,7 @@ class WatchRequest(WatchOptions):
     """What to watch, when, and who is notified."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"query": "plaud.ai", "every": "mon 08:00", "tz": "Europe/Berlin"}]
-        }
+        json_schema_extra={"examples": [{"query": "plaud.ai", "every": "mon 08:00", "tz": "Europe/Berlin"}]}
     )
     notify: Annotated[
         tuple[Annotated[str, Field(max_length=2_000)], ...],

@@ -22,14 +22,7 @@ from api.core.published import Timestamp
 from api.core.text import clean, quantity, web_url
 from api.errors import UsageError
 from api.features.watches.notification import run_text
-from api.features.watches.watch import (
-    Watch,
-    name_of_query,
-    new_watch,
-    schedule_of,
-    target_of,
-    zone_of,
-)
+from api.features.watches.watch import Watch, name_of_query, new_watch, schedule_of, target_of, zone_of
 from api.features.watches.watch_run import Delivery, Gap, WatchRun
 from api.features.watches.watch_service import utc_now
 from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
@@ -135,9 +128,7 @@ def undelivered_views(runs: Sequence[WatchRun]) -> list[UndeliveredView]:
 def meaning_words(watch: Watch) -> str:
     """What a watch says of its product beside the name: `a ring; not a river; mentions count`."""
     counts = "mentions count" if watch.aim == "mention" else ""
-    return "; ".join(
-        filter(None, (watch.about, *(f"not {text}" for text in watch.not_about), counts))
-    )
+    return "; ".join(filter(None, (watch.about, *(f"not {text}" for text in watch.not_about), counts)))
 
 
 def schedule_words(every: str) -> str:
@@ -167,10 +158,7 @@ def clock_words(moment: datetime, zone: str) -> str:
 
 def gap_words(gap: Gap) -> str:
     """Why nothing is known of a place in a run."""
-    return (
-        ": ".join(filter(None, (OUTCOME_REASONS.get(gap.outcome), gap.reason)))
-        or "could not be judged"
-    )
+    return ": ".join(filter(None, (OUTCOME_REASONS.get(gap.outcome), gap.reason))) or "could not be judged"
 
 
 def target_words(shown: str) -> str:

@@ -179,8 +179,7 @@ class Server:
             )
         if status == HTTPStatus.NOT_FOUND and words is None:
             return configuration(
-                f"does not know {title}; it is older than 4.59 (update it), or "
-                "`LANGFUSE_BASE_URL` is no Langfuse"
+                f"does not know {title}; it is older than 4.59 (update it), or `LANGFUSE_BASE_URL` is no Langfuse"
             )
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             wait = wait_of(response.headers)
@@ -194,8 +193,7 @@ class Server:
             return failure(f"failed (HTTP {status}); {text}", maybe_done=True)
         if status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
             return failure(
-                f"answers {title} with HTTP {status}{detail}; somebody may have changed it "
-                "meanwhile: run this again"
+                f"answers {title} with HTTP {status}{detail}; somebody may have changed it meanwhile: run this again"
             )
         text = "report this with the server's version"
         return failure(f"refuses {title} (HTTP {status}){detail}; {text}")

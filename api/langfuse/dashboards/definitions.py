@@ -135,9 +135,7 @@ def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(file.read_text("utf-8"))
 
 
-def _definition(
-    kind: Kind, prefix: str, key: str, row: Mapping[str, Any], **body: Any
-) -> Definition:
+def _definition(kind: Kind, prefix: str, key: str, row: Mapping[str, Any], **body: Any) -> Definition:
     mark = f"{prefix}.{key}"
     named = {"name": row["name"], "description": _marked(row["description"], mark)}
     return Definition(kind, mark, named | body)
@@ -157,8 +155,7 @@ def _marked(description: str, mark: str) -> str:
 
 # dimensions with a value per person or trace: never over time, else only with limit and sort
 _MANY = frozenset(
-    "userId sessionId traceId observationId id experimentId experimentName experimentDatasetId "
-    "experimentItemId".split()
+    "userId sessionId traceId observationId id experimentId experimentName experimentDatasetId experimentItemId".split()
 )
 # Dimensions of observations that no chart shows.
 _HIDDEN = frozenset({"id", "traceId"})

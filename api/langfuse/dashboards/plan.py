@@ -14,15 +14,7 @@ from typing import Any, Literal, cast
 from api.core.prompts import Prompt
 from api.errors import ConfigurationError, LangfuseError
 from api.langfuse.dashboards import dashboard_client as client
-from api.langfuse.dashboards.definitions import (
-    COMMITTED,
-    LABEL,
-    Definition,
-    Definitions,
-    Kind,
-    mark_of,
-    undrawable,
-)
+from api.langfuse.dashboards.definitions import COMMITTED, LABEL, Definition, Definitions, Kind, mark_of, undrawable
 
 Verb = Literal["create", "push", "change", "archive", "delete"]
 _PRODUCTION = "production"
@@ -72,9 +64,7 @@ class Plan:
     unchanged: int = 0
 
 
-def plan_apply(
-    definitions: Definitions, stock: client.ProjectState, made: Set[str] = frozenset()
-) -> Plan:
+def plan_apply(definitions: Definitions, stock: client.ProjectState, made: Set[str] = frozenset()) -> Plan:
     """The fewest steps after which everything is as defined: create, change, then delete.
 
     Of copies the oldest is used. Those in `made` are deleted, since this run made them at the same
@@ -183,9 +173,7 @@ def fits(part: Definition, row: client.Row) -> bool:
 
 def _changed(part: Definition, row: client.Row, widgets: Mapping[str, str]) -> Step | None:
     differences = [
-        difference
-        for field, wanted in part.body.items()
-        for difference in _compared(field, row, wanted, widgets)
+        difference for field, wanted in part.body.items() for difference in _compared(field, row, wanted, widgets)
     ]
     fields = (difference.field.partition(" ")[0] for difference in differences)
     body = {field: part.body[field] for field in fields}
@@ -203,9 +191,7 @@ def _changed(part: Definition, row: client.Row, widgets: Mapping[str, str]) -> S
     return Step("change", part.kind, part.name, part.mark, path, body, tuple(differences))
 
 
-def _compared(
-    field: str, row: client.Row, wanted: Any, widgets: Mapping[str, str]
-) -> Iterator[Difference]:
+def _compared(field: str, row: client.Row, wanted: Any, widgets: Mapping[str, str]) -> Iterator[Difference]:
     there = row.get(field)
     if field == "definition":
         yield from _misplaced(wanted["widgets"], _placements(row), widgets)
@@ -276,9 +262,7 @@ def check(definitions: Definitions) -> None:
             raise ConfigurationError(f"widget `{part.mark}` cannot be drawn: {'; '.join(faults)}")
 
 
-def carry_out(
-    server: client.Server, plan: Plan, done: Callable[[Step, str | None], None]
-) -> set[str]:
+def carry_out(server: client.Server, plan: Plan, done: Callable[[Step, str | None], None]) -> set[str]:
     """Do every step; returns the ids that surely this run created.
 
     `done` gets each step, with the reason if it failed and the others can go on. Raises
@@ -307,9 +291,7 @@ def carry_out(
     return made
 
 
-def plan_settling(
-    server: client.Server, definitions: Definitions, stock: client.ProjectState, made: Set[str]
-) -> Plan:
+def plan_settling(server: client.Server, definitions: Definitions, stock: client.ProjectState, made: Set[str]) -> Plan:
     """What is still to be done if another run created the same things at the same time.
 
     Langfuse has no lock and no unique names, so each run reads again after its writes: the oldest
@@ -320,9 +302,7 @@ def plan_settling(
     return replace(plan, notes=())  # a copy that the other run is about to take back is no news
 
 
-def _make(
-    server: client.Server, step: Step, body: Mapping[str, Any], made: set[str]
-) -> Mapping[str, Any]:
+def _make(server: client.Server, step: Step, body: Mapping[str, Any], made: set[str]) -> Mapping[str, Any]:
     """What a POST creates; if the answer is lost, what it created is looked for.
 
     It is sent again only if the server did nothing and asked to wait. Of two concurrent pushes of a

@@ -32,22 +32,9 @@ from api.core.http_limits import no_connection, points_here
 from api.core.model_cost import UnusableAnswer
 from api.core.prompts import Prompt
 from api.errors import ListenpostError, ModelError
-from api.langfuse.tracing.library_threads import (
-    LogFilter,
-    Notice,
-    ShutdownThread,
-    in_one_line,
-    quiet,
-)
+from api.langfuse.tracing.library_threads import LogFilter, Notice, ShutdownThread, in_one_line, quiet
 from api.langfuse.tracing.masking import HomeSession, ScoreClient, mask
-from api.langfuse.tracing.spans import (
-    LabelledSpans,
-    MaskedExporter,
-    Parent,
-    linked,
-    note_agents,
-    provider_of,
-)
+from api.langfuse.tracing.spans import LabelledSpans, MaskedExporter, Parent, linked, note_agents, provider_of
 from api.settings import TracingSettings
 
 if TYPE_CHECKING:
@@ -95,9 +82,7 @@ class Observation(Protocol):
 class Client:
     """A connection to one Langfuse project, for any thread and event loop."""
 
-    def __init__(
-        self, settings: TracingSettings, user_id: str | None, session_id: str | None, version: str
-    ) -> None:
+    def __init__(self, settings: TracingSettings, user_id: str | None, session_id: str | None, version: str) -> None:
         owner = {"user.id": _label(user_id), "session.id": _label(session_id)}
         ours = {"langfuse.release": _release(settings), "langfuse.version": _label(version)}
         self._settings = settings
@@ -124,9 +109,7 @@ class Client:
         return Parent().is_foreign
 
     @contextmanager
-    def observation(
-        self, name: str, kind: Kind, tags: Sequence[str] = (), **fields: Any
-    ) -> Iterator[Observation]:
+    def observation(self, name: str, kind: Kind, tags: Sequence[str] = (), **fields: Any) -> Iterator[Observation]:
         """A span with tags below the current one, ours or not; without one it begins a trace."""
         parent = Parent()
         attributes: dict[str, Any] = {"tags": list(tags)}
@@ -140,9 +123,7 @@ class Client:
             span = opening.enter_context(start(name=name, as_type=kind, **fields))
             opened = opening.pop_all()
 
-        def close(
-            kind: type[BaseException] | None, error: BaseException | None, trace: Any
-        ) -> None:
+        def close(kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
             _set_failure(span, error)
             with quiet():
                 opened.__exit__(kind, error, trace)

@@ -77,9 +77,7 @@ def mask(value: Any) -> Any:
         return text
     if isinstance(value, Mapping):
         return {
-            name: MASKED
-            if part and isinstance(name, str) and _SECRET_NAME.search(name)
-            else mask(part)
+            name: MASKED if part and isinstance(name, str) and _SECRET_NAME.search(name) else mask(part)
             for name, part in value.items()
         }
     return [mask(part) for part in value] if isinstance(value, (list, tuple)) else value

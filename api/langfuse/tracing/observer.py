@@ -98,12 +98,7 @@ def older_scores(facts: Facts, searches: Sequence[Gathered]) -> dict[str, Score]
 def _judged(answers: Sequence[Gathered]) -> tuple[int, int]:
     sound = [gathered for gathered in answers if gathered.status == "ok"]
     kept = {entry.item.original for gathered in sound for entry in gathered.kept}
-    dropped = {
-        entry.item.original
-        for gathered in sound
-        for entry in gathered.dropped
-        if entry.dropped_by != "unfit"
-    }
+    dropped = {entry.item.original for gathered in sound for entry in gathered.dropped if entry.dropped_by != "unfit"}
     return len(kept), len(kept | dropped)
 
 
@@ -297,8 +292,7 @@ def question_input(question: Question) -> dict[str, Any]:
     options = {
         field.name: getattr(question, field.name)
         for field in fields(question)
-        if field.name not in {"text", "about", "corrections"}
-        and getattr(question, field.name) != field.default
+        if field.name not in {"text", "about", "corrections"} and getattr(question, field.name) != field.default
     }
     return {"question": question.text, "about": question.about or None, **options}
 

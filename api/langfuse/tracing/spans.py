@@ -19,13 +19,7 @@ from opentelemetry.baggage import set_baggage
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import (
-    Event,
-    ReadableSpan,
-    Span,
-    SynchronousMultiSpanProcessor,
-    TracerProvider,
-)
+from opentelemetry.sdk.trace import Event, ReadableSpan, Span, SynchronousMultiSpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
@@ -225,9 +219,7 @@ class LabelledSpans(SynchronousMultiSpanProcessor):
     def __init__(self, owner: Mapping[str, str | None], ours: Mapping[str, str | None]) -> None:
         """Propagated attributes override `owner`, but not `ours`."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self._owner, self._ours = (
-            {name: label for name, label in labels.items() if label} for labels in (owner, ours)
-        )
+        self._owner, self._ours = ({name: label for name, label in labels.items() if label} for labels in (owner, ours))
 
     def on_start(self, span: Span, parent_context: otel_context.Context | None = None) -> None:
         span.set_attributes(self._owner)

@@ -109,9 +109,7 @@ class TracedModelStep:
         """Name of the step or its model; empty where it has none."""
         return str(getattr(self.inner, "name", None) or getattr(self.inner, "model", ""))
 
-    async def judge(
-        self, question: Question, items: Sequence[Item], source: str
-    ) -> ports.Judgement:
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> ports.Judgement:
         def record(judged: ports.Judgement, span: Observation) -> None:
             flags = [verdict.relevant for verdict in judged.verdicts]
             span.update(output=flags)
@@ -135,9 +133,7 @@ class TracedModelStep:
         call = self.inner.grade(question, items)
         return await self._traced("grade", _given(question, items), call, record)
 
-    async def rewrite(
-        self, question: Question, variants: int, gaps: Sequence[str] = ()
-    ) -> ports.Rewrites:
+    async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> ports.Rewrites:
         def record(rewrites: ports.Rewrites, span: Observation) -> None:
             span.update(output=list(rewrites.queries))
 
@@ -165,9 +161,7 @@ class TracedModelStep:
         }  # fmt: skip
         return await self._traced("explain", given, self.inner.explain(shortfall), record)
 
-    async def _traced(
-        self, name: str, given: Any, call: Awaitable[A], record: Callable[[A, Observation], None]
-    ) -> A:
+    async def _traced(self, name: str, given: Any, call: Awaitable[A], record: Callable[[A, Observation], None]) -> A:
         model = self.name or None
         with self.client.observation(name, "generation", model=model, input=given) as span:
             answer = await call

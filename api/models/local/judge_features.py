@@ -118,22 +118,16 @@ _CAPITAL = regex.compile(r"\b\p{Lu}\p{Ll}")
 _CASED = 3
 
 
-def page(
-    topic: Topic, readings: Sequence[Reading], source: str, vectors: Vectors | None
-) -> list[Row]:
+def page(topic: Topic, readings: Sequence[Reading], source: str, vectors: Vectors | None) -> list[Row]:
     """Measure the texts of one page; without `vectors` likeness is a share of words."""
     near = likeness(topic, readings, vectors)
     return [
         _row(reading, measured, other, shop=source == "amazon")
-        for reading, measured, other in zip(
-            readings, near, _other_meanings(readings, near, source), strict=True
-        )
+        for reading, measured, other in zip(readings, near, _other_meanings(readings, near, source), strict=True)
     ]
 
 
-def _other_meanings(
-    readings: Sequence[Reading], near: Sequence[Likeness], source: str
-) -> list[float]:
+def _other_meanings(readings: Sequence[Reading], near: Sequence[Likeness], source: str) -> list[float]:
     """For each text: how much says that it names something else than what is described.
 
     That a post shares nothing with a short description says little; that all posts of its
@@ -190,9 +184,7 @@ def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) 
         "named": named,
         "handle": float(marked),
         "words": reading.share(0, 1) if len(topic.name.words) > 1 else 0.0,
-        "figures": (
-            len(topic.figures & figures_of(text)) / len(topic.figures) if topic.figures else 0.0
-        ),
+        "figures": (len(topic.figures & figures_of(text)) / len(topic.figures) if topic.figures else 0.0),
         "like": near.like,
         "named_like": strength * near.like,
         "place": float(_own_place(reading)),

@@ -103,8 +103,7 @@ def _nearby(reading: Reading) -> list[str]:
         word.text
         for words, mentions in zip(reading.words, reading.mentions, strict=True)
         for at, word in enumerate(words)
-        if not reading.topic.name.is_own(word.text)
-        and any(abs(at - mention.at) <= _NEARBY for mention in mentions)
+        if not reading.topic.name.is_own(word.text) and any(abs(at - mention.at) <= _NEARBY for mention in mentions)
     ]
 
 
@@ -114,9 +113,7 @@ def _by_words(reading: Reading) -> Likeness:
     around = comparable(reading.around)
     sense = _shared(topic.context, around)
     own = topic.context | comparable(topic.name.own)
-    others = [
-        comparable(word.text for word in split_words(other)) - own for other in topic.excluded
-    ]
+    others = [comparable(word.text for word in split_words(other)) - own for other in topic.excluded]
     return Likeness(
         len(topic.known & text) / (len(topic.known) or 1),
         sense,

@@ -11,16 +11,7 @@ import regex
 from api.choices import Aim
 from api.core.words import MINOR_WORDS, Word, split_words, stem, stop_words
 from api.pipeline.gate.excerpt import Excerpt, contains_name
-from api.pipeline.gate.name_matches import (
-    MODEL,
-    PART,
-    Name,
-    Sighting,
-    best,
-    everyday_parts,
-    name_of,
-    sightings,
-)
+from api.pipeline.gate.name_matches import MODEL, PART, Name, Sighting, best, everyday_parts, name_of, sightings
 
 # Letters from which a word may be part of a longer one: `Katze` in `Katzenfutter`.
 _LONG = 5
@@ -119,10 +110,7 @@ def topic_of(query: str, about: str, not_about: tuple[str, ...] = (), aim: Aim =
         ),
         1.0 if parts == 1 or unknown else _TOGETHER * bool(parts),
         figures_of(query),
-        tuple(
-            " ".join(word.text for word in split_words(text) if not name.is_own(word.text))
-            for text in not_about
-        ),
+        tuple(" ".join(word.text for word in split_words(text) if not name.is_own(word.text)) for text in not_about),
         aim,
         any(name.is_own(word.text) and about[word.start].islower() for word in split_words(about)),
     )
@@ -164,9 +152,7 @@ class Reading:
     @cached_property
     def strong(self) -> list[tuple[int, Sighting]]:
         """Mentions of at least a part of the name, each after its line: 0 title, 1 passage."""
-        return [
-            (line, seen) for line in (0, 1) for seen in self.mentions[line] if seen.strength >= PART
-        ]
+        return [(line, seen) for line in (0, 1) for seen in self.mentions[line] if seen.strength >= PART]
 
     @cached_property
     def overall(self) -> float:

@@ -51,9 +51,7 @@ class Grouping:
     """Of the items, those that the two largest groups hold; 0 with fewer than two groups."""
 
 
-def find_senses(
-    question: Question, items: Sequence[Item], kept: Collection[str] = ()
-) -> tuple[Sense, ...]:
+def find_senses(question: Question, items: Sequence[Item], kept: Collection[str] = ()) -> tuple[Sense, ...]:
     """Two to four groups, the largest first, or none where the name means one thing.
 
     `kept` are the keys of the items that the gate kept. None is found either where the question
@@ -156,9 +154,7 @@ def _clusters(known: Vectors, texts: Sequence[Sequence[str]]) -> list[list[int]]
     return central
 
 
-def _naming_words(
-    groups: Sequence[Sequence[int]], texts: Sequence[Sequence[str]]
-) -> list[tuple[str, ...]]:
+def _naming_words(groups: Sequence[Sequence[int]], texts: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """For each group the words that most of its items have and few others, the clearest first."""
     overall = Counter(word for words in texts for word in words)
     named = []

@@ -16,15 +16,7 @@ from api.core.ports import Claim, Support
 from api.core.text import fold
 from api.core.words import content_words
 from api.reports.keyless.aspects import aspects, aspects_in
-from api.reports.keyless.polarity import (
-    ASKING,
-    DENIAL,
-    HEARSAY,
-    IRONY,
-    WISHING,
-    count_feelings,
-    lean_of,
-)
+from api.reports.keyless.polarity import ASKING, DENIAL, HEARSAY, IRONY, WISHING, count_feelings, lean_of
 from api.reports.keyless.subjects import Subject
 from api.reports.keyless.theme_sentences import COUNTED, SUMMARY
 from api.reports.keyless.themes import is_spoken_of
@@ -47,9 +39,7 @@ _REPORTING = frozenset(
     " mentions note notes product device opinion opinions".split()
 )
 # a sentence that says people praise: `owners love the lid`
-_PRAISES = regex.compile(
-    r"\b(?:prais\w+|love[sd]?|likes?|enjoy\w*|pleased|happy with|recommend\w*)\b", regex.I
-)
+_PRAISES = regex.compile(r"\b(?:prais\w+|love[sd]?|likes?|enjoy\w*|pleased|happy with|recommend\w*)\b", regex.I)
 # a sentence that says people complain: `buyers are unhappy with the app`
 _COMPLAINS = regex.compile(
     r"\b(?:complain\w*|criti[cs]\w+|hate[sd]?|dislike[sd]?|unhappy|annoy\w+|frustrat\w+|regret\w*)\b",
@@ -58,9 +48,7 @@ _COMPLAINS = regex.compile(
 # a sentence that says somebody asks: `people wonder whether it leaks`
 _ASKS = regex.compile(r"\b(?:ask\w*|wonder\w*|question\w*|unsure|want to know)\b", regex.I)
 # a sentence that says somebody wishes: `users would like a larger lid`
-_WISHES = regex.compile(
-    r"\b(?:wish\w*|want\w*|ask\w* for|request\w*|hop(?:e|es|ing)|would like|call for)\b", regex.I
-)
+_WISHES = regex.compile(r"\b(?:wish\w*|want\w*|ask\w* for|request\w*|hop(?:e|es|ing)|would like|call for)\b", regex.I)
 # more people, certainty or extent than one passage holds: `everyone`, `always`, `many owners`
 _MORE = regex.compile(
     r"\b(?:every(?:one|body|where|thing)?|all|most|majority|nobody|no one|none|always|never"
@@ -71,9 +59,7 @@ _MORE = regex.compile(
     regex.I,
 )
 # a sentence that gives a cause, which its passage must give, too: `broke because of the hinge`
-_CAUSES = regex.compile(
-    r"\b(?:because|due to|thanks to|caused? by|as a result|leads? to|since|so that)\b", regex.I
-)
+_CAUSES = regex.compile(r"\b(?:because|due to|thanks to|caused? by|as a result|leads? to|since|so that)\b", regex.I)
 # a comparison, whose sides must stand as in the passage: `warmer than the Yeti`
 _THAN = regex.compile(r"\bthan\b", regex.I)
 # one word, of any script: `cup`, `r1`, `杯`
@@ -185,6 +171,4 @@ def _same_words(sentence: str, passage: str, subject: Subject) -> bool:
 def _akin(word: str, other: str) -> bool:
     """Whether two words are of one family: `crash` and `crashes`, `charging` and `charge`."""
     shorter = min(len(word), len(other))
-    return word == other or (
-        shorter >= _STEM and word[: max(_STEM, shorter - 2)] == other[: max(_STEM, shorter - 2)]
-    )
+    return word == other or (shorter >= _STEM and word[: max(_STEM, shorter - 2)] == other[: max(_STEM, shorter - 2)])

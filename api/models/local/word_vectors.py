@@ -119,6 +119,4 @@ def embed(texts: Sequence[str]) -> list[bytes] | None:
     if known is None:
         return None
     units = known.units(list(map(clean, texts)))
-    return [
-        row.tobytes() for row in known.numpy.rint(units * _LARGEST_BYTE).astype(known.numpy.int8)
-    ]
+    return [row.tobytes() for row in known.numpy.rint(units * _LARGEST_BYTE).astype(known.numpy.int8)]

@@ -123,9 +123,7 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
             for entry in evidence.dropped
             if entry.dropped_by != "unfit"
         ]
-        rewrites = await _rewritten(
-            run, steps.rewriter, question, depth.retry_variants, gaps[:GAPS]
-        )
+        rewrites = await _rewritten(run, steps.rewriter, question, depth.retry_variants, gaps[:GAPS])
         fresh = new_queries(rewrites.queries, [question.text, *crawled.queries])
         if fresh:
             more = await _search(run, scope, fresh, earlier=crawled.sources)
@@ -182,9 +180,7 @@ async def _search(
     )
 
 
-async def _weigh(
-    run: Run, scope: Scope, assessor: Assessor, crawled: Crawl, spent: Usage
-) -> Evidence:
+async def _weigh(run: Run, scope: Scope, assessor: Assessor, crawled: Crawl, spent: Usage) -> Evidence:
     """What was crawled, assessed, counted and decided; `spent` is what was used before."""
     ranked = await assessor.assess(run, scope, crawled.kept)
     grading = run.grader is not None
@@ -195,8 +191,7 @@ async def _weigh(
     if grading:
         run.listener(ItemsGraded(scored=graded, survived=len(ranked.kept)))
     counts = Counts(
-        total_scored=(graded if grading else len(crawled.kept) + len(crawled.dropped) - unfit)
-        - twins,
+        total_scored=(graded if grading else len(crawled.kept) + len(crawled.dropped) - unfit) - twins,
         total_survived=len(ranked.kept),
         defaulted=ranked.defaulted,
         depth_name=scope.depth_name,
@@ -208,14 +203,12 @@ async def _weigh(
             if gathered.status == "degraded"
         ),
         unjudged=sum(
-            entry.item.source in opened and entry.dropped_by != "duplicate"
-            for entry in (*ranked.kept, *ranked.dropped)
+            entry.item.source in opened and entry.dropped_by != "duplicate" for entry in (*ranked.kept, *ranked.dropped)
         ),
         anything_judged=True,
         answered=crawled.answered,
         wanted=sum(
-            not crawled.answered or gathered.outcome is not Outcome.NOT_CONFIGURED
-            for gathered in crawled.sources
+            not crawled.answered or gathered.outcome is not Outcome.NOT_CONFIGURED for gathered in crawled.sources
         ),
         dropped=stages((*ranked.dropped, *crawled.dropped)),
     )

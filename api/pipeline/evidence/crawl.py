@@ -7,16 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Collection,
-    Coroutine,
-    Hashable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -224,9 +215,7 @@ class Run:
             name = product_in(judged_words(question.text))
             plan = FetchPlan(wanted[key], limit, self.bounds.window, name)
             step = f"ask {source} for {limit}: {plan.query}"
-            gathered = await self.run_step(
-                step, Gathered, lambda: self._gather(question, source, plan)
-            )
+            gathered = await self.run_step(step, Gathered, lambda: self._gather(question, source, plan))
             fresh.append(replace(gathered, title=title_in(self.places, source)))
             return {key: fresh[0]}
 

@@ -45,9 +45,7 @@ class Distinct:
     """Dropped by `duplicate`, the reason names the kept key."""
 
 
-def distinct(
-    assessed: Sequence[Assessed], *, similarity: float, known: Sequence[Assessed] = ()
-) -> Distinct:
+def distinct(assessed: Sequence[Assessed], *, similarity: float, known: Sequence[Assessed] = ()) -> Distinct:
     """Merge copies; the best graded original stays, takes the best fields and lists all places.
 
     Copies share a crosspost parent, a linked page within their source (tracking parts ignored), or
@@ -60,9 +58,7 @@ def distinct(
     kept: list[Assessed] = []
     copies: list[Assessed] = []
     for group in _groups(_by_key([*known, *assessed]), similarity):
-        best, *others = sorted(
-            group, key=lambda entry: (entry.item.key not in older, _preference(entry))
-        )
+        best, *others = sorted(group, key=lambda entry: (entry.item.key not in older, _preference(entry)))
         if best.item.key not in older:
             kept.append(_merged(best, others))
         reason = f"copy of {best.item.key}"
@@ -112,9 +108,7 @@ def canonical_url(url: str) -> str:
     host: str = _HOST.sub("", parts.netloc.rpartition("@")[2].lower())
     path: str = regex.sub(r"/ref=.*$", "", parts.path).rstrip("/")
     parameters = sorted(
-        (name, value)
-        for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        if not _TRACKING.fullmatch(name)
+        (name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if not _TRACKING.fullmatch(name)
     )
     if not host or not (path or parameters):
         return ""
@@ -196,9 +190,7 @@ class _Text:
 
     @classmethod
     def of(cls, item: Item) -> _Text:
-        title, body = (
-            regex.findall(r"\w+", fold(part)) for part in (item.title, item.body[:COMPARED])
-        )
+        title, body = (regex.findall(r"\w+", fold(part)) for part in (item.title, item.body[:COMPARED]))
         telling = tuple(word for word in (*title, *body) if word not in FILLERS)
         return cls(telling, " ".join((*title, *body)), bool(body), not (item.url or item.link))
 
@@ -240,9 +232,7 @@ def _merged(best: Assessed, others: Sequence[Assessed]) -> Assessed:
     comments: dict[str, Comment] = {}
     for item in items:
         if item.source == best.item.source:
-            comments |= {
-                comment.id: comment for comment in item.comments if comment.id not in comments
-            }
+            comments |= {comment.id: comment for comment in item.comments if comment.id not in comments}
     bodies = [item.body for item in items]
     places = (place for item in items for place in (item.places or (item.place,)) if place)
     item = best.item.edited(

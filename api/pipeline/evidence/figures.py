@@ -238,9 +238,7 @@ class Figures(Published):
     """Most often named first."""
     places: Annotated[tuple[PlaceCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
     """The place with most items first."""
-    engagement: Annotated[
-        Mapping[str, Mapping[str, Spread]] | SkipJsonSchema[None], WHERE_THERE
-    ] = None
+    engagement: Annotated[Mapping[str, Mapping[str, Spread]] | SkipJsonSchema[None], WHERE_THERE] = None
     """By source and measure, never summed."""
 
 
@@ -259,14 +257,11 @@ def figures(sources: Sequence[Gathered], kept: Sequence[Assessed], *, now: datet
         aspects=_aspects(kept),
         places=tuple(
             PlaceCount(place=place, source=source, count=count)
-            for (source, place), count in sorted(
-                places.items(), key=lambda counted: (-counted[1], counted[0])
-            )
+            for (source, place), count in sorted(places.items(), key=lambda counted: (-counted[1], counted[0]))
         ),
         engagement={
             source: {
-                name: Spread(n=len(many), median=median(many), max=max(many))
-                for name, many in sorted(measures.items())
+                name: Spread(n=len(many), median=median(many), max=max(many)) for name, many in sorted(measures.items())
             }
             for source, measures in sorted(values.items())
         },
@@ -278,9 +273,7 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
     for name in sorted({gathered.source for gathered in sources}):
         mine = [gathered for gathered in sources if gathered.source == name]
         relevant = {entry.item.key for gathered in mine for entry in gathered.relevant}
-        seen = {
-            entry.item.key for gathered in mine for entry in (*gathered.kept, *gathered.dropped)
-        }
+        seen = {entry.item.key for gathered in mine for entry in (*gathered.kept, *gathered.dropped)}
         share = len(relevant) / len(seen) if seen else 1.0
         counted[name] = SourceFigures(
             fetched=len(seen),
@@ -307,19 +300,13 @@ def sentiment_of(kept: Sequence[Assessed]) -> Sentiment:
             neutral=neutral / n if n else None,
             negative=negative / n if n else None,
         ),
-        wilson95=Intervals(
-            positive=wilson(positive, n), neutral=wilson(neutral, n), negative=wilson(negative, n)
-        ),
+        wilson95=Intervals(positive=wilson(positive, n), neutral=wilson(neutral, n), negative=wilson(negative, n)),
         ungraded=len(kept) - n,
     )
 
 
 def _timeline(kept: Sequence[Assessed], now: datetime) -> Timeline:
-    days = [
-        entry.item.created_at.astimezone(UTC).date()
-        for entry in kept
-        if entry.item.created_at is not None
-    ]
+    days = [entry.item.created_at.astimezone(UTC).date() for entry in kept if entry.item.created_at is not None]
     unit = _unit(min(days), max(*days, now.astimezone(UTC).date())) if days else "day"
     return Timeline(unit=unit, points=by_period(unit, Counter(days)), undated=len(kept) - len(days))
 

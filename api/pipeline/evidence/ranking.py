@@ -82,11 +82,7 @@ def rank(
     threshold = ranking.relevance_threshold if guarded else None
     seen = {entry.item.original for entry in known}
     unique = distinct(
-        [
-            replace(entry, relevance=_relevance(entry))
-            for entry in assessed
-            if entry.item.original not in seen
-        ],
+        [replace(entry, relevance=_relevance(entry)) for entry in assessed if entry.item.original not in seen],
         similarity=ranking.duplicate_similarity,
         known=[entry for entry in known if entry.dropped_by is None],
     )
@@ -101,9 +97,7 @@ def rank(
     if rerank is not None and used:
         line = _reranked(line, rerank, retrieval.rerank_window)
     if guarded and depth.diversity:
-        line = diversify(
-            line, lambda entry: _groups(entry.item), lambda entry: worths[entry.item.key], ranking
-        )
+        line = diversify(line, lambda entry: _groups(entry.item), lambda entry: worths[entry.item.key], ranking)
     below = ranking.low_relevance_below
     return Ranked(
         tuple(
@@ -169,9 +163,7 @@ def _floored(entry: Assessed, depth: Depth, threshold: float | None) -> Assessed
     return entry
 
 
-def _worths(
-    entries: Sequence[Assessed], level: str, weights: Mapping[str, float]
-) -> dict[str, float]:
+def _worths(entries: Sequence[Assessed], level: str, weights: Mapping[str, float]) -> dict[str, float]:
     """Weighted relevance by key, at most 1."""
     return {
         entry.item.key: NEUTRAL
@@ -181,9 +173,7 @@ def _worths(
     }
 
 
-def _ordered(
-    entries: Sequence[Assessed], worths: Mapping[str, float], now: datetime
-) -> list[Assessed]:
+def _ordered(entries: Sequence[Assessed], worths: Mapping[str, float], now: datetime) -> list[Assessed]:
     """By weighted relevance, engagement within the own source, recency, key."""
     standings = _percentiles([entry.item for entry in entries])
     return sorted(

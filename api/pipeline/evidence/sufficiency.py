@@ -63,10 +63,7 @@ def decide(counts: Counts) -> SufficiencyDecision:
         nobody = f"{few.get(counts.wanted, several)}, so nothing was searched"
         return SufficiencyDecision(Decision.INSUFFICIENT, nobody, notes=notes)
     if scored and not counts.anything_judged:
-        rationale = (
-            f"No model answered, so none of the {scored} items could be judged; "
-            "they are listed as found"
-        )
+        rationale = f"No model answered, so none of the {scored} items could be judged; they are listed as found"
         return SufficiencyDecision(Decision.UNJUDGED, rationale, notes=notes)
     disclaimer, needed = None, ""
     if survived >= depth.min_sources_full_report:
@@ -116,8 +113,7 @@ _STAGES = {
 
 def _notes(counts: Counts) -> list[str]:
     notes = [
-        f"Relevance could not be judged for {source}: {reason_in_words(reason)}; "
-        "`listenpost doctor` says why."
+        f"Relevance could not be judged for {source}: {reason_in_words(reason)}; `listenpost doctor` says why."
         for source, reason in counts.gate_degraded
     ]
     if counts.grading_on and counts.defaulted:

@@ -62,9 +62,7 @@ def precision(kept: Mapping[str, float], read: Mapping[str, bool]) -> UncertainF
     return _summary((count / len(kept), chance) for count, chance in _relevant(kept, read))
 
 
-def recall(
-    kept: Mapping[str, float], dropped: Mapping[str, float], read: Mapping[str, bool]
-) -> UncertainFigure | None:
+def recall(kept: Mapping[str, float], dropped: Mapping[str, float], read: Mapping[str, bool]) -> UncertainFigure | None:
     """Share of the relevant items that was kept; None when there may be none at all."""
     shares = [
         (
@@ -85,9 +83,7 @@ def _strata(probabilities: Mapping[str, float]) -> list[Sequence[str]]:
     return [ordered[low:high] for low, high in pairwise(bounds) if low < high]
 
 
-def _relevant(
-    probabilities: Mapping[str, float], read: Mapping[str, bool]
-) -> list[tuple[int, float]]:
+def _relevant(probabilities: Mapping[str, float], read: Mapping[str, bool]) -> list[tuple[int, float]]:
     """The possible numbers of relevant items with their chances."""
     read_relevant, chances = 0, [1.0]
     for stratum in _strata(probabilities):

@@ -67,9 +67,7 @@ FIELDS: Mapping[str, CallerItemFields] = MappingProxyType(
         "url": CallerItemFields("text", (str,)),
         **dict.fromkeys(DATE_FIELDS, CallerItemFields("text or a number", (str, Number, date))),
         "engagement": CallerItemFields("an object of numbers", (Mapping,), (Number, NoneType)),
-        "comments": CallerItemFields(
-            "a list of texts and objects", (list, tuple), (str, Number, Mapping, NoneType)
-        ),
+        "comments": CallerItemFields("a list of texts and objects", (list, tuple), (str, Number, Mapping, NoneType)),
     }
 )
 """Every known field and what it may hold; all others are ignored."""

@@ -45,9 +45,7 @@ _ENDINGS = "ai app co com dev fm gg hq io ly me net org shop so tech to tv".spli
 # Web endings that people write behind a name: `monday.com`, `Plaud AI`.
 _SPOKEN = ("ai", "app", "com", "io")
 # a script without blanks between words: the name is looked for in the running text
-_BOUNDLESS = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Arabic}\p{Hangul}]"
-)
+_BOUNDLESS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Arabic}\p{Hangul}]")
 # a web ending, dotted or spoken, at the end of the name: `plaud.ai`, `plaud ai`
 _WEB = regex.compile(rf"(?<=\w)(?:\.(?:{'|'.join(_ENDINGS)})|\s+(?:ai|com|io))$", regex.I)
 # what a description says in brackets: `(Ring Fit Adventure, RFA)`
@@ -356,11 +354,7 @@ def other_version(name: Name, words: Sequence[Word], mentions: Sequence[Sighting
 
 def _runs(words: Sequence[Word]) -> set[str]:
     """Up to three neighbouring pieces run together."""
-    return {
-        "".join(word.text for word in words[at : at + size])
-        for at in range(len(words))
-        for size in (1, 2, 3)
-    }
+    return {"".join(word.text for word in words[at : at + size]) for at in range(len(words)) for size in (1, 2, 3)}
 
 
 def _followed(name: Name, words: Sequence[Word], sighting: Sighting) -> bool:
@@ -420,18 +414,12 @@ class _Tries:
     def of(name: Name) -> _Tries:
         forms = dict(name.forms)
         # a letter sooner in other scripts, where an ending may stand for another: `Алису`, `Алиса`
-        near = {
-            form: _cuts(form)
-            for form in name.whole
-            if len(form) > _LONG - (not form.isascii()) and form.isalpha()
-        }
+        near = {form: _cuts(form) for form in name.whole if len(form) > _LONG - (not form.isascii()) and form.isalpha()}
         spelled = (*forms, name.initials)
         begins = frozenset(chain.from_iterable(accumulate(form) for form in spelled))
         whole = [form for form in name.whole if len(form) >= _WITHIN]
         kinded = frozenset(form + kind for form in whole for kind in KINDS)
-        return _Tries(
-            forms, name.initials, begins, kinded, near, frozenset(form[0] for form in near)
-        )
+        return _Tries(forms, name.initials, begins, kinded, near, frozenset(form[0] for form in near))
 
     def at(self, words: Sequence[Word], at: int, text: str) -> Sighting | None:
         """The longest sighting that begins with this piece."""
@@ -455,9 +443,7 @@ class _Tries:
         if word.text in self.kinded:
             return Sighting(WHOLE, at, 1)
         near = len(word.text) >= _LONG and any(
-            form[0] == word.text[0]
-            and len(word.text) <= len(form) + 1
-            and not cuts.isdisjoint(_cuts(word.text))
+            form[0] == word.text[0] and len(word.text) <= len(form) + 1 and not cuts.isdisjoint(_cuts(word.text))
             for form, cuts in self.near.items()
         )
         return Sighting(NEARLY, at, 1) if near else None

@@ -80,9 +80,7 @@ class SourceItems:
         self._items = {item.original: item for item in merged if item.original in known}
         return tuple(item for item in merged if item.original not in known)
 
-    def add_attempt(
-        self, batch: Batch, distinct: int, new: Sequence[Item], gated: Gated, requests: int
-    ) -> None:
+    def add_attempt(self, batch: Batch, distinct: int, new: Sequence[Item], gated: Gated, requests: int) -> None:
         """Add an attempt; new items of an unjudged second one are withheld."""
         first, relevant = not self._attempts, gated.relevant
         if first:
@@ -103,9 +101,7 @@ class SourceItems:
                 f"{len(new)} new items withheld, the first pass stands"
             )
         limit, status = batch.plan.limit, gated.status
-        self._attempts.append(
-            Attempt(limit, distinct, len(new), relevant, requests, status, gated.reason)
-        )
+        self._attempts.append(Attempt(limit, distinct, len(new), relevant, requests, status, gated.reason))
 
     def add_failed_refetch(self, plan: FetchPlan, requests: int, error: Failure) -> None:
         """Add a second attempt that gave nothing."""
@@ -180,10 +176,7 @@ class SourceItems:
 
     def result(self, calls: int) -> Gathered:
         """Everything so far; `calls` counts the requests that were sent."""
-        assessed = [
-            Assessed(item, self._verdicts[key], wider=key in self._wider)
-            for key, item in self._items.items()
-        ]
+        assessed = [Assessed(item, self._verdicts[key], wider=key in self._wider) for key, item in self._items.items()]
         kept = tuple(entry for entry in assessed if entry.verdict.relevant)
         dropped = tuple(
             replace(entry, dropped_by="gate", reason=drop_reason(entry.verdict))
@@ -319,9 +312,7 @@ class _Fetching:
         if kept:
             try:
                 async with asyncio.timeout_at(policy.until):
-                    items.add_comments(
-                        await self.answer_of(self.reader.comments(kept), "comments of")
-                    )
+                    items.add_comments(await self.answer_of(self.reader.comments(kept), "comments of"))
             except (SourceError, TimeoutError) as error:
                 items.note_failure("comments could not be read", error)
                 return
@@ -351,11 +342,7 @@ class _Fetching:
             gated = Gated.opened(new, "timeout")
         self.items.add_attempt(batch, distinct, new, gated, calls.made)
         relevant, status = gated.relevant, gated.status
-        self.listener(
-            SourceJudged(
-                source=name, query=query, judged=len(new), relevant=relevant, status=status
-            )
-        )
+        self.listener(SourceJudged(source=name, query=query, judged=len(new), relevant=relevant, status=status))
         return batch.full
 
     async def refetch(self) -> None:
@@ -381,9 +368,7 @@ class _Fetching:
             return
         try:
             async with asyncio.timeout_at(self.policy.until):
-                discussed = await self.answer_of(
-                    self.reader.with_best_comments(item), "comments of"
-                )
+                discussed = await self.answer_of(self.reader.with_best_comments(item), "comments of")
                 if discussed is not None:
                     await self.judge_comments(question, item, discussed)
         except (SourceError, TimeoutError) as error:

@@ -86,9 +86,7 @@ class Gate:
             )
         return Gated(verdicts, "ok", None, judged.model, judged.usage)
 
-    async def _second(
-        self, question: Question, items: Sequence[Item], source: str
-    ) -> tuple[Verdict, ...]:
+    async def _second(self, question: Question, items: Sequence[Item], source: str) -> tuple[Verdict, ...]:
         if self.checker is None:
             return ()
         try:
@@ -133,10 +131,7 @@ class RunGate:
             gated = await self.gate.judge(question, tuple(missing.values()), source)
             calls.append(gated)
             reason = None if gated.status == "ok" else gated.reason or gated.status
-            return {
-                key: _KnownVerdict(verdict, reason)
-                for key, verdict in zip(missing, gated.verdicts, strict=True)
-            }
+            return {key: _KnownVerdict(verdict, reason) for key, verdict in zip(missing, gated.verdicts, strict=True)}
 
         known = await self._known.values_of(wanted, find)
         unjudged = {key: entry.unjudged for key, entry in known.items() if entry.unjudged}

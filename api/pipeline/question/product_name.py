@@ -31,8 +31,7 @@ _EDGE = "?!,;:.\"“”'()’‘"
 _PART = regex.compile(r"^\W*the \p{Ll}++ of (?:(?:the|my|an?) )?\S*[\p{Lu}\p{N}.]\S")
 # how a question begins; a name may begin so, too (`How I Met Your Mother`)
 _OPENERS = frozenset(
-    "are can could did do does has have how is should tell what whats when where which who why will"
-    " would".split()
+    "are can could did do does has have how is should tell what whats when where which who why will would".split()
 )
 # what makes a sentence without a question mark a question
 _OPINIONS = frozenset(

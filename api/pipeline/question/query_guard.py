@@ -84,9 +84,7 @@ def names_subject(written: str, query: str) -> bool:
     long = {word for word in naming if len(word) > 1 and not word.isdigit()}
     names = _joined(words, long or naming) or {"".join(map(singular, words))} - {""}
     pairs = letter_pairs(written)
-    return not names.isdisjoint(_joined(_words(query))) or any(
-        pair in run for run in _runs(query) for pair in pairs
-    )
+    return not names.isdisjoint(_joined(_words(query))) or any(pair in run for run in _runs(query) for pair in pairs)
 
 
 def few_added_words(written: str, query: str) -> bool:
@@ -128,10 +126,7 @@ def no_code(written: str, query: str) -> bool:
 def few_numbers(written: str, query: str) -> bool:
     """Whether added numbers are too few and short for a card, an account or a telephone number."""
     added = [word for word in _added_words(written, query) if _DIGIT.search(word)]
-    return (
-        len(added) <= MAX_NUMBERS
-        and sum(len(word) for word in added if word.isdigit()) <= MAX_DIGITS
-    )
+    return len(added) <= MAX_NUMBERS and sum(len(word) for word in added if word.isdigit()) <= MAX_DIGITS
 
 
 RULES: tuple[Rule, ...] = (names_subject, few_added_words, no_address, no_code, few_numbers)
@@ -186,20 +181,14 @@ def _meaningless() -> regex.Pattern[str]:
 
 _EDGE = " ?!,;:.\"“”'‘’()"
 # `compare A with B`, `how does it compare to B`, `the difference between A and B`
-_LISTING = regex.compile(
-    r"(?i)\b(?:compare|comparison\s+of|differences?\s+between)(?=\s)(?P<names>.+)"
-)
+_LISTING = regex.compile(r"(?i)\b(?:compare|comparison\s+of|differences?\s+between)(?=\s)(?P<names>.+)")
 _BETWEEN_LISTED = regex.compile(
     r"(?i)(?<!\s)\s*+,\s*+(?:and\s++)?|(?:^|(?<!\s)\s++)(?:with|to|and|against|vs\.?|versus)\s+"
 )
 # `A vs B`, `is it better than B`, `how is it compared to B`
-_BETWEEN = regex.compile(
-    r"(?i)(?<!\s)\s++(?:vs\.?|versus|(?:better|worse)\s+than|compared\s+(?:to|with))\s+"
-)
+_BETWEEN = regex.compile(r"(?i)(?<!\s)\s++(?:vs\.?|versus|(?:better|worse)\s+than|compared\s+(?:to|with))\s+")
 # what was asked about before: `it`, `its price`, `those`
-_POINTING = regex.compile(
-    r"(?i)(?<!\w)(?:it|its|it['’]s|they|their|them|this|that|these|those)(?!\w)"
-)
+_POINTING = regex.compile(r"(?i)(?<!\w)(?:it|its|it['’]s|they|their|them|this|that|these|those)(?!\w)")
 # names of one letter, or made of words of asking: `X`, `Best Buy`
 _BARE_NAME = regex.compile(r"\p{Lu}|^\S$")
 

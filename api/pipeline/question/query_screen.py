@@ -93,9 +93,7 @@ def _without_fields(names: Iterable[str]) -> tuple[tuple[regex.Pattern[str], str
     return (
         # a known field with its value: `-site:reddit.com`, `title:"Dune"`, `self:(a b)`
         (
-            regex.compile(
-                rf'(?i)(?<!\w)[-+!]*(?:{field}):(?:"[^"]*"?|\([^()]*\)?|\[[^][]*\]?|[^\s"()[\]]+)'
-            ),
+            regex.compile(rf'(?i)(?<!\w)[-+!]*(?:{field}):(?:"[^"]*"?|\([^()]*\)?|\[[^][]*\]?|[^\s"()[\]]+)'),
             " ",
         ),
         # a known field before a blank: the colon of `title: Dune`

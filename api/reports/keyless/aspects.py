@@ -61,9 +61,7 @@ def aspects_named(word: str) -> list[Aspect]:
 @cache
 def aspect_words() -> frozenset[str]:
     """Single words that mean an aspect by themselves, as far as the patterns spell them out."""
-    spelled = (
-        regex.findall(r"\b\p{L}{3,}\b", entry["words"]) for entry in data("aspects").values()
-    )
+    spelled = (regex.findall(r"\b\p{L}{3,}\b", entry["words"]) for entry in data("aspects").values())
     words = {word for matches in spelled for word in matches}
     return frozenset(word for word in words if aspects_in(word)) | frozenset(data("aspects"))
 

@@ -125,9 +125,7 @@ def is_english(text: str) -> bool:
         return False
     *_, english, foreign = _lexicon()
     words = {word.lower() for word in _WORD.findall(text)}
-    return len(words & foreign) <= len(words & english) and not (
-        words & foreign and not words & english
-    )
+    return len(words & foreign) <= len(words & english) and not (words & foreign and not words & english)
 
 
 def count_feelings(sentence: str, subject: Subject | None = None) -> tuple[int, int]:
@@ -149,9 +147,7 @@ def lean_wanted(question: str) -> int | None:
     return sides[0] if len(sides) == 1 else None
 
 
-def lean_of(
-    sentence: str, theme: regex.Pattern[str] | None = None, subject: Subject | None = None
-) -> int | None:
+def lean_of(sentence: str, theme: regex.Pattern[str] | None = None, subject: Subject | None = None) -> int | None:
     """1 for praise, -1 for complaint; None when neither is sure.
 
     With a `theme`, the clause that speaks of it must decide. The name of the `subject` is neither

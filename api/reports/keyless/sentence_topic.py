@@ -133,9 +133,7 @@ def is_about_theme(sentence: str, theme: regex.Pattern[str], subject: Subject) -
 def is_plainly_about_theme(sentence: str, theme: regex.Pattern[str], subject: Subject) -> bool:
     """Whether it names the product, or a clause begins with the theme: `the battery`."""
     text = sentence.replace("’", "'")
-    return subject.is_named(text) or any(
-        _BEGINNING.search(text[: match.start()]) for match in theme.finditer(text)
-    )
+    return subject.is_named(text) or any(_BEGINNING.search(text[: match.start()]) for match in theme.finditer(text))
 
 
 def _is_no_statement(text: str) -> bool:

@@ -33,9 +33,7 @@ OTHER_THING = regex.compile(
     r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$"
 )
 # who left for something else speaks of that: `we moved ours to Make`, `I switched to Vivaldi`
-_SWITCHED = regex.compile(
-    r"(?i)\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b"
-)
+_SWITCHED = regex.compile(r"(?i)\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b")
 # right before a name that is only compared with: `better than`, `unlike`, `Colour is Oslo's`
 _COMPARED_WITH = regex.compile(
     r"(?i)(?:\bis \w+['’]s (?:\w+ )?|\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)"
@@ -118,9 +116,7 @@ class Subject:
             frozenset(map(fold, parts)),
             frozenset(fold(word) for word in written if _NUMBER.fullmatch(word)),
             frozenset(word for text in texts for word in _SMALL.findall(text)),
-            frozenset(
-                form for word in (*stated, *parts, *proper) for form in (word, singular(word))
-            ),
+            frozenset(form for word in (*stated, *parts, *proper) for form in (word, singular(word))),
             frozenset(_WORDS.findall(fold(question.about))),
         )
 
@@ -144,11 +140,7 @@ class Subject:
         for start, end in mentions if self.numbers else ():
             match = _CONTINUATION.match(text, end)
             # another number stands where the product's own would: `WH-1000XM5`
-            if (
-                match
-                and _NUMBER.fullmatch(match[1])
-                and not self.has_number(text[start : match.end()])
-            ):
+            if match and _NUMBER.fullmatch(match[1]) and not self.has_number(text[start : match.end()]):
                 return not any(self.has_number(text[start:end]) for start, end in mentions)
         return bool(mentions) and all(self._is_other(text, *span) for span in mentions)
 

@@ -19,9 +19,7 @@ COUNTED = regex.compile(
 "At least", since a post that uses unknown words, or names a rival in the sentence, is not counted.
 """
 # leans in that sentence: `two lean positive, one negative`
-_LEANING = regex.compile(
-    rf"\b(?P<count>{'|'.join(_SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b"
-)
+_LEANING = regex.compile(rf"\b(?P<count>{'|'.join(_SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b")
 SUMMARY = regex.compile(
     r"^Themes of (?:one|\d+) kept posts?(?:, none surely (?:praise|a complaint))?"
     r", each count a minimum: (?P<names>.+)$"

@@ -111,18 +111,10 @@ _VAGUE = frozenset(data("names")["vague"].split())
 _REVERSAL = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
 
 
-def shared_nouns(
-    sentences: Iterable[tuple[str, str]], subject: Subject, question: Question, shared: int
-) -> list[str]:
+def shared_nouns(sentences: Iterable[tuple[str, str]], subject: Subject, question: Question, shared: int) -> list[str]:
     """Nouns that labelled sentences of `shared` exhibits have in common, the most common first."""
     question_words = _WORD.findall(fold(f"{question.text} {question.about}"))
-    idle = (
-        stop_words("en")
-        | _VAGUE
-        | aspect_words()
-        | subjects.OTHER_NAMES
-        | frozenset(question_words)
-    )
+    idle = stop_words("en") | _VAGUE | aspect_words() | subjects.OTHER_NAMES | frozenset(question_words)
     nouns: Counter[str] = Counter()
     uses: Counter[str] = Counter()
     labels: dict[str, set[str]] = {}
@@ -200,9 +192,7 @@ def find_themes(
         themes |= {noun: _pattern(noun) for noun in nouns}
     wanted = {aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text))}
     by_theme = {
-        name: entries
-        for name, pattern in themes.items()
-        if (entries := _on_theme(statements, pattern, subject))
+        name: entries for name, pattern in themes.items() if (entries := _on_theme(statements, pattern, subject))
     }
     # posts that speak of a theme, those too that lean the other way than is asked for
     sizes = {_title(name): len(_labels(entries)) for name, entries in by_theme.items()}
@@ -284,9 +274,7 @@ def _statements(exhibit: Exhibit, subject: Subject) -> Iterator[_Statement]:
         parts = sentences(beginning(text))
         for sentence, following in zip(parts, (*parts[1:], ""), strict=False):
             on = topic and (headed or comment is None)
-            about = len(sentence) <= LONGEST_PASSAGE and subject.is_subject(
-                sentence, topic=on, follows=follows
-            )
+            about = len(sentence) <= LONGEST_PASSAGE and subject.is_subject(sentence, topic=on, follows=follows)
             named = subject.is_named(sentence)
             follows = named or (follows and about)
             if about:
@@ -295,9 +283,7 @@ def _statements(exhibit: Exhibit, subject: Subject) -> Iterator[_Statement]:
                 wish = not asks and WISHING.search(sentence) is not None
                 reversal = following if _REVERSAL.match(following) else ""
                 reversal = reversal if f"{sentence} {reversal}" in text else ""
-                yield _Statement(
-                    passage, subjects.thread_of(item), named, wish, asks, doubted, reversal=reversal
-                )
+                yield _Statement(passage, subjects.thread_of(item), named, wish, asks, doubted, reversal=reversal)
 
 
 def _pattern(word: str) -> regex.Pattern[str]:
@@ -312,9 +298,7 @@ def _labels(statements: Iterable[_Statement]) -> set[str]:
     return {statement.passage.label for statement in statements}
 
 
-def _on_theme(
-    statements: Iterable[_Statement], theme: regex.Pattern[str], subject: Subject
-) -> list[_Statement]:
+def _on_theme(statements: Iterable[_Statement], theme: regex.Pattern[str], subject: Subject) -> list[_Statement]:
     """What speaks of a theme; of few posts nothing doubted, of one only what does so plainly."""
     on_theme = [
         statement.under(theme, subject)
@@ -329,9 +313,7 @@ def _on_theme(
     return [entry for entry in sure if is_plainly_about_theme(entry.passage.text, theme, subject)]
 
 
-def _finding(
-    name: str, statements: Sequence[_Statement], total: int, lean: int | None
-) -> ThemeFinding:
+def _finding(name: str, statements: Sequence[_Statement], total: int, lean: int | None) -> ThemeFinding:
     """The theme with the passages of the side asked for, maybe none; all posts decide its kind."""
     by_label: dict[str, list[_Statement]] = {}
     for statement in statements:
@@ -395,16 +377,12 @@ def _without_theme(
     """How many posts name the product, and the first sentence or title of each that does."""
     first = {entry.passage.label: entry.passage for entry in reversed(statements) if entry.named}
     candidates = (
-        first.get(exhibit.label)
-        or ThemePassage(exhibit.label, None, one_line(exhibit.item.texts[0]))
+        first.get(exhibit.label) or ThemePassage(exhibit.label, None, one_line(exhibit.item.texts[0]))
         for exhibit in exhibits
-        if subjects.is_identified(exhibit.item, subject)
-        and not subjects.is_excluded(exhibit.item, subject)
+        if subjects.is_identified(exhibit.item, subject) and not subjects.is_excluded(exhibit.item, subject)
     )
     passages = tuple(
-        passage
-        for passage in candidates
-        if len(passage.text) <= LONGEST_PASSAGE and subject.is_named(passage.text)
+        passage for passage in candidates if len(passage.text) <= LONGEST_PASSAGE and subject.is_named(passage.text)
     )
     if passages:
         labels = {passage.label for passage in passages}

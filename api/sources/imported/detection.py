@@ -16,35 +16,10 @@ from api.core.items import Item
 from api.core.text import clean, one_line
 from api.errors import UsageError
 from api.features.archive.import_file import MOST_COMMENTS, STUB
-from api.features.archive.imports import (
-    Entry,
-    FileIdentity,
-    ImportPortion,
-    ImportPosition,
-    LeftOut,
-    Refusal,
-)
+from api.features.archive.imports import Entry, FileIdentity, ImportPortion, ImportPosition, LeftOut, Refusal
 from api.sources.imported.file_reader import Line, OpenedFile, opened, opened_bytes
-from api.sources.imported.record_formats import (
-    AMAZON,
-    JSON_LINES,
-    REDDIT,
-    YOUTUBE,
-    Fields,
-    FileContext,
-    FileFormat,
-)
-from api.sources.imported.table_files import (
-    FIELDS,
-    Columns,
-    Head,
-    Record,
-    Unread,
-    columns_of,
-    head_of,
-    objects,
-    rows,
-)
+from api.sources.imported.record_formats import AMAZON, JSON_LINES, REDDIT, YOUTUBE, Fields, FileContext, FileFormat
+from api.sources.imported.table_files import FIELDS, Columns, Head, Record, Unread, columns_of, head_of, objects, rows
 from api.sources.own_items import OwnItems, read_items
 
 _DETECTED = {detected.name: detected for detected in (REDDIT, YOUTUBE, AMAZON)}
@@ -155,9 +130,7 @@ def detect_format(file: OpenedFile, options: ReadOptions) -> CollectedFile:
     if file.head.lstrip("\ufeff \t\r\n")[:1] in {"{", "["} and options.form != "csv":
         sample = _sample(objects(lines))
         if not sample:
-            raise UsageError(
-                "no line of its beginning is a JSON object; write one on each line, `jq -c .`"
-            )
+            raise UsageError("no line of its beginning is a JSON object; write one on each line, `jq -c .`")
         detected, why = _detected(sample, options.form)
     else:
         if options.form == "jsonl":
@@ -203,11 +176,7 @@ def read_collected(data: bytes) -> OwnItems:
         file = detect_format(opened_bytes("items", data), ReadOptions())
     except UsageError:
         return read_items(data)  # its error names the kind of file
-    if (
-        file.identity.form == "jsonl"
-        and not file.opened.packing
-        and file.opened.encoding == "utf-8"
-    ):
+    if file.identity.form == "jsonl" and not file.opened.packing and file.opened.encoding == "utf-8":
         return read_items(data)
     items: list[Item] = []
     aside: list[str] = []

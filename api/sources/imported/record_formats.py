@@ -24,15 +24,7 @@ from api.features.archive.import_file import STUB
 from api.features.archive.imports import Entry, LeftOut
 from api.sources import amazon_pages, reddit_answers, youtube_answers
 from api.sources.amazon_pages import count_of, stars_of
-from api.sources.item_fields import (
-    as_dict,
-    as_list,
-    as_number,
-    parsed_date,
-    plausible_time,
-    pseudonym,
-    says_something,
-)
+from api.sources.item_fields import as_dict, as_list, as_number, parsed_date, plausible_time, pseudonym, says_something
 from api.sources.own_items import NAME, item_of
 
 Fields = Mapping[str, Any]
@@ -100,9 +92,7 @@ def _json_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
     yield entry_of(item, context)
 
 
-JSON_LINES = FileFormat(
-    "jsonl", "JSON lines", "JSON objects that no other format knows", lambda _: True, _json_entries
-)
+JSON_LINES = FileFormat("jsonl", "JSON lines", "JSON objects that no other format knows", lambda _: True, _json_entries)
 
 # a post's address, with words of its title: `/r/gadgets/comments/1abc2d/plaud_note_review/`
 _REDDIT_POST = re.compile(r"/comments/(?P<id>[a-z0-9]{1,13})(?:/(?P<words>\w+))?", re.I)

@@ -87,11 +87,7 @@ def columns_of(head: Sequence[str], rows: Sequence[Fields], given: Mapping[str, 
             raise UsageError(f"has no column `{column[:60]}` for `{field}`; there are {listed}")
     named = dict(given)
     for field, names in FIELDS.items():
-        free = {
-            _SEPARATORS.sub("", fold(name)): name
-            for name in reversed(head)
-            if name not in named.values()
-        }
+        free = {_SEPARATORS.sub("", fold(name)): name for name in reversed(head) if name not in named.values()}
         likely = next((free[name] for name in names.split() if name in free), None)
         if field not in named and likely is not None:
             named[field] = likely

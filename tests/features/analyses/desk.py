@@ -43,9 +43,7 @@ class Desk:
     asked: list[Ask] = field(default_factory=list)
     cancelled: int = 0
 
-    async def analyze(
-        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepRunner
-    ) -> Report:
+    async def analyze(self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepRunner) -> Report:
         self.asked.append(ask)
         count_requests(self.requests)
         listener(SourceStarted(source="reddit", query=ask.query, limit=5))

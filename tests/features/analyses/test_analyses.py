@@ -290,9 +290,7 @@ async def test_who_asked_nobody_pays_nothing(desk: Desk, requests: int) -> None:
 
 
 @pytest.mark.parametrize(("asks", "counted"), [(False, 0), (True, 1)])
-async def test_what_is_cancelled_counts_when_it_had_asked(
-    desk: Desk, asks: bool, counted: int
-) -> None:
+async def test_what_is_cancelled_counts_when_it_had_asked(desk: Desk, asks: bool, counted: int) -> None:
     """Also when pages came from a cache: then a model is asked about them."""
     desk.asks = asks
     runner = desk.runner(day=5)
@@ -324,9 +322,7 @@ async def test_what_fails_says_why_but_tells_no_secret(
     assert ("ZeroDivisionError" in caplog.text) == isinstance(trouble, ZeroDivisionError)
 
 
-async def test_a_report_that_cannot_be_stored_is_still_answered(
-    desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_report_that_cannot_be_stored_is_still_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     """And says so; whoever waits for it by its id gets it until it is deleted."""
     desk.shelf.broken.add("finish")
     desk.go.set()
@@ -344,9 +340,7 @@ async def test_a_report_that_cannot_be_stored_is_still_answered(
     assert await runner.kept("ann", report.id) is None
 
 
-async def test_a_failure_that_cannot_be_stored_is_logged(
-    desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_failure_that_cannot_be_stored_is_logged(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     """The next start finds it running and sweeps it; until then it is known here."""
     desk.shelf.broken.add("fail")
     runner = desk.runner()

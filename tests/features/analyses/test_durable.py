@@ -37,9 +37,7 @@ async def test_another_process_goes_on(desk: Desk, notebook: Notebook) -> None:
     analysis_id, work_id = await interrupted(desk, notebook)
     assert desk.states == ["running"]
     desk.go.set()
-    await desk.runner(day=5, engine=notebook).resume(
-        notebook.requests[work_id], notebook.lease(work_id)
-    )
+    await desk.runner(day=5, engine=notebook).resume(notebook.requests[work_id], notebook.lease(work_id))
 
     kept = desk.shelf.analyses["ann", analysis_id]
     assert (kept.state, desk.asked) == ("done", [ASK, ASK])
@@ -64,9 +62,7 @@ async def test_what_is_over_the_limit_meanwhile_goes_on(desk: Desk, notebook: No
     """Its part was reserved when it was begun."""
     _, work_id = await interrupted(desk, notebook)
     desk.go.set()
-    await desk.runner(day=1, engine=notebook).resume(
-        notebook.requests[work_id], notebook.lease(work_id)
-    )
+    await desk.runner(day=1, engine=notebook).resume(notebook.requests[work_id], notebook.lease(work_id))
     assert desk.states == ["done"]
 
 
@@ -107,9 +103,7 @@ async def test_who_waits_elsewhere_is_handed_the_flight(desk: Desk, notebook: No
     await going
 
 
-async def test_the_same_question_of_another_process_is_followed(
-    desk: Desk, notebook: Notebook
-) -> None:
+async def test_the_same_question_of_another_process_is_followed(desk: Desk, notebook: Notebook) -> None:
     """It is not asked again, nor paid; another tenant's is."""
     first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
     task = await joined(first)
@@ -123,9 +117,7 @@ async def test_the_same_question_of_another_process_is_followed(
     await second.aclose()
 
 
-async def test_who_asks_again_by_key_begins_nothing_that_is_noted(
-    desk: Desk, notebook: Notebook
-) -> None:
+async def test_who_asks_again_by_key_begins_nothing_that_is_noted(desk: Desk, notebook: Notebook) -> None:
     """A process may die when the engine knows of its work, and the store does not yet."""
     analysis_id, work_id = await interrupted(desk, notebook, key="k")
     del desk.shelf.analyses["ann", analysis_id]
@@ -161,9 +153,7 @@ async def test_cancellation_that_all_sources_hear_is_one(desk: Desk, notebook: N
     assert desk.states == ["failed"]
 
 
-async def test_what_another_process_has_taken_over_has_not_failed(
-    desk: Desk, notebook: Notebook
-) -> None:
+async def test_what_another_process_has_taken_over_has_not_failed(desk: Desk, notebook: Notebook) -> None:
     """It runs, there; what it costs is settled there."""
     desk.trouble = ExceptionGroup("tasks", [ProcessStopping("it is another's")])
     desk.go.set()
@@ -195,9 +185,7 @@ async def test_what_was_cancelled_is_not_gone_on_with(desk: Desk, notebook: Note
     assert (kept.state, kept.reason, len(desk.asked)) == ("failed", CANCELLED, asked)
 
 
-async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
-    desk: Desk, notebook: Notebook
-) -> None:
+async def test_what_nobody_waits_for_is_queued_when_it_would_wait(desk: Desk, notebook: Notebook) -> None:
     """Charged at once, so that a limit is said to whoever asks; the worker charges nothing."""
     turns = FairQueue(1, 9)
     runner = desk.runner(day=1, engine=notebook, turns=turns)
@@ -209,9 +197,7 @@ async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
         await runner.join(ANN, ASK, "k", detached=True)
     desk.go.set()
     await first.result()
-    await desk.runner(day=1, engine=notebook).resume(
-        notebook.requests[work_id], notebook.lease(work_id)
-    )
+    await desk.runner(day=1, engine=notebook).resume(notebook.requests[work_id], notebook.lease(work_id))
     assert desk.shelf.analyses["ann", queued.id].state == "done"
     assert desk.shelf.units["key:ann:analyses", DAY] == 1
 
@@ -225,9 +211,7 @@ async def test_without_an_engine_what_another_process_runs_is_marked_cancelled(d
     assert [kept.reason for kept in desk.shelf.analyses.values()] == [CANCELLED]
 
 
-async def test_a_process_that_stops_while_it_begins_leaves_it(
-    desk: Desk, notebook: Notebook
-) -> None:
+async def test_a_process_that_stops_while_it_begins_leaves_it(desk: Desk, notebook: Notebook) -> None:
     """Noted, and gone on with."""
     runner = desk.runner(day=5, engine=notebook)
     desk.shelf.may_begin.clear()
@@ -263,9 +247,7 @@ async def test_a_process_that_stops_begins_nothing(desk: Desk, notebook: Noteboo
     assert desk.states == []
 
 
-async def test_what_nobody_waits_for_runs_on_though_its_caller_left(
-    desk: Desk, notebook: Notebook
-) -> None:
+async def test_what_nobody_waits_for_runs_on_though_its_caller_left(desk: Desk, notebook: Notebook) -> None:
     """Before it was begun."""
     runner = desk.runner(engine=notebook)
     desk.shelf.may_begin.clear()

@@ -9,16 +9,7 @@ import pytest
 
 from api.choices import MAX_COMMENT_LENGTH
 from api.errors import NotFound, StoreUnavailable, UsageError
-from api.features.analyses.feedback import (
-    Given,
-    Rated,
-    RatedReport,
-    Send,
-    Vote,
-    author_of,
-    give,
-    source_of,
-)
+from api.features.analyses.feedback import Given, Rated, RatedReport, Send, Vote, author_of, give, source_of
 from api.features.analyses.store_ports import Feedback
 from tests.services.shelf import NOW, Shelf
 from tests.store.made import dropped, item, report, source, typed
@@ -62,9 +53,7 @@ class Watcher:
         return self.why
 
 
-async def given(
-    opinion: Vote, send: Send | None = None, book: Book | None = None, **fields: Any
-) -> Given:
+async def given(opinion: Vote, send: Send | None = None, book: Book | None = None, **fields: Any) -> Given:
     """What becomes of an opinion on `REPORT`."""
     book = book or Book()
     await book.begin("ada", "r1", "mug")
@@ -129,9 +118,7 @@ async def test_a_comment_is_cleaned_and_bounded() -> None:
 
     kept = (await given(Vote("up", hostile))).feedback
     assert kept.comment == "<script>x</script> '; DROP TABLE feedback"
-    assert (
-        await given(Vote("up", "x" * MAX_COMMENT_LENGTH))
-    ).feedback.comment == "x" * MAX_COMMENT_LENGTH
+    assert (await given(Vote("up", "x" * MAX_COMMENT_LENGTH))).feedback.comment == "x" * MAX_COMMENT_LENGTH
     with pytest.raises(UsageError, match="2000 characters at most; yours has 2001"):
         await given(Vote("up", "x" * (MAX_COMMENT_LENGTH + 1)))
 
@@ -146,9 +133,7 @@ async def test_a_comment_is_cleaned_and_bounded() -> None:
         (Vote("up", finding=1, item_key="items:a"), UsageError, "not both"),
     ],
 )
-async def test_what_is_not_there_cannot_be_rated(
-    opinion: Vote, error: type[Exception], words: str
-) -> None:
+async def test_what_is_not_there_cannot_be_rated(opinion: Vote, error: type[Exception], words: str) -> None:
     """Nothing is kept, and nobody is told."""
     book, watcher = Book(), Watcher()
 

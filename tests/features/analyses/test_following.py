@@ -80,9 +80,7 @@ async def test_one_of_another_process_is_waited_for(desk: Desk) -> None:
     done, failed = await joined(there), await there.join(ANN, Ask("mug of old"))
     shelf["ann", "d"] = StoredAnalysis("d", "ann", "running", NOW, "mug of steel", None)
     kept = [await here.follow(ANN, each) for each in (done.id, failed.id, "d")]
-    waiting = [
-        asyncio.create_task(here.outcome(each)) for each in kept if isinstance(each, StoredAnalysis)
-    ]
+    waiting = [asyncio.create_task(here.outcome(each)) for each in kept if isinstance(each, StoredAnalysis)]
     assert isinstance(failed, AnalysisTask)
     there.leave(failed)
     del shelf["ann", "d"]

@@ -189,9 +189,7 @@ def test_days_are_counted_in_utc() -> None:
     assert utc_now().tzinfo is UTC
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(7, "7 s"), (119, "119 s"), (121, "3 min"), (63_350, "18 h")]
-)
+@pytest.mark.parametrize(("seconds", "words"), [(7, "7 s"), (119, "119 s"), (121, "3 min"), (63_350, "18 h")])
 def test_the_wait_is_in_units_of_people(seconds: int, words: str) -> None:
     """Rounded up, so that whoever waits as long is let in."""
     reached = LimitReached("used up", seconds)

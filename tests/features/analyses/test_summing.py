@@ -39,16 +39,12 @@ async def test_degraded_runs_are_counted_and_in_no_yield() -> None:
     )
 
     reddit, youtube = figures.sources["reddit"], figures.sources["youtube"]
-    assert reddit.yields == YieldStats(
-        runs=1, judged=4, relevant=2, pooled=0.5, mean=0.5, degraded=1
-    )
+    assert reddit.yields == YieldStats(runs=1, judged=4, relevant=2, pooled=0.5, mean=0.5, degraded=1)
     assert (reddit.answered, reddit.fail_open, reddit.fail_open_rate) == (3, 1, 1 / 3)
     assert reddit.fail_open_reasons == {"timeout": 1}
     assert (youtube.runs, youtube.answered, youtube.outcomes) == (3, 2, {"ok": 2, "blocked": 1})
     assert youtube.upstream_calls == 4
-    assert figures.yields == YieldStats(
-        runs=1, judged=4, relevant=2, pooled=0.5, mean=0.5, degraded=2
-    )
+    assert figures.yields == YieldStats(runs=1, judged=4, relevant=2, pooled=0.5, mean=0.5, degraded=2)
     assert figures.items.judged == 8
 
 
@@ -130,9 +126,7 @@ async def test_samples_are_kept_apart() -> None:
 
 async def test_failed_ones_are_counted_and_running_ones_are_not() -> None:
     """Nothing of nothing is unknown."""
-    figures = await stats(
-        Counted("r1", "failed", NOW, None), Counted("r2", "running", NOW, None), cut=True
-    )
+    figures = await stats(Counted("r1", "failed", NOW, None), Counted("r2", "running", NOW, None), cut=True)
 
     assert (figures.runs, figures.failed, figures.cut) == (0, 1, True)
     assert (figures.sources, figures.periods, figures.decisions) == ({}, (), {})

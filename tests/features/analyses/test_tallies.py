@@ -28,18 +28,14 @@ def tally(**fields: Any) -> SourceTally:
         ({"outcome": "timed_out"} | OPEN, 0, 0, False),
     ],
 )
-def test_only_a_sound_verdict_counts(
-    fields: dict[str, Any], judged: int, relevant: int, degraded: bool
-) -> None:
+def test_only_a_sound_verdict_counts(fields: dict[str, Any], judged: int, relevant: int, degraded: bool) -> None:
     """What passed unjudged, was not asked, or had nothing to judge says nothing of a yield."""
     counted = tally(**fields)
 
     assert (counted.judged, counted.relevant, counted.degraded) == (judged, relevant, degraded)
 
 
-@pytest.mark.parametrize(
-    ("kept", "yield_ratio", "judged"), [(2, 0.25, 8), (0, 0.0, 10), (0, 1.0, 0), (3, 0.0, 10)]
-)
+@pytest.mark.parametrize(("kept", "yield_ratio", "judged"), [(2, 0.25, 8), (0, 0.0, 10), (0, 1.0, 0), (3, 0.0, 10)])
 def test_of_an_older_report_it_is_worked_out(kept: int, yield_ratio: float, judged: int) -> None:
     """From the yield; where nothing was relevant, what was found is the most that was judged."""
     assert tally(fit=None, kept=kept, yield_ratio=yield_ratio).judged == judged

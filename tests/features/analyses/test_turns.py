@@ -174,9 +174,7 @@ class Desk:
     go: asyncio.Event = field(default_factory=asyncio.Event)
     begun: list[str] = field(default_factory=list)
 
-    async def analyze(
-        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepRunner
-    ) -> Report:
+    async def analyze(self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepRunner) -> Report:
         self.begun.append(ask.query)
         await self.go.wait()
         return clarified(ask.query, ask.question, ask.depth, "", Origin(report_id, False, None))
@@ -228,9 +226,7 @@ async def test_what_waits_for_its_turn_can_be_cancelled() -> None:
     It is failed and was never asked.
     """
     desk, shelf = Desk(), Shelf()
-    runner = Runner(
-        shelf.store, Limits(shelf.store, queue=FairQueue(1, 9)), desk.analyze, desk.most
-    )
+    runner = Runner(shelf.store, Limits(shelf.store, queue=FairQueue(1, 9)), desk.analyze, desk.most)
     await runner.join(A, Ask("one"))
     waiting = await runner.join(A, Ask("two"))
 

@@ -28,9 +28,7 @@ async def test_a_fetch_costs_what_its_models_cost() -> None:
     """Judging and grading together, instead of the estimate."""
     shelf = Shelf()
     product = kit(FakeSource(posts(4)), grader=Grading())
-    heard = await fetch_within(
-        limits(shelf), ANN, 0.9, product, "reddit", Ask("ember mug", "standard")
-    )
+    heard = await fetch_within(limits(shelf), ANN, 0.9, product, "reddit", Ask("ember mug", "standard"))
 
     assert plain(heard.fetched)["kept"] == 4
     assert heard.gathered.usage.usd is not None

@@ -27,9 +27,7 @@ def answered(*hits: ArchiveHit, guidance: str = "", sample: bool = False) -> Arc
 def lines(answer: ArchiveAnswer) -> list[str]:
     """What a model reads, without the fence's number and rule."""
     read = answer_for_model(answer, PLACES).splitlines()
-    return [
-        line.partition(">")[2].partition("<")[0] or line for line in read if "ignore" not in line
-    ]
+    return [line.partition(">")[2].partition("<")[0] or line for line in read if "ignore" not in line]
 
 
 def test_hit_is_described_by_us_and_quoted_in_a_fence() -> None:

@@ -40,10 +40,7 @@ def test_a_small_archive_is_weighed_like_an_ordinary_one() -> None:
     """Where ten of ten entries hold `mug`, it still is half of a question about it."""
     frequencies = {"ember": 10, "mug": 10, "lid": 2}
 
-    shares = [
-        held_share(["ember", "mug", "lid"], ["ember", "mug"], frequencies, n)
-        for n in (10, ORDINARY)
-    ]
+    shares = [held_share(["ember", "mug", "lid"], ["ember", "mug"], frequencies, n) for n in (10, ORDINARY)]
 
     assert shares[0] == shares[1] > 0.55
 

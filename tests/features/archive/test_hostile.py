@@ -45,9 +45,7 @@ async def test_question_is_answered_or_guided(text: str) -> None:
 async def test_any_text_may_be_searched_without_a_gate() -> None:
     """A least number of 0 lets a question without an index word through: it finds by meaning."""
     archive = ArchiveOf(page(match("x:a", 0, NEAREST)), {"x:a": facts("x:a")})
-    search = ArchiveSearch(
-        archive, embed, RetrievalSettings(min_content_tokens=0), RankingSettings()
-    )
+    search = ArchiveSearch(archive, embed, RetrievalSettings(min_content_tokens=0), RankingSettings())
 
     answer = await search.search("a", "the")
 
@@ -55,9 +53,7 @@ async def test_any_text_may_be_searched_without_a_gate() -> None:
     assert (answer.retrieval.keywordMax, answer.retrieval.combinedTop) == (None, 0.65)
 
 
-@pytest.mark.parametrize(
-    "letter", ["mug ", "杯", "\x00", "\ud83d", "\n", "a.", "\u0301", "👨\u200d👩"]
-)
+@pytest.mark.parametrize("letter", ["mug ", "杯", "\x00", "\ud83d", "\n", "a.", "\u0301", "👨\u200d👩"])
 async def test_body_of_a_hundred_thousand_tokens_is_searched_and_quoted(letter: str) -> None:
     """Up to the bounds of pieces, without an error."""
     text = letter * 100_000

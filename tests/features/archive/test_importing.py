@@ -102,9 +102,7 @@ def remark(body: str) -> Comment:
     return Comment(id="c", body=body)
 
 
-async def brought(
-    file: File, store: Store
-) -> tuple[Import, list[tuple[ImportProgress, ImportPosition]]]:
+async def brought(file: File, store: Store) -> tuple[Import, list[tuple[ImportProgress, ImportPosition]]]:
     """Import it; what was heard on the way."""
     heard: list[tuple[ImportProgress, ImportPosition]] = []
     ended, _ = await import_file(
@@ -166,9 +164,7 @@ async def test_what_was_stopped_is_gone_on_with() -> None:
 
     ended, heard = await brought(file, store)
 
-    assert [fact.id for batch in store.batches for fact in batch.items] == [
-        str(number) for number in range(ENTRIES)
-    ]
+    assert [fact.id for batch in store.batches for fact in batch.items] == [str(number) for number in range(ENTRIES)]
     assert (len(heard), ended.progress.items) == (1, ENTRIES)
 
 
@@ -176,9 +172,7 @@ async def test_a_finished_import_is_not_done_again() -> None:
     """The file is not even read."""
     store = Store(begun=Import("imp_1", CARD, ImportPosition(), ImportProgress(), NOON, NOON))
 
-    ended, fresh = await import_file(
-        File([item("a")]), cast(Imports, store), "a", lambda progress, position: None
-    )
+    ended, fresh = await import_file(File([item("a")]), cast(Imports, store), "a", lambda progress, position: None)
 
     assert (ended, fresh, store.batches) == (store.begun, False, [])
 

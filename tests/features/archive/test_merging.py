@@ -62,9 +62,7 @@ def test_a_new_item_is_new_and_a_new_stub_is_none() -> None:
 
 def test_a_comment_is_there_once() -> None:
     """By its id, within a file and across them; damaged ones are let go."""
-    result = merged(
-        facts(comments=[remark("a"), "damaged", {}]), facts(comments=[remark("a"), remark("b")] * 2)
-    )
+    result = merged(facts(comments=[remark("a"), "damaged", {}]), facts(comments=[remark("a"), remark("b")] * 2))
 
     assert names(result) == ["a", "b"]
     assert (result.comments, result.again, result.gain) == (("b",), 4, 1)

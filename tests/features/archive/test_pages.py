@@ -239,10 +239,7 @@ async def test_page_is_shown_as_computed_by_hand(case: Page) -> None:
 
     answer = await search.search("a", QUERY)
 
-    label = {
-        hit.label: hit.key + (f"/{hit.comment_id[1:]}" if hit.comment_id else "")
-        for hit in answer.hits
-    }
+    label = {hit.label: hit.key + (f"/{hit.comment_id[1:]}" if hit.comment_id else "") for hit in answer.hits}
     assert {label[hit.label]: round(hit.relevance, 5) for hit in answer.hits} == case.shown
     assert list(label.values()) == list(case.shown)
     assert list(label) == [f"E{place}" for place in range(1, len(label) + 1)]

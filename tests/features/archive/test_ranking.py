@@ -7,20 +7,11 @@ from typing import Any
 import pytest
 
 from api.features.archive.entries import FloorCounts
-from api.features.archive.search_ranking import (
-    Scored,
-    above_floors,
-    combine_scores,
-    diverse,
-    is_doubtful,
-    reranked,
-)
+from api.features.archive.search_ranking import Scored, above_floors, combine_scores, diverse, is_doubtful, reranked
 from api.settings import RankingSettings, RetrievalSettings
 
 
-def entry(
-    name: str, worth: float = 0.0, thread: str = "", comment: str = "", **more: Any
-) -> Scored:
+def entry(name: str, worth: float = 0.0, thread: str = "", comment: str = "", **more: Any) -> Scored:
     """An entry whose score is combined already."""
     fields: dict[str, Any] = {"words": 1.0, "cosine": 0.5, "combined": worth, **more}
     return Scored((name, comment, 0), thread or name, **fields)
@@ -137,9 +128,7 @@ def test_likeness_is_no_floor_where_nobody_looked_for_it() -> None:
     assert above_floors(line, RetrievalSettings(), vectors=False)[0] == line
 
 
-@pytest.mark.parametrize(
-    ("top", "doubt"), [(0.449, False), (0.45, True), (0.599, True), (0.60, False)]
-)
+@pytest.mark.parametrize(("top", "doubt"), [(0.449, False), (0.45, True), (0.599, True), (0.60, False)])
 def test_order_is_in_doubt_between_the_floor_and_the_trigger(top: float, doubt: bool) -> None:
     """Half open: from 0.45 to below 0.60, by the best alone."""
     assert is_doubtful([entry("a", top), entry("b", 0.5)], RetrievalSettings()) is doubt

@@ -16,18 +16,7 @@ from api.features.archive.entries import ArchiveFilters, Retrieval
 from api.features.archive.index_words import Chunk, unmatched_words
 from api.features.archive.search import SCATTERED, WEAK, ArchiveSearch, answer_text, by_words
 from api.settings import RankingSettings, RetrievalSettings
-from tests.features.archive.made import (
-    NEAREST,
-    QUERY,
-    WORDS,
-    ArchiveOf,
-    archive_of,
-    comment,
-    embed,
-    facts,
-    match,
-    page,
-)
+from tests.features.archive.made import NEAREST, QUERY, WORDS, ArchiveOf, archive_of, comment, embed, facts, match, page
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 TWO = page(match("x:a", 5, NEAREST), match("x:b", 1, (60, 80)))
@@ -311,12 +300,8 @@ async def test_rerank_sees_the_window_and_can_be_switched_off() -> None:
 
     found = page(match("x:a", 1, NEAREST), match("x:b", 5, (28, 96)), match("x:c", 3, (60, 80)))
     for wanted in (True, False):
-        settings = RetrievalSettings(
-            evidence_floor=0, vector_weight=0.5, rerank_window=2, rerank_enable=wanted
-        )
-        search = ArchiveSearch(
-            archive_of(found), embed, settings, RankingSettings(), rerank=watching
-        )
+        settings = RetrievalSettings(evidence_floor=0, vector_weight=0.5, rerank_window=2, rerank_enable=wanted)
+        search = ArchiveSearch(archive_of(found), embed, settings, RankingSettings(), rerank=watching)
         answer = await search.search("a", QUERY)
         assert [hit.key for hit in answer.hits] == ["x:a", "x:b", "x:c"]
         assert (answer.retrieval.usedRerank, answer.retrieval.rerankMs is None) == (
@@ -399,9 +384,7 @@ async def test_words_that_nothing_holds_are_named() -> None:
         ([], 9, True, f"{WEAK} Ask with fewer words, or without filters."),
     ],
 )
-def test_nothing_found_says_what_is_stored(
-    missing: list[str], entries: int, narrowed: bool, text: str
-) -> None:
+def test_nothing_found_says_what_is_stored(missing: list[str], entries: int, narrowed: bool, text: str) -> None:
     """And what to change; a filter is no reason where no entry at all holds a word."""
     assert answer_text([], missing, entries, narrowed=narrowed) == text
 
@@ -438,9 +421,7 @@ async def test_any_word_is_looked_for_where_somebody_searches() -> None:
 async def test_a_language_leaves_what_may_be_in_it() -> None:
     """By an entry's own small words; a title alone counts where there is no text."""
     archive = archive_of(page(match("x:a", 5, NEAREST), match("x:b", 5, NEAREST)))
-    archive.items["x:a"] = facts(
-        "x:a", body="Der Deckel ist nicht dicht, und das ist mir zu teuer."
-    )
+    archive.items["x:a"] = facts("x:a", body="Der Deckel ist nicht dicht, und das ist mir zu teuer.")
     archive.items["x:b"] = facts("x:b", body="It leaks when the lid of it tips over in a bag.")
 
     hits = {}

@@ -51,9 +51,7 @@ def test_plain_text_has_the_words_that_it_has_beside_others(text: str) -> None:
 @pytest.mark.parametrize("text", ["Plaud's Batteries", "小米手环と", "ΚΑΦΈΣ ÉCOLES", "İstanbul ẞ"])
 def test_words_have_words_that_are_themselves(text: str) -> None:
     """What is found by a word is found by it as it is written in the index."""
-    assert [
-        word for written in index_tokens(text) for word in index_tokens(written)
-    ] == index_tokens(text)
+    assert [word for written in index_tokens(text) for word in index_tokens(written)] == index_tokens(text)
 
 
 def rarity(entries: int, holding: int) -> float:

@@ -31,9 +31,7 @@ class Echo:
     entered: asyncio.Event = field(default_factory=asyncio.Event)
     reports: list[Report | None] = field(default_factory=list)
 
-    def begin(
-        self, tenant: str = "", session_id: str | None = None, report: Report | None = None
-    ) -> Session:
+    def begin(self, tenant: str = "", session_id: str | None = None, report: Report | None = None) -> Session:
         self.reports.append(report)
         return Session(session_id or f"new{len(self.begun)}", tenant, PRODUCT.start())
 
@@ -41,9 +39,7 @@ class Echo:
         self.resumed += 1
         return restored(session_id, tenant, PRODUCT.start(), text)
 
-    async def stream(
-        self, session: Session, message: str, depth: DepthName = "quick"
-    ) -> AsyncGenerator[ChatEvent]:
+    async def stream(self, session: Session, message: str, depth: DepthName = "quick") -> AsyncGenerator[ChatEvent]:
         self.begun.append(message)
         self.depths.append(depth)
         if len(self.begun) == 2:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from api.features.chat.session import (
-    Session,
-)
+from api.features.chat.session import Session
 from api.reports.exhibits import Dossier
 from tests.services.fakes import FakeSource
 from tests.services.kit import kit, posts

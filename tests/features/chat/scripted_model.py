@@ -12,10 +12,7 @@ from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from api.features.chat.chat_agent import Chat
-from api.features.chat.chat_turn import (
-    ChatEvent,
-    Turn,
-)
+from api.features.chat.chat_turn import ChatEvent, Turn
 from api.features.chat.session import Session
 from api.services.product import Product
 from api.settings import ChatSettings
@@ -60,18 +57,13 @@ class Script:
                     yield part[at : at + 9]
             else:
                 name, arguments = part
-                call = DeltaToolCall(
-                    name=name, json_args=json.dumps(arguments), tool_call_id=f"call{number}"
-                )
+                call = DeltaToolCall(name=name, json_args=json.dumps(arguments), tool_call_id=f"call{number}")
                 yield {number: call}
 
     def returns(self) -> list[str]:
         """What tools answered in the last request."""
         return [
-            str(part.content)
-            for message in self.seen[-1]
-            for part in message.parts
-            if isinstance(part, ToolReturnPart)
+            str(part.content) for message in self.seen[-1] for part in message.parts if isinstance(part, ToolReturnPart)
         ]
 
 

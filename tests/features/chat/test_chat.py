@@ -17,26 +17,11 @@ from api.core.domain import Question
 from api.core.ports import Facts
 from api.errors import Blocked, NotConfigured
 from api.features.chat.chat_agent import STOPPED
-from api.features.chat.chat_turn import (
-    SAMPLE,
-    AnswerPiece,
-    LookupEnded,
-    LookupStarted,
-    Turn,
-)
+from api.features.chat.chat_turn import SAMPLE, AnswerPiece, LookupEnded, LookupStarted, Turn
 from api.features.chat.keyless_chat import FOREIGN
 from api.features.chat.session import Exchange
 from api.settings import RankingSettings, RetrievalSettings
-from tests.features.chat.scripted_model import (
-    MUG,
-    Script,
-    Step,
-    ask,
-    chat,
-    fetch,
-    heard,
-    reddit,
-)
+from tests.features.chat.scripted_model import MUG, Script, Step, ask, chat, fetch, heard, reddit
 from tests.services.fakes import NEVER, FakeJudge, FakeSource
 from tests.services.kit import Grading, StumblingAssessor, assessed, kit, post, posts, said
 
@@ -51,9 +36,7 @@ async def test_an_answer_cites_what_was_looked_up() -> None:
 
     turn = told[-1]
     assert isinstance(turn, Turn)
-    assert told[0] == LookupStarted(
-        "call0", "fetch_reddit", {"query": "ember mug", "depth": "quick"}
-    )
+    assert told[0] == LookupStarted("call0", "fetch_reddit", {"query": "ember mug", "depth": "quick"})
     assert told[1] == LookupEnded("call0", "fetch_reddit", "Reddit: 3 of 3 results were about it.")
     assert "".join(m.text for m in told if isinstance(m, AnswerPiece)) == turn.text
     assert turn.text == "It stays warm [E1, E3]."
@@ -131,9 +114,7 @@ async def test_an_overview_asks_every_source_and_weighs() -> None:
     assert "YouTube: 4 of 4 results were about it" in read
     assert "full_report: " in read
     assert "Sentiment of 8 graded items: 8 positive, 0 neutral, 0 negative" in read
-    assert told[1] == LookupEnded(
-        "call0", "analyze_product", "Reddit: 4 of 4 results were about it"
-    )
+    assert told[1] == LookupEnded("call0", "analyze_product", "Reddit: 4 of 4 results were about it")
     assert "looked up before" in script.returns()[-1]
     assert [len(source.plans) for source in sources] == [1, 1]
     assert turn.citations[0].label == "E5"
@@ -286,9 +267,7 @@ async def test_an_answer_about_one_product_rests_on_its_posts(answer: str, text:
         ("Ist das schwer?", "Heavy [E3]."),
     ],
 )
-async def test_a_follow_up_is_about_what_it_names_or_what_was_asked_last(
-    question: str, text: str
-) -> None:
+async def test_a_follow_up_is_about_what_it_names_or_what_was_asked_last(question: str, text: str) -> None:
     """Nothing is looked up for it."""
     source = FakeSource(**BOTH)
     one = chat(two_products("Heavy [E3].", "Records [E1]. Heavy [E3]."), kit(source))
@@ -388,8 +367,7 @@ async def test_without_the_model_what_follows_a_comparison_is_about_both() -> No
         "ember mug", "plaud", "plaud battery", "ember mug lid", "plaud lid",
     ]  # fmt: skip
     assert battery.text.endswith(
-        "Battery:\n- ember mug: “The battery is excellent.” [E1]\n"
-        "- plaud: “The battery is awful.” [E3]"
+        "Battery:\n- ember mug: “The battery is excellent.” [E1]\n- plaud: “The battery is awful.” [E3]"
     )
     assert "No sentence of the posts says plainly anything about lid." in lid.text
     assert "ember mug:" in lid.text
@@ -430,9 +408,7 @@ async def test_a_comparison_says_what_was_not_found() -> None:
 
 async def test_without_the_model_a_side_without_posts_has_no_heading() -> None:
     """The note says that nothing was found; an empty list below a name says nothing."""
-    turn = await ask(
-        chat(None, kit(FakeSource(by_query={"ember mug": MUGS}))), "ember mug vs plaud"
-    )
+    turn = await ask(chat(None, kit(FakeSource(by_query={"ember mug": MUGS}))), "ember mug vs plaud")
 
     assert "ember mug:" in turn.text
     assert "plaud:" not in turn.text
@@ -547,9 +523,7 @@ async def test_an_overview_counts_once_per_source() -> None:
 async def test_the_tokens_of_a_turn_are_bounded() -> None:
     """Judging counts; then no source is asked, and the model itself is stopped."""
     source = reddit(1)
-    script = Script(
-        [[fetch("ember mug")], [fetch("ember mug lid")], "Warm [E1]. " + "It is fine [E1]. " * 400]
-    )
+    script = Script([[fetch("ember mug")], [fetch("ember mug lid")], "Warm [E1]. " + "It is fine [E1]. " * 400])
 
     turn = await ask(chat(script, kit(source), tokens=1000))
     judged = Script([[fetch("ember mug")], [fetch("ember mug lid")], "Warm [E1]."])
@@ -604,9 +578,7 @@ async def test_without_the_model_the_posts_speak(error: Exception | None, reason
     turn = await ask(chat(Script([error]) if error else None, kit(source)))
 
     assert len(source.plans) == 1
-    assert turn.text.startswith(
-        "No model wrote this answer; these are the posts' own words.\n\n- N"
-    )
+    assert turn.text.startswith("No model wrote this answer; these are the posts' own words.\n\n- N")
     assert turn.text.count("“") == 2
     assert [c.label for c in turn.citations] == ["E1", "E2"]
     assert turn.partial
@@ -775,9 +747,7 @@ async def test_a_long_query_is_cut() -> None:
     assert len(source.plans[0].query) <= 100
 
 
-@pytest.mark.parametrize(
-    ("question", "query"), [("小米手环怎么样", "小米手环"), ("HP or Dell?", "HP"), ("X?", "X")]
-)
+@pytest.mark.parametrize(("question", "query"), [("小米手环怎么样", "小米手环"), ("HP or Dell?", "HP"), ("X?", "X")])
 async def test_names_of_any_script_and_length_can_be_looked_up(question: str, query: str) -> None:
     """The guard against dictated queries lets short and unspaced names pass."""
     source = reddit()
@@ -832,12 +802,7 @@ async def test_what_a_stopped_turn_said_is_remembered() -> None:
     assert session.last_subjects == ["ember mug"]
     back = one.resume("ada", "s1", session.save())
     await ask(one, "go on with the mug", back)
-    given = [
-        part.content
-        for message in script.seen[-1]
-        for part in message.parts
-        if isinstance(part, TextPart)
-    ]
+    given = [part.content for message in script.seen[-1] for part in message.parts if isinstance(part, TextPart)]
     assert given == [f"It stays warm [E1].\n\n{STOPPED}"]
     assert back is not None
     assert [exchange.stopped for exchange in back.exchanges] == [True, False]
@@ -930,9 +895,7 @@ async def test_what_no_post_says_plainly_is_said_before_what_they_do_say() -> No
     assert session.subjects == ["ember mug"]
 
 
-@pytest.mark.parametrize(
-    "question", ["Is the Ember mug dishwasher safe?", "is the battery of the ember mug any good?"]
-)
+@pytest.mark.parametrize("question", ["Is the Ember mug dishwasher safe?", "is the battery of the ember mug any good?"])
 async def test_a_look_up_is_answered_with_what_was_asked_about(question: str) -> None:
     """Although the whole question was the query, and no model tells its words from the name."""
     bodies = ("It is blue", "The battery is weak", "The dishwasher killed it", "It is red")

@@ -16,9 +16,7 @@ def finding(name: str, **leans: int | None) -> ThemeFinding:
     return ThemeFinding(name, f"{name}.", "other", tuple(passages))
 
 
-@pytest.mark.parametrize(
-    ("lean", "labels"), [(None, ["E4", "E5", "E6"]), (1, ["E6", "E4"]), (-1, ["E5", "E4"])]
-)
+@pytest.mark.parametrize(("lean", "labels"), [(None, ["E4", "E5", "E6"]), (1, ["E6", "E4"]), (-1, ["E5", "E4"])])
 def test_what_leans_as_was_asked_for_goes_first(lean: int | None, labels: list[str]) -> None:
     """And what surely leans the other way is no answer."""
     battery = finding("Battery", E4=None, E5=-1, E6=1)
@@ -70,9 +68,7 @@ def test_a_word_in_a_sentence_too_long_to_show_is_mentioned_all_the_same() -> No
     long = f"My Glow Lamp {'and so on ' * 30} by its lid"
     text, _ = on_topics("Glow Lamp", exhibits(long, "My Glow Lamp glows."), ["lid"])
 
-    assert text.startswith(
-        "No sentence of the posts says plainly anything about lid.\n\nWhat they say besides:"
-    )
+    assert text.startswith("No sentence of the posts says plainly anything about lid.\n\nWhat they say besides:")
 
 
 def test_what_does_not_surely_lean_as_was_asked_for_stands_last() -> None:

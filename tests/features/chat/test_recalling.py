@@ -136,9 +136,7 @@ async def test_a_model_searches_what_is_stored() -> None:
 
 async def test_a_model_hears_that_nothing_is_stored() -> None:
     """In words, and goes on to ask a place."""
-    script = Script(
-        [[("search_archive", {"query": "hello"})], [fetch("ember mug")], "It stays warm [E1]."]
-    )
+    script = Script([[("search_archive", {"query": "hello"})], [fetch("ember mug")], "It stays warm [E1]."])
 
     turn = await ask(over(FakeArchive([], names=()), script), MUG)
 

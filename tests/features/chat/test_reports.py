@@ -68,13 +68,8 @@ async def test_what_a_report_cites_is_known_before_all_else() -> None:
     """Of more posts than a session holds, than a prompt shows, or comments than are saved."""
     report = await report_of(product(3))
     first = report.items[0]
-    comments = tuple(
-        first.comments[0].model_copy(update={"id": f"c{number}"}) for number in range(20)
-    )
-    items = tuple(
-        first.model_copy(update={"key": f"reddit:t3_{number}", "comments": comments})
-        for number in range(70)
-    )
+    comments = tuple(first.comments[0].model_copy(update={"id": f"c{number}"}) for number in range(20))
+    items = tuple(first.model_copy(update={"key": f"reddit:t3_{number}", "comments": comments}) for number in range(70))
     passages = (Passage("reddit:t3_69", "It leaks.", "c19"), Passage("reddit:t3_2", "It drips."))
     finding = Finding.resting("It is not tight.", "complaint", passages, "counted")
     one = chat(product())
@@ -103,8 +98,7 @@ async def test_what_the_report_could_not_judge_is_not_called_relevant() -> None:
 
     assert lookup is not None
     assert lookup.line == (
-        "Reddit: kept 6 of 6 results; relevance could not be judged (no key is set), "
-        "so none was sorted out"
+        "Reddit: kept 6 of 6 results; relevance could not be judged (no key is set), so none was sorted out"
     )
 
 
@@ -145,9 +139,5 @@ async def test_a_report_is_found_by_its_id() -> None:
             await stored_report(shelf.store, tenant, name)
     with pytest.raises(UsageError, match="`x1` holds no report yet: it is running; look again"):
         await stored_report(shelf.store, "ada", "x1")
-    failed = StoredAnalysis(
-        "x2", "ada", "failed", datetime(2026, 9, 1, tzinfo=UTC), "mug", None, "stopped."
-    )
-    assert failed.why_none == (
-        '`x2` holds no report: stopped; ask again: `listenpost analyze "mug"`'
-    )
+    failed = StoredAnalysis("x2", "ada", "failed", datetime(2026, 9, 1, tzinfo=UTC), "mug", None, "stopped.")
+    assert failed.why_none == ('`x2` holds no report: stopped; ask again: `listenpost analyze "mug"`')

@@ -7,17 +7,7 @@ import json
 import pytest
 
 from api.core.items import Comment
-from api.features.chat.session import (
-    BYTES,
-    EXHIBITS,
-    LOOKS,
-    TURNS,
-    VERSION,
-    Exchange,
-    Lookup,
-    Session,
-    restored,
-)
+from api.features.chat.session import BYTES, EXHIBITS, LOOKS, TURNS, VERSION, Exchange, Lookup, Session, restored
 from tests.features.chat.new_session import PRODUCT, session
 from tests.services.kit import assessed, post
 
@@ -159,9 +149,7 @@ def test_a_query_with_more_words_is_on_the_same_product() -> None:
     one.show([assessed(post(2))], one.subjects_of("oura"))
     one.close(Exchange("mug?", "Fine."), [], ["ember mug battery"])
 
-    named = [
-        one.subjects_of(query) for query in ("Ember mug", "ember mug lid", "ember mug vs oura")
-    ]
+    named = [one.subjects_of(query) for query in ("Ember mug", "ember mug lid", "ember mug vs oura")]
 
     assert named == [("ember mug",), ("ember mug",), ("ember mug", "oura")]
     assert (one.subjects, one.last_subjects) == (["ember mug", "oura"], ["ember mug"])
@@ -169,9 +157,7 @@ def test_a_query_with_more_words_is_on_the_same_product() -> None:
     assert one.subjects_of("ember mug 2") == ("ember mug 2",)
 
 
-@pytest.mark.parametrize(
-    "query", ["ember mug lid vs ember mug", "compare ember mug with ember mug lid"]
-)
+@pytest.mark.parametrize("query", ["ember mug lid vs ember mug", "compare ember mug with ember mug lid"])
 def test_a_product_and_its_part_in_one_query_are_one_subject(query: str) -> None:
     """In any order; a prompt can be made of what was found, after a restart too."""
     talk = session()

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.features.chat.chat_citations import (
-    is_comparing,
-    is_variant,
-    names_product,
-    products_in,
-    subjects_named,
-)
+from api.features.chat.chat_citations import is_comparing, is_variant, names_product, products_in, subjects_named
 
 
 @pytest.mark.parametrize(

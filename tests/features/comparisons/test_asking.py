@@ -58,6 +58,4 @@ async def test_each_is_analyzed_under_its_name() -> None:
     assert answers[0] is reports["Ember"]
     assert isinstance(answers[1], Failure)
     assert answers[1].code == "internal"
-    assert heard.events == [
-        ProductEvent(product=name, event=Writing(exhibits=3)) for name in ("Ember", "Ohom")
-    ]
+    assert heard.events == [ProductEvent(product=name, event=Writing(exhibits=3)) for name in ("Ember", "Ohom")]

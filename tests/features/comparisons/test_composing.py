@@ -11,9 +11,7 @@ HATED, LOVED = "I hate the battery of the {}.", "I love the battery of the {}."
 
 def test_a_finding_shows_the_words_of_each_side() -> None:
     """Verbatim, with counts out of counts; who is not spoken of is said, too."""
-    ember = about(
-        "Ember", posts("Ember", HATED.format("Ember"), LOVED.format("Ember"), "It is a mug.")
-    )
+    ember = about("Ember", posts("Ember", HATED.format("Ember"), LOVED.format("Ember"), "It is a mug."))
     ohom = about("Ohom", posts("Ohom", HATED.format("Ohom"), "It is a cup."))
     yeti = about("Yeti", posts("Yeti", "It is a cup."))
     comparison = compared(ember, ohom, yeti, depth="quick", since="week", limit=7)
@@ -67,9 +65,7 @@ def test_costs_add_up_and_an_unknown_one_stays_unknown() -> None:
 
 def test_one_product_alone_is_compared_with_nothing() -> None:
     """Its counts stand; there are no findings."""
-    comparison = compared(
-        about("Ember", posts("Ember", *[HATED.format("Ember")] * 4)), about("Ohom", [])
-    )
+    comparison = compared(about("Ember", posts("Ember", *[HATED.format("Ember")] * 4)), about("Ohom", []))
     assert comparison.products[0].aspects[0].count == 4
     assert (comparison.looked_at, comparison.findings, comparison.items) == (0, (), ())
 

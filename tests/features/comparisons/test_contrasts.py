@@ -63,10 +63,7 @@ def test_each_further_look_asks_for_more() -> None:
 
 def test_too_few_posts_are_not_looked_at() -> None:
     """Two that speak of it, four in all: no volume, no share."""
-    assert (
-        compared(about("Ember", told("Ember", 2, 0)), about("Ohom", told("Ohom", 0, 2))).looked_at
-        == 0
-    )
+    assert compared(about("Ember", told("Ember", 2, 0)), about("Ohom", told("Ohom", 0, 2))).looked_at == 0
 
 
 def test_volumes_are_of_sources_that_were_read_to_the_end() -> None:
@@ -103,16 +100,11 @@ def test_a_volume_against_none_has_no_upper_end() -> None:
 def test_shares_are_of_sources_that_answered_for_both() -> None:
     """The posts of another do not count, and the sentence says so."""
     lemmy = told("Far", 9, 0, place="lemmy")
-    ember = about(
-        "Ember", told("Ember", 9, 5) + [{**each, "body": HATED.format("Ember")} for each in lemmy]
-    )
+    ember = about("Ember", told("Ember", 9, 5) + [{**each, "body": HATED.format("Ember")} for each in lemmy])
     refused = {"lemmy": {"outcome": "refused", "capped": None}}
     contrast = marked(ember, about("Ohom", told("Ohom", 2, 13), refused))["complaint"]
 
-    assert (
-        "in 9 of 14 posts, against 2 of 15 about Ohom on Reddit, which answered for both ("
-        in contrast.text
-    )
+    assert "in 9 of 14 posts, against 2 of 15 about Ohom on Reddit, which answered for both (" in contrast.text
     assert contrast.sources == ("reddit",)
 
 
@@ -127,8 +119,7 @@ def test_nothing_in_common_is_nothing_to_compare() -> None:
 def test_grades_are_compared_where_both_have_them() -> None:
     """Of the graded posts; without grades of one product not at all."""
     glad, sad = (
-        [{**each, "sentiment": felt} for each in told(name, 0, 12)]
-        for name, felt in (("Ember", 1), ("Ohom", -1))
+        [{**each, "sentiment": felt} for each in told(name, 0, 12)] for name, felt in (("Ember", 1), ("Ohom", -1))
     )
     found = marked(about("Ember", glad), about("Ohom", sad))
 

@@ -50,8 +50,7 @@ def test_at_another_depth_as_many_is_another_number() -> None:
 def test_within_the_hour_is_the_same_time() -> None:
     """One may have waited for its turn."""
     reports = [
-        about(name, [], created_at=f"2026-11-27T{time}:00Z")
-        for name, time in (("Ember", "10:00"), ("Ohom", "11:00"))
+        about(name, [], created_at=f"2026-11-27T{time}:00Z") for name, time in (("Ember", "10:00"), ("Ohom", "11:00"))
     ]
     assert differing_terms(reports, PLACES) == {}
 

@@ -16,9 +16,9 @@ def test_posts_are_counted_by_aspect_and_side() -> None:
     standing = compared(ember, about("Ohom", posts("Ohom", "It is a cup."))).products[0]
 
     assert (standing.state, standing.posts, standing.analysis_id) == ("compared", 3, "idEmber")
-    assert [
-        (each.aspect, each.count, each.positive, each.negative) for each in standing.aspects
-    ] == [("battery", 2, 1, 1)]
+    assert [(each.aspect, each.count, each.positive, each.negative) for each in standing.aspects] == [
+        ("battery", 2, 1, 1)
+    ]
     assert set(standing.aspects[0].cites) == {"reddit:Ember0", "reddit:Ember1"}
 
 
@@ -88,9 +88,7 @@ def test_sentiment_is_that_of_grades() -> None:
 
 def test_a_word_with_two_meanings_needs_its_context_everywhere() -> None:
     """`rides` is an aspect of a cab, and of nothing that is set beside a mug."""
-    cabs = [
-        about(name, posts(name, f"{name} rides are late.")) for name in ("Bolt cab", "Uber cab")
-    ]
+    cabs = [about(name, posts(name, f"{name} rides are late.")) for name in ("Bolt cab", "Uber cab")]
     mug = about("Ember", posts("Ember", HOT))
 
     assert {each.aspect for each in compared(*cabs).products[0].aspects} == {"rides"}

@@ -45,13 +45,9 @@ def week(number: int, **sources: SourceCount) -> RunCounts:
     return RunCounts(since=since, until=since + WEEK, sources=sources)
 
 
-def of(
-    volume: int, tallies: Mapping[str, int] | None = None, *, graded: int = 0, capped: bool = False
-) -> SourceCount:
+def of(volume: int, tallies: Mapping[str, int] | None = None, *, graded: int = 0, capped: bool = False) -> SourceCount:
     """What a source held in a week: all of it new."""
-    return SourceCount(
-        posts=volume, capped=capped, fresh=volume, graded=graded, tallies=tallies or {}
-    )
+    return SourceCount(posts=volume, capped=capped, fresh=volume, graded=graded, tallies=tallies or {})
 
 
 __all__ = ["BEGUN", "MONDAY", "WATCH", "WEEK", "about", "count", "heard", "of", "sift", "week"]

@@ -18,9 +18,7 @@ BATTERY = {"mentions:battery": 1, "complaint:battery": 1}
 CALM = [week(number, reddit=of(12, BATTERY)) for number in range(6)]
 
 
-def changes(
-    now: RunCounts, past: Sequence[RunCounts], keys: Keys | None = None
-) -> tuple[Change, ...]:
+def changes(now: RunCounts, past: Sequence[RunCounts], keys: Keys | None = None) -> tuple[Change, ...]:
     """By these counts."""
     return marked_changes(measurements_of(now, past), keys or {}, PLACES)
 
@@ -31,9 +29,7 @@ def test_more_posts_than_usual() -> None:
     (change,) = changes(week(6, reddit=of(20)), QUIET, keys)
     assert (change.more, change.count, change.past, change.cites) == (True, 20, 30, ("reddit:1",))
     assert (change.of, change.past_of) == (None, None)
-    assert change.text == (
-        "Reddit: 20 posts in this time, more than usual: 1 to 11 (95 %, by 30 in 6 runs before)."
-    )
+    assert change.text == ("Reddit: 20 posts in this time, more than usual: 1 to 11 (95 %, by 30 in 6 runs before).")
 
 
 def test_fewer_posts_than_usual() -> None:
@@ -50,10 +46,7 @@ def test_source_at_its_limit_has_at_least_that_many() -> None:
     """And is no past for others."""
     (change,) = changes(week(6, reddit=of(25, capped=True)), QUIET)
     assert change.text.startswith("Reddit: at least 25 posts")
-    assert (
-        changes(week(6, reddit=of(25)), [week(n, reddit=of(5, capped=True)) for n in range(9)])
-        == ()
-    )
+    assert changes(week(6, reddit=of(25)), [week(n, reddit=of(5, capped=True)) for n in range(9)]) == ()
 
 
 def test_gap_is_no_drop() -> None:
@@ -107,8 +100,7 @@ def test_rise_of_one_complaint() -> None:
     assert (change.measure, change.subject, change.more) == ("complaint", "battery", True)
     assert (change.count, change.of, change.past, change.past_of) == (9, 12, 6, 72)
     assert change.text == (
-        "Battery: complained of in 9 of 12 new posts, before in 6 of 72 (67 percentage points "
-        "more, 95 %: 37 to 83)."
+        "Battery: complained of in 9 of 12 new posts, before in 6 of 72 (67 percentage points more, 95 %: 37 to 83)."
     )
 
 
@@ -116,9 +108,7 @@ def test_less_of_a_feeling() -> None:
     """Of the graded posts; without a grade now there is nothing to compare."""
     past = [week(n, reddit=of(20, {"sounds_negative:": 15}, graded=20)) for n in range(6)]
     (change,) = changes(week(6, reddit=of(20, graded=20)), past)
-    assert change.text.startswith(
-        "Sounding negative: none of 20 new posts, before in 90 of 120 (75 "
-    )
+    assert change.text.startswith("Sounding negative: none of 20 new posts, before in 90 of 120 (75 ")
     assert "percentage points less" in change.text
     assert changes(week(6, reddit=of(20)), past) == ()
 
@@ -174,10 +164,7 @@ def test_posts_of_a_source_that_is_not_counted_are_not_cited() -> None:
 def test_source_with_too_little_past_has_no_usual_volume() -> None:
     """However long the watch is: three runs of an hour say nothing of a week."""
     hours = [
-        week(n, reddit=of(5), lemmy=of(1)).model_copy(
-            update={"until": week(n).since.replace(hour=9)}
-        )
-        for n in range(3)
+        week(n, reddit=of(5), lemmy=of(1)).model_copy(update={"until": week(n).since.replace(hour=9)}) for n in range(3)
     ]
     looks = measurements_of(week(9, reddit=of(5), lemmy=of(90)), [*hours, *QUIET])
     assert [look.subject for look in looks] == ["reddit"]

@@ -14,13 +14,7 @@ from api.features.analyses.store_ports import Store
 from api.features.watches.notification import Message, run_message
 from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import Delivery, WatchRun
-from api.features.watches.watch_service import (
-    resend,
-    run_to_resend,
-    send_trial,
-    undelivered_runs,
-    undelivered_targets,
-)
+from api.features.watches.watch_service import resend, run_to_resend, send_trial, undelivered_runs, undelivered_targets
 from api.store import open_store
 from tests.features.comparisons.made import PLACES
 from tests.features.watches.example_run import run
@@ -55,9 +49,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 async def kept(store: Store, run_id: str, *reached: bool) -> WatchRun:
     """A run of which these were reached."""
-    deliveries = tuple(
-        Delivery(target="slack:hooks.example", delivered=ok, tries=1 if ok else 3) for ok in reached
-    )
+    deliveries = tuple(Delivery(target="slack:hooks.example", delivered=ok, tries=1 if ok else 3) for ok in reached)
     claim = await store.claim_watch("local", "w1", MONDAY, MONDAY + WEEK, run_id)
     assert claim is not None
     number = len(await store.watch_runs("local", "w1", 9))

@@ -82,9 +82,7 @@ async def test_questions_are_told_once(store: Store) -> None:
         6: "The Ember leaks vinegar. Great, right?",
         7: "Would vinegar descale my Ember?",
     }
-    world = World(
-        store, lambda week: about("Ember", posts(week, "reddit", [CALM, asking.get(week, CALM)]))
-    )
+    world = World(store, lambda week: about("Ember", posts(week, "reddit", [CALM, asking.get(week, CALM)])))
     await store.add_watch(replace(WATCH, notify=(HOOK,)), 9)
     await store.add_watch(replace(WATCH, id="w2", name="picky", only="complaints"), 9)
     reports = world.reports
@@ -102,9 +100,7 @@ async def test_questions_are_told_once(store: Store) -> None:
     assert all(not run.questions for run in await store.watch_runs("local", "w2", 9))
 
 
-async def test_watch_that_is_removed_under_way(
-    store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_watch_that_is_removed_under_way(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """Its run ends; nothing is kept, nobody is told, and nothing has gone wrong."""
     world, begun, removed = World(store, eight_weeks), asyncio.Event(), asyncio.Event()
 
@@ -151,9 +147,7 @@ async def test_watch_of_every_minute(store: Store) -> None:
     assert (source.posts, source.heard) == (30, 30)
 
 
-@pytest.mark.parametrize(
-    ("day", "zone"), [("2026-03-29", "Europe/Berlin"), ("2026-10-25", "Europe/Berlin")]
-)
+@pytest.mark.parametrize(("day", "zone"), [("2026-03-29", "Europe/Berlin"), ("2026-10-25", "Europe/Berlin")])
 async def test_days_on_which_clocks_change(store: Store, day: str, zone: str) -> None:
     """A run a day, also where 02:30 does not come or comes twice; the weeks stay whole."""
     clock = zone_of(zone)

@@ -17,14 +17,7 @@ from api.features.watches.watch_run import Delivery
 from api.features.watches.watch_service import changed_watch, find_watch, shortest_window, utc_now
 from api.reports.report import Report
 from api.services.product import Ask
-from tests.features.watches.eight_weeks import (
-    CALM,
-    COMPLAINT,
-    HOOK,
-    World,
-    eight_weeks,
-    posts,
-)
+from tests.features.watches.eight_weeks import CALM, COMPLAINT, HOOK, World, eight_weeks, posts
 from tests.features.watches.made import MONDAY, WATCH, WEEK, about, heard
 from tests.services.notebook import Notebook
 
@@ -48,9 +41,7 @@ async def test_eight_weeks(store: Store) -> None:
     keys = [post.key for run in runs for post in run.new]
     assert len(keys) == len(set(keys)) == 8 * 8 + 7 * 4 + 1
     assert [key for key in keys if "long" in key or "copy" in key] == ["reddit:long"]
-    assert [(gap.source, gap.outcome) for run in runs for gap in run.gaps] == [
-        ("lemmy", "timed_out")
-    ]
+    assert [(gap.source, gap.outcome) for run in runs for gap in run.gaps] == [("lemmy", "timed_out")]
     assert runs[4].counts is not None
     assert set(runs[4].counts.sources) == {"reddit"}
     assert len(world.messages) == 7
@@ -216,9 +207,7 @@ async def test_run_is_gone_on_with_and_tells_nobody_twice(store: Store) -> None:
     (due,) = await store.due_watches(world.now, 9)
     lease = notebook.lease("watch.w1.due")
     dead = replace(world.watching, send=dying)
-    running = asyncio.create_task(
-        dead.run_as_due("local", "w1", due.due_at, "run1", lease.run_step)
-    )
+    running = asyncio.create_task(dead.run_as_due("local", "w1", due.due_at, "run1", lease.run_step))
     await sent.wait()
     running.cancel()
     await asyncio.wait([running])

@@ -12,13 +12,7 @@ import pytest
 
 from api.core.domain import Outcome
 from api.errors import UsageError
-from api.features.watches.notification import (
-    Message,
-    run_message,
-    run_text,
-    signature,
-    trial_message,
-)
+from api.features.watches.notification import Message, run_message, run_text, signature, trial_message
 from api.features.watches.watch import Target, check_watch, name_of_query, new_watch, target_of
 from api.features.watches.watch_run import Gap, NewQuestion
 from tests.features.comparisons.made import PLACES
@@ -36,9 +30,7 @@ def text(**more: Any) -> str:
 def test_what_changed() -> None:
     """Unusual first, then each new post with its words, then of what nothing is known."""
     undated = POST.model_copy(update={"created_at": None, "title": " ", "passage": "", "url": ""})
-    assert text(
-        new=(POST, undated), unusual=(CHANGE,), new_aspects=("noise",), gaps=(GAP,)
-    ).splitlines() == [
+    assert text(new=(POST, undated), unusual=(CHANGE,), new_aspects=("noise",), gaps=(GAP,)).splitlines() == [
         "Ember: 2 new posts and 1 unusual change since 2026-11-02 08:00Z",
         "Unusual: Reddit: 20 posts in this time.",
         "Mentioned for the first time: noise.",
@@ -84,8 +76,7 @@ def test_many_posts_are_counted() -> None:
         ({"state": "nothing"}, "Ember: no new posts since 2026-11-02 08:00Z"),  # it is too early
         (
             {"state": "nothing", "gaps": (GAP,), "sample": True},
-            "Ember (made-up sample data): no new posts since 2026-11-02 08:00Z; no answer: Lemmy "
-            "(no answer in time)",
+            "Ember (made-up sample data): no new posts since 2026-11-02 08:00Z; no answer: Lemmy (no answer in time)",
         ),
         ({"state": "failed", "reason": "no\nmodel"}, None),
         ({"state": "failed", "counts": None, "reason": "a\nb"}, "Ember: the run failed: a b"),

@@ -66,9 +66,7 @@ def documents() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def opening(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, documents: list[dict[str, Any]]
-) -> Opening:
+def opening(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, documents: list[dict[str, Any]]) -> Opening:
     """Open an app with these settings; `keys="a,b"` is short for the API keys."""
 
     @asynccontextmanager
@@ -87,9 +85,7 @@ def opening(
         app.openapi = document  # type: ignore[method-assign]
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         transport = httpx.ASGITransport(app)
-        client = httpx.AsyncClient(
-            transport=transport, base_url="http://localhost", headers=headers, timeout=30
-        )
+        client = httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers, timeout=30)
         async with client:
             yield Served(app, app_context, client, sandbox)
         await app_context.aclose()

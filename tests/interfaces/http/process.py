@@ -73,9 +73,7 @@ def threaded(variables: Mapping[str, str]) -> Iterator[str]:
         settings = bootstrap.load_settings()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ready, over = threading.Event(), threading.Event()
-        serving = threading.Thread(
-            target=lambda: asyncio.run(_serve(settings, listener, ready, over)), daemon=True
-        )
+        serving = threading.Thread(target=lambda: asyncio.run(_serve(settings, listener, ready, over)), daemon=True)
         serving.start()
         assert ready.wait(60)
         try:
@@ -86,9 +84,7 @@ def threaded(variables: Mapping[str, str]) -> Iterator[str]:
             assert not serving.is_alive()
 
 
-async def _serve(
-    settings: Settings, listener: socket.socket, ready: threading.Event, over: threading.Event
-) -> None:
+async def _serve(settings: Settings, listener: socket.socket, ready: threading.Event, over: threading.Event) -> None:
     """Serve until it is over, as `listenpost serve` does until a signal."""
     app_context = await open_app_context(settings)
     server = uvicorn.Server(bounded_config(create_app(app_context)))

@@ -107,10 +107,7 @@ async def test_without_keys_strangers_are_refused(
 ) -> None:
     """Other machines, names that were made to point here, and pages of other sites."""
     async with served.calling(base, peer) as client:
-        answers = [
-            await client.request(method, path, json=body, headers=headers)
-            for method, path, body in KEYED
-        ]
+        answers = [await client.request(method, path, json=body, headers=headers) for method, path, body in KEYED]
 
     assert {answer.status_code for answer in answers} == {403}
     assert {code(answer) for answer in answers} == {"forbidden"}
@@ -144,9 +141,7 @@ async def test_tenants_see_nothing_of_each_other(opening: Opening) -> None:
     """Every route that takes an id answers 404 for another's; listings and keys are apart."""
     async with opening(keys="ann,ben") as served:
         post = {**bearer("ann"), "Idempotency-Key": "k"}
-        address = (await served.client.post("/v1/analyses", json=CLARIFY, headers=post)).headers[
-            "location"
-        ]
+        address = (await served.client.post("/v1/analyses", json=CLARIFY, headers=post)).headers["location"]
         ben = bearer("ben")
         tried = [
             await served.client.get(address, headers=ben),
@@ -154,9 +149,7 @@ async def test_tenants_see_nothing_of_each_other(opening: Opening) -> None:
             await served.client.delete(address, headers=ben),
         ]
         listed = (await served.client.get("/v1/analyses", headers=ben)).json()
-        other = await served.client.post(
-            "/v1/analyses", json={"query": "hi"}, headers={**ben, "Idempotency-Key": "k"}
-        )
+        other = await served.client.post("/v1/analyses", json={"query": "hi"}, headers={**ben, "Idempotency-Key": "k"})
         own = await served.client.get(address, headers=bearer("ann"))
 
     assert [answer.status_code for answer in tried] == [404, 404, 404]
@@ -171,9 +164,7 @@ async def test_the_running_analysis_of_another_is_not_there(opening: Opening) ->
     async with opening(keys="ann,ben") as served:
         served.sandbox.latency("openai=1s")
         headers = {**bearer("ann"), "Prefer": "respond-async"}
-        address = (
-            await served.client.post("/v1/analyses", json=QUESTION, headers=headers)
-        ).headers["location"]
+        address = (await served.client.post("/v1/analyses", json=QUESTION, headers=headers)).headers["location"]
         seen = await served.client.get(address, headers=bearer("ben"))
         deleted = await served.client.delete(address, headers=bearer("ben"))
         still = await served.client.get(address, headers=bearer("ann"))
@@ -195,9 +186,7 @@ async def test_requests_per_minute(opening: Opening) -> None:
         for path in (*OPEN, "/metrics"):
             await served.client.get(path, headers=bearer("ann"))
         await served.client.get("/v1/analyses", headers=bearer("wrong"))
-        answers = await asyncio.gather(
-            *(served.client.get("/v1/analyses", headers=bearer("ann")) for _ in range(10))
-        )
+        answers = await asyncio.gather(*(served.client.get("/v1/analyses", headers=bearer("ann")) for _ in range(10)))
         other = await served.client.get("/v1/analyses", headers=bearer("ben"))
 
     refused = [answer for answer in answers if answer.status_code == 429]
@@ -274,9 +263,7 @@ async def test_a_broken_store_lets_nobody_in(opening: Opening, tmp_path: Path) -
         with closing(sqlite3.connect(file)) as other:
             other.execute("DROP TABLE ledger")
         answers = [
-            await served.client.request(method, path, json=body)
-            for method, path, body in KEYED
-            if path != "/metrics"
+            await served.client.request(method, path, json=body) for method, path, body in KEYED if path != "/metrics"
         ]
         ready = await served.client.get("/readyz")
         health = await served.client.get("/healthz")

@@ -105,9 +105,7 @@ async def test_an_unknown_source_is_no_analysis(served: Served) -> None:
 async def test_the_same_key_is_the_same_analysis(served: Served) -> None:
     """At the same time, afterwards, as JSON and as events."""
     headers = {"Idempotency-Key": "k1"}
-    both = await asyncio.gather(
-        *(served.client.post(URL, json=QUESTION, headers=headers) for _ in range(5))
-    )
+    both = await asyncio.gather(*(served.client.post(URL, json=QUESTION, headers=headers) for _ in range(5)))
     later = await served.client.post(URL, json=QUESTION, headers=headers)
     stream = {**headers, "Accept": "text/event-stream"}
     told = events((await served.client.post(URL, json=QUESTION, headers=stream)).text)
@@ -155,8 +153,7 @@ async def test_identical_questions_share_one_run(served: Served) -> None:
 async def test_pages_hold_everything_once(served: Served) -> None:
     """Newest first, until there is no cursor."""
     asked = [
-        (await served.client.post(URL, json={"query": f"hello {'!' * number}"})).json()["id"]
-        for number in range(5)
+        (await served.client.post(URL, json={"query": f"hello {'!' * number}"})).json()["id"] for number in range(5)
     ]
     seen, cursor = list[str](), None
     while True:

@@ -73,10 +73,7 @@ async def test_the_table_holds_what_the_picture_shows() -> None:
     assert drawn.attrib["role"] == "img"
     assert [each.tag for each in drawn][:2] == ["title", "desc"]
     assert drawn[0].text == "How 10000000 kept posts sound"
-    assert (
-        drawn[1].text
-        == "1 of 10000000 positive, 2 of 10000000 neutral, 9999997 of 10000000 negative."
-    )
+    assert drawn[1].text == "1 of 10000000 positive, 2 of 10000000 neutral, 9999997 of 10000000 negative."
     assert "1 of 10M" in texts(figure)
     assert table(figure)[1:3] == [
         ["positive", "1", "0%", "0% to 0%"], ["neutral", "2", "0%", "0% to 0%"],
@@ -88,9 +85,7 @@ async def test_too_little_is_a_sentence() -> None:
     No picture of four graded or nine dated items; nothing at all of nothing.
     """
     points = [{"start": "2026-03-02", "count": 9}]
-    few = await report(
-        sentiment=felt(2, 1, 1), timeline={"unit": "day", "points": points, "undated": 0}
-    )
+    few = await report(sentiment=felt(2, 1, 1), timeline={"unit": "day", "points": points, "undated": 0})
     sentences = [tone(few), *charts(few)]
 
     assert [text.startswith("<p>") for text in sentences] == [True, True]
@@ -105,9 +100,7 @@ async def test_weeks_without_items_are_gaps() -> None:
     A bar without height, with its date and count where a pointer rests; one scale for all.
     """
     counts = [4, 0, 8, 0, 3]
-    points = [
-        {"start": f"2026-03-{2 + 7 * at:02}", "count": count} for at, count in enumerate(counts)
-    ]
+    points = [{"start": f"2026-03-{2 + 7 * at:02}", "count": count} for at, count in enumerate(counts)]
     timeline = {"unit": "week", "points": points, "undated": 1}
     (figure,) = charts(await report(timeline=timeline))
     drawn = list(picture(figure).iter("rect"))
@@ -142,9 +135,7 @@ async def test_a_bar_is_as_long_as_its_posts() -> None:
         ["app", "8", "1", "7", "0"],
         ["price", "8", "1", "4", "3"],
     ]
-    assert picture(figure).findtext("desc") == (
-        "app 8 (+0 -1), price 8 (+3 -1), transcripts 4, lid 1 (+1 -0)."
-    )
+    assert picture(figure).findtext("desc") == ("app 8 (+0 -1), price 8 (+3 -1), transcripts 4, lid 1 (+1 -0).")
 
 
 async def test_without_a_side_a_bar_is_its_posts() -> None:

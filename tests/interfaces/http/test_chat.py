@@ -14,14 +14,7 @@ from pydantic import TypeAdapter
 
 from api.errors import LimitReached
 from api.features.analyses.api_keys import LOCAL
-from api.features.chat.chat_turn import (
-    AnswerPiece,
-    ChatEvent,
-    Citation,
-    LookupEnded,
-    LookupStarted,
-    Turn,
-)
+from api.features.chat.chat_turn import AnswerPiece, ChatEvent, Citation, LookupEnded, LookupStarted, Turn
 from api.interfaces.http import chat_streams
 from api.interfaces.http.chat_routes import ChatTurn, Cited
 from api.interfaces.http.event_stream import TurnStream, TurnWire
@@ -195,9 +188,7 @@ async def test_a_session_is_its_tenant_s(opening: Opening) -> None:
         again = {"message": "and the battery?", "session_id": asked["session_id"]}
 
         stranger = await served.client.post(URL, json=again, headers=eve)
-        chosen = await served.client.post(
-            URL, json=ui("and the battery?", asked["session_id"]), headers=eve
-        )
+        chosen = await served.client.post(URL, json=ui("and the battery?", asked["session_id"]), headers=eve)
         nobody = await served.client.post(URL, json=again)
         own = await served.client.post(URL, json=again, headers=ada)
 
@@ -289,15 +280,11 @@ async def test_a_front_end_of_the_vercel_sdk_gets_its_stream(served: Served) -> 
     turn = next(chunk["data"] for chunk in told if chunk["type"] == "data-turn")
     sources = [chunk for chunk in told if chunk["type"] == "source-url"]
     assert "".join(c["delta"] for c in told if c["type"] == "text-delta") == turn["text"]
-    assert [(s["sourceId"], s["url"]) for s in sources] == [
-        (one["label"], one["url"]) for one in turn["citations"]
-    ]
+    assert [(s["sourceId"], s["url"]) for s in sources] == [(one["label"], one["url"]) for one in turn["citations"]]
     assert {c["toolName"] for c in told if c["type"] == "tool-input-available"} == {
         "fetch_reddit", "fetch_youtube", "fetch_amazon",
     }  # fmt: skip
-    assert any(
-        "were about it" in str(c["output"]) for c in told if c["type"] == "tool-output-available"
-    )
+    assert any("were about it" in str(c["output"]) for c in told if c["type"] == "tool-output-available")
     assert turn["session_id"] == "chat-1"
 
 
@@ -330,9 +317,7 @@ async def test_guidance_is_streamed_too(served: Served) -> None:
 
 async def test_a_plain_body_is_streamed_on_request(served: Served) -> None:
     """`Accept: text/event-stream` gives the Vercel stream."""
-    answer = await served.client.post(
-        URL, json={"message": "hello"}, headers={"Accept": "text/event-stream"}
-    )
+    answer = await served.client.post(URL, json={"message": "hello"}, headers={"Accept": "text/event-stream"})
 
     assert_sound(chunks(answer.text))
 
@@ -340,11 +325,7 @@ async def test_a_plain_body_is_streamed_on_request(served: Served) -> None:
 async def test_an_ag_ui_client_gets_its_stream(served: Served) -> None:
     """Every event is one of the protocol; the turn is a custom event."""
     answer = await served.client.post(URL, json=ag_ui(ASKED))
-    told = [
-        TypeAdapter(Event).validate_json(line.removeprefix("data: "))
-        for line in answer.text.split("\n")
-        if line
-    ]
+    told = [TypeAdapter(Event).validate_json(line.removeprefix("data: ")) for line in answer.text.split("\n") if line]
     kinds = [str(event.type.value) for event in told]
     raw = chunks(answer.text)
     turn = next(event["value"] for event in raw if event["type"] == "CUSTOM")
@@ -455,9 +436,7 @@ async def told(wire: TurnWire, *moments: ChatEvent, fails: Exception | None = No
 
 
 @pytest.mark.parametrize("make", [chat_streams.vercel, lambda: chat_streams.ag_ui("t", "r", "")])
-async def test_an_error_on_the_way_shows_no_exception(
-    make: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_error_on_the_way_shows_no_exception(make: Any, caplog: pytest.LogCaptureFixture) -> None:
     """A limit says what it is; a defect of ours says no more than that, and is logged."""
     limit = await told(make(), AnswerPiece("It"), fails=LimitReached("no more", 7))
     defect = await told(make(), AnswerPiece("It"), fails=RuntimeError("secret of ours"))
@@ -473,9 +452,7 @@ async def test_an_error_on_the_way_shows_no_exception(
 
 async def test_parts_follow_each_other(served: Served) -> None:
     """Words, a look-up, words again; a post without an address is no source."""
-    turn = Turn(
-        "s", "a b c", (Citation("E1", "k", "t", ""), Citation("E2", "k", "t", "https://x/"))
-    )
+    turn = Turn("s", "a b c", (Citation("E1", "k", "t", ""), Citation("E2", "k", "t", "https://x/")))
     text = await told(
         chat_streams.vercel(), AnswerPiece("a"), AnswerPiece(" b"),
         LookupStarted("1", "fetch_reddit", {"query": "q"}),

@@ -122,10 +122,7 @@ async def test_a_conversation_deleted_while_a_turn_runs_is_not_kept(served: Serv
 @pytest.mark.parametrize("name", ["a\0b", "a\nb", "\x7f", ".", "..", "a/../b", "./a"])
 async def test_an_id_that_no_address_holds_is_refused(served: Served, name: str) -> None:
     """By every body that begins a conversation, so that each that is listed can be read."""
-    answers = [
-        await served.client.post(URL, json=body)
-        for body in (ui("ember mug", name), ag_ui("ember mug", name))
-    ]
+    answers = [await served.client.post(URL, json=body) for body in (ui("ember mug", name), ag_ui("ember mug", name))]
 
     assert [answer.status_code for answer in answers] == [422, 422]
     assert all("a session id has no" in answer.json()["error"]["message"] for answer in answers)
@@ -160,9 +157,7 @@ async def test_an_answer_is_rated(served: Served) -> None:
     assert shown["langfuse"] == {"status": "off", "reason": None}
     (turn,) = (await served.client.get(path)).json()["turns"]
     assert turn["turn"] == 1
-    assert turn["opinions"] == [
-        {name: shown[name] for name in ("author", "rating", "comment", "created_at")}
-    ]
+    assert turn["opinions"] == [{name: shown[name] for name in ("author", "rating", "comment", "created_at")}]
     assert [answer.status_code for answer in (missing, wrong, other)] == [404, 422, 404]
 
 

@@ -40,8 +40,7 @@ async def test_limit_is_asked_of_each_source(served: Served) -> None:
     """
     comparison = (await served.client.post(URL, json={**TWO, "limit": 3})).json()
     kept = [
-        (await served.client.get(f"/v1/analyses/{product['analysis_id']}")).json()
-        for product in comparison["products"]
+        (await served.client.get(f"/v1/analyses/{product['analysis_id']}")).json() for product in comparison["products"]
     ]
 
     assert comparison["limit"] == 3
@@ -131,13 +130,9 @@ async def test_a_key_is_needed_where_there_are_keys(opening: Opening) -> None:
     async with opening(keys="ann,bob", token="ann") as served:
         assert (await served.client.post(URL, json=TWO, headers=KEY)).status_code == 200
         bob = {"Authorization": "Bearer bob", **KEY}
-        other = await served.client.post(
-            URL, json=TWO | {"products": ["Oura", "Notion"]}, headers=bob
-        )
+        other = await served.client.post(URL, json=TWO | {"products": ["Oura", "Notion"]}, headers=bob)
         assert other.status_code == 200
-        assert (
-            await served.client.post(URL, json=TWO, headers={"Authorization": ""})
-        ).status_code == 401
+        assert (await served.client.post(URL, json=TWO, headers={"Authorization": ""})).status_code == 401
 
 
 async def test_one_that_is_stopped_leaves_the_other(served: Served) -> None:

@@ -21,9 +21,7 @@ async def test_a_correction_is_put_listed_and_removed(served: Served) -> None:
     await served.app_context.store.finish(LOCAL.id, typed(kept))
     first = await served.client.put(URL, json={"relevant": True})
     second = await served.client.put(URL, json={"relevant": False})
-    other = await served.client.put(
-        "/v1/analyses/r1/items/reddit:a%2Fb%3Fc/correction", json={"relevant": True}
-    )
+    other = await served.client.put("/v1/analyses/r1/items/reddit:a%2Fb%3Fc/correction", json={"relevant": True})
     listed = (await served.client.get("/v1/corrections")).json()["corrections"]
 
     assert (first.status_code, second.status_code, other.status_code) == (200, 200, 200)
@@ -35,9 +33,7 @@ async def test_a_correction_is_put_listed_and_removed(served: Served) -> None:
     assert (await served.client.delete(URL)).status_code == 204
     gone = await served.client.delete(URL)
     assert (gone.status_code, code(gone)) == (404, "not_found")
-    unknown = await served.client.put(
-        "/v1/analyses/r1/items/reddit:no/correction", json={"relevant": True}
-    )
+    unknown = await served.client.put("/v1/analyses/r1/items/reddit:no/correction", json={"relevant": True})
     assert unknown.status_code == 404
     wrong = await served.client.put(URL, json={"relevant": "perhaps"})
     assert wrong.status_code == 422

@@ -67,9 +67,7 @@ async def odd() -> None:
         ("GET", "/docs", 404, "not_found"),
     ],
 )
-async def test_what_is_not_there(
-    served: Served, method: str, path: str, status: int, name: str
-) -> None:
+async def test_what_is_not_there(served: Served, method: str, path: str, status: int, name: str) -> None:
     """Routes, methods, ids and formats."""
     answer = await served.client.request(method, path)
 
@@ -233,9 +231,7 @@ async def test_a_wrong_body_is_named(served: Served, path: str, content: str, wo
         ),
     ],
 )
-async def test_a_wrong_parameter_is_named(
-    served: Served, query: dict[str, str], words: str
-) -> None:
+async def test_a_wrong_parameter_is_named(served: Served, query: dict[str, str], words: str) -> None:
     """The same of what stands in the address."""
     answer = await served.client.get("/v1/analyses", params=query)
 
@@ -249,9 +245,7 @@ async def test_a_wrong_header_is_named(served: Served) -> None:
     answer = await served.client.post("/v1/analyses", json=QUESTION, headers=headers)
 
     assert answer.status_code == 422
-    assert answer.json()["error"]["message"] == (
-        "`Idempotency-Key` must be text of 1 to 255 characters, not ``"
-    )
+    assert answer.json()["error"]["message"] == ("`Idempotency-Key` must be text of 1 to 255 characters, not ``")
 
 
 @pytest.mark.parametrize("path", ["/v1/analyses", "/v1/chat", "/mcp", "/mcp/"])
@@ -262,9 +256,7 @@ async def test_a_body_of_another_type_is_refused(served: Served, path: str) -> N
         answer = await served.client.post(path, content=json.dumps(QUESTION), headers=plain)
 
     assert (answer.status_code, code(answer)) == (422, "invalid_request")
-    assert answer.json()["error"]["message"] == (
-        "the body must be JSON, sent with `Content-Type: application/json`"
-    )
+    assert answer.json()["error"]["message"] == ("the body must be JSON, sent with `Content-Type: application/json`")
 
 
 async def test_a_body_that_is_too_large(served: Served) -> None:
@@ -281,15 +273,11 @@ async def test_a_body_that_is_too_large(served: Served) -> None:
     streamed = await served.client.post(path, content=chunks(), headers=JSON)
     fits = await served.client.post(path, content=start.ljust(LARGEST), headers=JSON)
 
-    assert [(answer.status_code, code(answer)) for answer in (declared, streamed)] == [
-        (413, "too_large")
-    ] * 2
+    assert [(answer.status_code, code(answer)) for answer in (declared, streamed)] == [(413, "too_large")] * 2
     assert fits.status_code == 200
 
 
-async def test_a_fault_of_ours_tells_nothing(
-    served: Served, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_fault_of_ours_tells_nothing(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     """The log has the detail, under the id that the answer names."""
     caplog.set_level(logging.ERROR)
     app = create_app(served.app_context, (*ROUTERS, broken))
@@ -346,9 +334,7 @@ async def test_items_come_back_as_they_went(served: Served) -> None:
         ({"source": " \u200b\n"}, "`source` names nothing; say where the items are from"),
     ],
 )
-async def test_what_nobody_can_read_is_not_judged(
-    served: Served, wrong: dict[str, Any], words: str
-) -> None:
+async def test_what_nobody_can_read_is_not_judged(served: Served, wrong: dict[str, Any], words: str) -> None:
     """The item is named by its place, with what is wrong with it; a source has a name."""
     body = {"query": "mug", "source": "reddit", "items": [{"title": "mug"}], **wrong}
     answer = await served.client.post("/v1/relevance", json=body)
@@ -388,9 +374,7 @@ async def test_a_fetch_that_fails_is_an_outcome(served: Served) -> None:
     assert answer.json()["outcome"] == "quota_exhausted"
 
 
-async def test_sources_say_whether_they_can_be_asked(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_sources_say_whether_they_can_be_asked(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """All point at the sandbox here."""
     told = (await served.client.get("/v1/sources")).json()
 

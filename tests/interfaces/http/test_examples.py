@@ -43,9 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def curled(call: str, server: str) -> str:
     """What a line of the shell printed that was given the server's address and key."""
     env = {**os.environ, "URL": server, "KEY": KEY}
-    done = subprocess.run(
-        ["sh", "-c", call], env=env, capture_output=True, text=True, timeout=120, check=True
-    )
+    done = subprocess.run(["sh", "-c", call], env=env, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout
 
 
@@ -60,8 +58,7 @@ def test_a_server_is_started_and_a_key_lets_in(tmp_path: Path) -> None:
     words = ["0" if word == "8420" else word for word in serve[1:]]
     with serving(tmp_path, variables, *words) as process, httpx.Client(base_url=process.url) as web:
         codes = [
-            web.get("/v1/analyses", headers=headers).status_code
-            for headers in ({}, {"Authorization": f"Bearer {key}"})
+            web.get("/v1/analyses", headers=headers).status_code for headers in ({}, {"Authorization": f"Bearer {key}"})
         ]
 
     assert serve[0] == "serve"
@@ -72,9 +69,7 @@ def test_a_server_is_started_and_a_key_lets_in(tmp_path: Path) -> None:
 def test_the_readme_asks_over_http(server: str) -> None:
     """README.md's one call, at this server's address and with its key."""
     (call,) = [code for language, code in shown(README) if language == "bash"]
-    here = call.replace("http://localhost:8420", "$URL").replace(
-        "curl -s", 'curl -s -H "Authorization: Bearer $KEY"'
-    )
+    here = call.replace("http://localhost:8420", "$URL").replace("curl -s", 'curl -s -H "Authorization: Bearer $KEY"')
 
     assert json.loads(curled(here, server))["decision"] == "full_report"
 

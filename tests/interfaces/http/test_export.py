@@ -178,10 +178,7 @@ async def test_the_table_is_a_file(served: Served, address: str) -> None:
     """With a name that is the analysis's."""
     answer = await served.client.get(address, params={"format": "csv"})
 
-    assert (
-        f'filename="analysis-{address.rpartition("/")[2]}.csv"'
-        in (answer.headers["content-disposition"])
-    )
+    assert f'filename="analysis-{address.rpartition("/")[2]}.csv"' in (answer.headers["content-disposition"])
 
 
 def test_accept_is_read_in_order() -> None:
@@ -210,10 +207,7 @@ async def test_one_that_runs_has_no_page_yet(served: Served) -> None:
     assert [answer.headers["retry-after"] for answer in runs] == ["2", "2"]
     assert words == [
         f"the analysis `{task.id}` has no html yet: it runs; try again in 2 s",
-        *(
-            f"the analysis `{task.id}` has no {form}: it failed (cancelled); ask its question again"
-            for form in forms
-        ),
+        *(f"the analysis `{task.id}` has no {form}: it failed (cancelled); ask its question again" for form in forms),
     ]
     assert not any("retry-after" in answer.headers for answer in (*failed, plain))
     assert (plain.status_code, plain.json()["state"]) == (200, "failed")

@@ -27,9 +27,7 @@ async def rated(served: Served) -> Served:
 
 
 @pytest.fixture
-async def watched(
-    opening: Opening, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Served]:
+async def watched(opening: Opening, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     """The same, with the sandbox's Langfuse watching."""
     for name, value in sandbox.environment.items():
         if name.startswith("LANGFUSE"):
@@ -107,9 +105,7 @@ async def test_each_user_of_a_key_has_a_word(rated: Served) -> None:
         ({"rating": "up", "item_key": "youtube:v2\x00"}, 404),
     ],
 )
-async def test_what_makes_no_sense_is_refused(
-    rated: Served, body: dict[str, Any], status: int
-) -> None:
+async def test_what_makes_no_sense_is_refused(rated: Served, body: dict[str, Any], status: int) -> None:
     """Nothing is kept of it."""
     answer = await rated.client.post(URL, json=body)
 

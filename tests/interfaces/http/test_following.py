@@ -70,13 +70,9 @@ def following(
 
 
 @contextmanager
-def posting(
-    client: httpx.Client, headers: Mapping[str, str] | None = None
-) -> Iterator[Iterator[SourceAnswer]]:
+def posting(client: httpx.Client, headers: Mapping[str, str] | None = None) -> Iterator[Iterator[SourceAnswer]]:
     """The usual question as a stream."""
-    with client.stream(
-        "POST", URL, json=QUESTION, headers={**STREAM, **(headers or {})}
-    ) as response:
+    with client.stream("POST", URL, json=QUESTION, headers={**STREAM, **(headers or {})}) as response:
         assert response.status_code == 200
         yield heard_of(response)
 
@@ -200,9 +196,7 @@ async def test_what_is_no_id_begins_nothing(served: Served, mark: str) -> None:
     headers = {b"Last-Event-ID": mark.encode("latin-1")}
     refused = await served.client.post(URL, json=CLARIFY, headers=headers)
     empty = await served.client.post(URL, json=CLARIFY, headers={"Last-Event-ID": ""})
-    followed = await served.client.get(
-        f"{empty.headers['location']}?format=events", headers=headers
-    )
+    followed = await served.client.get(f"{empty.headers['location']}?format=events", headers=headers)
     error = refused.json()["error"]
 
     assert (refused.status_code, error["code"]) == (422, "invalid_request")
@@ -339,9 +333,7 @@ async def test_silence_is_filled_with_comments(opening: Opening) -> None:
 
 
 @pytest.mark.parametrize("form", ["vercel", "ag_ui"])
-def test_a_turn_that_is_silent_begins_all_the_same(
-    sandbox: Sandbox, tmp_path: Path, form: str
-) -> None:
+def test_a_turn_that_is_silent_begins_all_the_same(sandbox: Sandbox, tmp_path: Path, form: str) -> None:
     """Its model does not answer; the connection is open and kept so, and ends when it is left."""
     sandbox.latency("openai=3600s")
     variables = {

@@ -16,17 +16,13 @@ from tests.interfaces.http.conftest import QUESTION, Served
 # a series and its matchers: `listenpost_feedback_total{rating="up"}`
 SERIES = re.compile(r"(listenpost_\w+)(?:\{([^}]*)\})?")
 # what is summed, by which labels: `sum by (source, reason) (increase(...))`
-SUMMED = re.compile(
-    r"sum(?: by \(([\w, ]+)\))? \(increase\((listenpost_\w+)(?:\{[^}]*\})?\[\$window\]\)\)"
-)
+SUMMED = re.compile(r"sum(?: by \(([\w, ]+)\))? \(increase\((listenpost_\w+)(?:\{[^}]*\})?\[\$window\]\)\)")
 
 
 @pytest.fixture(scope="module")
 def board(root: Path) -> dict[str, Any]:
     """The file."""
-    read: dict[str, Any] = json.loads(
-        (root / "docs" / "grafana-listenpost.json").read_text("utf-8")
-    )
+    read: dict[str, Any] = json.loads((root / "docs" / "grafana-listenpost.json").read_text("utf-8"))
     return read
 
 
@@ -45,9 +41,7 @@ def expressions(board: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 async def exposed(served: Served) -> dict[str, set[str]]:
     """Series with their labels, once there was an analysis, an outage and a thumb."""
     posted = await served.client.post("/v1/analyses", json=QUESTION)
-    rated = await served.client.post(
-        f"{posted.headers['location']}/feedback", json={"rating": "up"}
-    )
+    rated = await served.client.post(f"{posted.headers['location']}/feedback", json={"rating": "up"})
     assert rated.status_code == 201
     served.sandbox.fault("openai.judge=500")
     await served.client.post("/v1/analyses", json={**QUESTION, "query": "ember mug"})
@@ -81,9 +75,7 @@ async def test_everything_exposed_is_drawn(board: dict[str, Any], served: Served
     """A counter that nobody looks at is none that anybody keeps true."""
     drawn = {series for text, _ in expressions(board) for series, _ in SERIES.findall(text)}
     undrawn = {
-        name
-        for name in await exposed(served)
-        if name not in drawn and not name.endswith(("_bucket", "_sum", "_count"))
+        name for name in await exposed(served) if name not in drawn and not name.endswith(("_bucket", "_sum", "_count"))
     }
 
     assert undrawn == set()

@@ -70,9 +70,7 @@ async def test_other_items_are_another_question(served: Served) -> None:
         ),
     ],
 )
-async def test_items_that_are_none_are_refused(
-    served: Served, body: dict[str, Any], words: str
-) -> None:
+async def test_items_that_are_none_are_refused(served: Served, body: dict[str, Any], words: str) -> None:
     """422 with the item's number, and nobody was asked."""
     answer = await served.client.post("/v1/analyses", json={**ASKED, **body})
 
@@ -81,9 +79,7 @@ async def test_items_that_are_none_are_refused(
     assert upstreams(served) == set()
 
 
-async def test_without_sources_own_items_are_no_sample(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_sources_own_items_are_no_sample(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the mode says; in mode `sandbox` no model is asked about them."""
     for name in ("REDDIT_CLIENT_ID", "YOUTUBE_API_KEY", "AMAZON_PROVIDER"):
         monkeypatch.delenv(name)

@@ -61,9 +61,7 @@ def test_a_path_that_is_not_there_has_no_methods(client: httpx.Client) -> None:
     assert client.head("/v1/nothing").status_code == 404
 
 
-@pytest.mark.parametrize(
-    "path", ["/healthz", "/readyz", "/openapi.json", "/v1/analyses", f"/v1/analyses/{ID}"]
-)
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/openapi.json", "/v1/analyses", f"/v1/analyses/{ID}"])
 def test_head_is_get_without_its_body(client: httpx.Client, path: str) -> None:
     """The same status and headers, also of an error."""
     got, head = client.get(path), client.head(path)
@@ -86,24 +84,18 @@ def test_head_of_a_stream_ends(client: httpx.Client) -> None:
 
 def test_mcp_has_no_session_to_listen_to(client: httpx.Client) -> None:
     """405 for who asks for its events; an answer to a call, also behind a slash."""
-    events = [
-        client.get(path, headers={"Accept": "text/event-stream"}) for path in ("/mcp", "/mcp/")
-    ]
+    events = [client.get(path, headers={"Accept": "text/event-stream"}) for path in ("/mcp", "/mcp/")]
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accept = {"Accept": "application/json, text/event-stream"}
     first, second = [client.post(path, json=call, headers=accept) for path in ("/mcp", "/mcp/")]
 
-    assert [(each.status_code, each.headers["allow"]) for each in events] == [
-        (405, "POST, OPTIONS")
-    ] * 2
+    assert [(each.status_code, each.headers["allow"]) for each in events] == [(405, "POST, OPTIONS")] * 2
     assert (first.status_code, second.text) == (200, first.text)
     assert "fetch_reddit" in first.text
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_report_that_a_client_has_is_not_sent_again(
-    client: httpx.Client, report: str, form: str
-) -> None:
+def test_a_report_that_a_client_has_is_not_sent_again(client: httpx.Client, report: str, form: str) -> None:
     """304 with the same validators; another tag, or another format's, is no copy of this."""
     place = f"{report}?format={form}"
     first, again = client.get(place), client.get(place)
@@ -129,9 +121,7 @@ def test_each_format_has_a_tag_of_its_own(client: httpx.Client, report: str) -> 
     named = [client.get(f"{report}?format={form}") for form in FORMATS]
     accepted = [client.get(report, headers={"Accept": media}) for media in MEDIA]
 
-    assert [answer.headers["etag"] for answer in named] == [
-        answer.headers["etag"] for answer in accepted
-    ]
+    assert [answer.headers["etag"] for answer in named] == [answer.headers["etag"] for answer in accepted]
     assert len({answer.headers["etag"] for answer in named}) == len(FORMATS)
     assert all("Accept" in answer.headers["vary"].split(", ") for answer in accepted)
 
@@ -139,9 +129,7 @@ def test_each_format_has_a_tag_of_its_own(client: httpx.Client, report: str) -> 
 async def test_what_may_still_change_has_no_tag(served: Served) -> None:
     """An analysis that failed is begun again under its id; a listing grows."""
     served.sandbox.latency("reddit=300ms")
-    began = await served.client.post(
-        "/v1/analyses", json=QUESTION, headers={"Prefer": "respond-async"}
-    )
+    began = await served.client.post("/v1/analyses", json=QUESTION, headers={"Prefer": "respond-async"})
     running = await served.client.get(began.headers["location"])
     listed = await served.client.get("/v1/analyses")
     await served.client.post("/v1/analyses", json=QUESTION)  # waits for the same one
@@ -162,9 +150,7 @@ async def test_a_deleted_report_is_gone_whatever_copy_there_is(opening: Opening)
     assert after.status_code == 404
 
 
-def test_large_answers_are_compressed_for_who_can_read_that(
-    client: httpx.Client, report: str
-) -> None:
+def test_large_answers_are_compressed_for_who_can_read_that(client: httpx.Client, report: str) -> None:
     """The same text either way, and a fraction of its size on the wire."""
     plain = client.get(report, headers={"Accept-Encoding": "identity"})
     packed = client.get(report)

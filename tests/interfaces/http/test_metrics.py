@@ -32,9 +32,7 @@ async def test_a_defect_is_counted_as_one(outcome: str) -> None:
         error = caught.value
     metrics = Metrics()
 
-    metrics.fetched(
-        fetched(failed_source("youtube", "mug", error), (), (), Origin("", False, None))
-    )
+    metrics.fetched(fetched(failed_source("youtube", "mug", error), (), (), Origin("", False, None)))
 
     counted = f'listenpost_sources_total{{outcome="{outcome}",source="youtube"}} 1.0'
     assert counted in metrics.page().decode()
@@ -56,19 +54,16 @@ def test_own_items_and_what_no_source_answered_are_in_no_mean() -> None:
 
 
 @pytest.mark.parametrize(("sample", "repeated", "counted"), [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
-def test_a_thumb_is_counted_once_and_not_of_sample_data(
-    sample: bool, repeated: bool, counted: int
-) -> None:
+def test_a_thumb_is_counted_once_and_not_of_sample_data(sample: bool, repeated: bool, counted: int) -> None:
     """As statistics count it, for as long as nobody turns it."""
     metrics = Metrics()
 
     up = Feedback("r1", "ada", "report", "up")
     metrics.rated(Given(up, "full_report", "off", "", bool(sample), bool(repeated)))
 
-    assert (
-        'listenpost_feedback_total{decision="full_report",rating="up"} 1.0'
-        in metrics.page().decode()
-    ) == bool(counted)
+    assert ('listenpost_feedback_total{decision="full_report",rating="up"} 1.0' in metrics.page().decode()) == bool(
+        counted
+    )
 
 
 @pytest.mark.parametrize(("with_samples", "apart"), [(False, 1), (True, 0)])

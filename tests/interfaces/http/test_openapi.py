@@ -170,9 +170,7 @@ def test_operations_have_names(document: dict[str, Any]) -> None:
     names = [one["operationId"] for methods in paths.values() for one in methods.values()]
 
     assert len(names) == len(set(names))
-    assert {"create_analysis", "list_analyses", "get_analysis", "delete_analysis", "chat"} <= {
-        *names
-    }
+    assert {"create_analysis", "list_analyses", "get_analysis", "delete_analysis", "chat"} <= {*names}
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in names), names
 
 

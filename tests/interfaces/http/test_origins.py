@@ -28,9 +28,7 @@ def allowed(answer: httpx.Response) -> str | None:
     return origin
 
 
-async def preflight(
-    client: httpx.AsyncClient, path: str, origin: str, method: str = "POST"
-) -> httpx.Response:
+async def preflight(client: httpx.AsyncClient, path: str, origin: str, method: str = "POST") -> httpx.Response:
     """What a browser asks before it sends a page's request."""
     headers = {
         "Origin": origin,
@@ -67,8 +65,7 @@ async def test_without_keys_no_stranger_s_page_may(served: Served, origin: str) 
     """Neither with a preflight nor at once, as a form or an image would; nobody is asked."""
     before = await preflight(served.client, "/v1/chat", origin)
     answers = [
-        await served.client.request(method, path, json=body, headers={"Origin": origin})
-        for method, path, body in KEYED
+        await served.client.request(method, path, json=body, headers={"Origin": origin}) for method, path, body in KEYED
     ]
     plain = await served.client.post(
         "/v1/chat",
@@ -86,8 +83,7 @@ async def test_a_name_that_points_here_is_no_page_of_this_machine(served: Served
     """DNS rebinding: the page's own name is the host's, so the browser asks nothing before."""
     async with served.calling("http://rebound.example") as client:
         answers = [
-            await client.get("/v1/analyses", headers={"Origin": origin})
-            for origin in ("http://rebound.example", PAGE)
+            await client.get("/v1/analyses", headers={"Origin": origin}) for origin in ("http://rebound.example", PAGE)
         ]
 
     assert {answer.status_code for answer in answers} == {403}

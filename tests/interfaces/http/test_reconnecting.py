@@ -101,9 +101,7 @@ def test_an_event_source_connects_again(cutter: Cutter, sandbox: Sandbox, packag
     assert_one(cutter, sandbox)
 
 
-def test_an_event_source_that_is_never_closed_ends(
-    cutter: Cutter, sandbox: Sandbox, packages: Path
-) -> None:
+def test_an_event_source_that_is_never_closed_ends(cutter: Cutter, sandbox: Sandbox, packages: Path) -> None:
     """After the report it connects again, as it always does, and is told that this was all."""
     code = program("js", '"eventsource"').replace("  events.close();\n", "")
     printed = node(cutter, packages, code).splitlines()
@@ -129,9 +127,7 @@ def test_httpx_sse_posts_again(cutter: Cutter, sandbox: Sandbox, python: Path) -
     assert_one(cutter, sandbox)
 
 
-def test_chat_front_ends_read_past_the_comments(
-    sandbox: Sandbox, tmp_path: Path, packages: Path
-) -> None:
+def test_chat_front_ends_read_past_the_comments(sandbox: Sandbox, tmp_path: Path, packages: Path) -> None:
     """A comment every ten milliseconds, and both parsers read the answer that JSON gives."""
     sandbox.latency("openai=100ms")
     variables = {

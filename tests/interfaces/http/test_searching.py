@@ -68,10 +68,7 @@ async def test_each_key_asks_its_own_archive_as_a_place(opening: Opening) -> Non
 async def test_one_word_is_a_search(served: Served) -> None:
     """No guidance: what holds it, or how much is stored that does not."""
     await served.app_context.store.finish(LOCAL.id, typed(report("r1", item("reddit:t3_1", **LID))))
-    leaks, none = [
-        (await served.client.get(URL, params={"query": word})).json()
-        for word in ("leaks", "zzzzqq")
-    ]
+    leaks, none = [(await served.client.get(URL, params={"query": word})).json() for word in ("leaks", "zzzzqq")]
     assert [hit["key"] for hit in leaks["hits"]] == ["reddit:t3_1"]
     assert (none["hits"], none["guidance"]) == ([], "")
     assert "None of 1 stored entry holds `zzzzqq`." in none["text"]

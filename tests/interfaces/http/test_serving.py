@@ -71,9 +71,7 @@ def test_events_arrive_while_the_work_goes_on(url: str, sandbox: Sandbox) -> Non
     """The first one long before the last: nothing is held back."""
     sandbox.latency("openai=300ms")
     kinds, times = list[str](), list[float]()
-    with httpx.stream(
-        "POST", f"{url}/v1/analyses", json=QUESTION, headers=STREAM, timeout=60
-    ) as answer:
+    with httpx.stream("POST", f"{url}/v1/analyses", json=QUESTION, headers=STREAM, timeout=60) as answer:
         for line in answer.iter_lines():
             if line.startswith("event: "):
                 kinds.append(line.removeprefix("event: "))
@@ -93,9 +91,7 @@ def posted(url: str, path: str, headers: Mapping[str, str]) -> Iterator[http.cli
 
 
 @pytest.mark.parametrize("headers", [STREAM, {}])
-def test_who_hangs_up_stops_the_work(
-    variables: Mapping[str, str], sandbox: Sandbox, headers: dict[str, str]
-) -> None:
+def test_who_hangs_up_stops_the_work(variables: Mapping[str, str], sandbox: Sandbox, headers: dict[str, str]) -> None:
     """The analysis is failed, and from then on no further request reaches the sandbox."""
     sandbox.latency("reddit=1s", "youtube=1s", "amazon=1s", "openai=1s")
     short = {**variables, "LISTENPOST_STREAM_GRACE": "0.1"}
@@ -124,9 +120,7 @@ def test_who_hangs_up_on_a_fetch_stops_it_too(url: str, sandbox: Sandbox) -> Non
     assert {entry.endpoint for entry in sandbox.log} <= {"search", "videos"}
 
 
-def test_killed_in_the_middle(
-    variables: Mapping[str, str], sandbox: Sandbox, tmp_path: Path
-) -> None:
+def test_killed_in_the_middle(variables: Mapping[str, str], sandbox: Sandbox, tmp_path: Path) -> None:
     """After a restart nothing is half-written, the limits are right, and what ran goes on."""
     keyed = {**variables, "LISTENPOST_API_KEYS": "ann", "LISTENPOST_LIMIT_ANALYSES_PER_DAY": "3"}
     bearer = {"Authorization": "Bearer ann"}
@@ -155,9 +149,7 @@ def test_killed_in_the_middle(
         again = client.get(f"/v1/analyses/{done['id']}").json()
         refused = client.post("/v1/analyses", json=QUESTION)
 
-    assert {one["id"]: one["state"] for one in listed} == dict.fromkeys(
-        [done["id"], *running], "done"
-    )
+    assert {one["id"]: one["state"] for one in listed} == dict.fromkeys([done["id"], *running], "done")
     assert followed[0].startswith("event: begun\n")
     assert "event: source.kept\n" in followed[0]
     assert all("event: report\n" in text for text in followed)
@@ -165,9 +157,7 @@ def test_killed_in_the_middle(
     assert refused.status_code == 429
     with closing(sqlite3.connect(tmp_path / "listenpost.db")) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        (units,) = database.execute(
-            "SELECT units FROM ledger WHERE scope LIKE 'key:%:analyses'"
-        ).fetchone()
+        (units,) = database.execute("SELECT units FROM ledger WHERE scope LIKE 'key:%:analyses'").fetchone()
     assert units == 3
 
 
@@ -191,9 +181,7 @@ def test_after_a_polite_stop_the_next_server_goes_on(
     """SIGTERM: an analysis on its own is left to it, under the same id."""
     sandbox.latency("openai=20s")
     with serving(tmp_path, variables) as server:
-        began = httpx.post(
-            f"{server.url}/v1/analyses", json=QUESTION, headers=ASYNC, timeout=30
-        ).json()
+        began = httpx.post(f"{server.url}/v1/analyses", json=QUESTION, headers=ASYNC, timeout=30).json()
         asked(sandbox, 3)
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(20)
@@ -219,12 +207,8 @@ def test_it_says_where_it_listens_and_to_whom(variables: Mapping[str, str], tmp_
     with serving(tmp_path, variables) as server:
         assert "only this machine may call" in server.said[0]
         assert server.url.startswith("http://127.0.0.1:")
-        assert (
-            httpx.get(f"{server.url}/v1/analyses", headers={"Host": "a.example"}).status_code == 403
-        )
-    with serving(
-        tmp_path, {**variables, "LISTENPOST_API_KEYS": "k"}, "--host", "0.0.0.0"
-    ) as server:
+        assert httpx.get(f"{server.url}/v1/analyses", headers={"Host": "a.example"}).status_code == 403
+    with serving(tmp_path, {**variables, "LISTENPOST_API_KEYS": "k"}, "--host", "0.0.0.0") as server:
         port = server.url.rpartition(":")[2]
         assert "with an API key" in server.said[0]
         assert httpx.get(f"http://127.0.0.1:{port}/v1/analyses").status_code == 401

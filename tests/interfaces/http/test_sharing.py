@@ -27,9 +27,7 @@ async def answers(served: Served, url: str, *bodies: dict[str, Any], keys: str =
         ]
         async with asyncio.timeout(60):
             while len(bodies) > sum(
-                task.waiting
-                for tasks in (app_context._fetches, app_context._judging)
-                for task in tasks._tasks.values()
+                task.waiting for tasks in (app_context._fetches, app_context._judging) for task in tasks._tasks.values()
             ):
                 await served.client.get("/readyz")  # the database lets others run
     return [answer.json() for answer in await asyncio.gather(*asked)]
@@ -81,9 +79,7 @@ async def test_tenants_pay_for_themselves_and_ask_upstream_once(opening: Opening
 
     calls = [answer["upstream_calls"] for answer in fetched]
     assert min(calls) == 0
-    assert sum(calls) == sum(
-        count for (upstream, _), count in sent(served).items() if upstream == "reddit"
-    )
+    assert sum(calls) == sum(count for (upstream, _), count in sent(served).items() if upstream == "reddit")
 
 
 async def test_a_source_that_is_down_is_searched_once(served: Served) -> None:

@@ -32,9 +32,7 @@ async def test_figures_are_those_of_the_report(served: Served) -> None:
         assert shown["refetch_gain"] == source["refetch_gain"]
         assert shown["upstream_calls"] == source["upstream_calls"]
     assert stats["items"]["kept"] == len(answer["items"])
-    assert stats["items"]["cited"] == len(
-        {key for finding in answer["findings"] for key in finding["cites"]}
-    )
+    assert stats["items"]["cited"] == len({key for finding in answer["findings"] for key in finding["cites"]})
     assert stats["support"]["pairs"] == answer["support"]["pairs"] > 0
     assert stats["upstream_calls"] == answer["cost"]["upstream_calls"]
     assert stats["cost"]["per_analysis"] == answer["cost"]["usd"]

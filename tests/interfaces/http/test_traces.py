@@ -55,9 +55,7 @@ def variables(sandbox: Sandbox, langfuse: Collector, tmp_path: Path) -> dict[str
 def caller(url: str, key: str = "", user: str = "") -> httpx.AsyncClient:
     """Somebody with this key, for this user."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx.AsyncClient(
-        base_url=url, timeout=60, headers=headers | ({USER: user} if user else {})
-    )
+    return httpx.AsyncClient(base_url=url, timeout=60, headers=headers | ({USER: user} if user else {}))
 
 
 def filed(span: Seen) -> tuple[Any, Any, Any]:
@@ -107,9 +105,7 @@ async def test_two_tenants_at_once(variables: dict[str, str], langfuse: Collecto
     assert all(tenant.startswith('"env_') for tenant in tenants)
 
 
-async def test_a_tenant_s_name_or_the_owner_s(
-    variables: dict[str, str], langfuse: Collector
-) -> None:
+async def test_a_tenant_s_name_or_the_owner_s(variables: dict[str, str], langfuse: Collector) -> None:
     """Without the header it is the key's tenant; without a key the owner's own setting."""
     question = {"query": "plaud.ai", "depth": "quick"}
     with threaded(variables | {"LISTENPOST_API_KEYS": "ann"}) as url:

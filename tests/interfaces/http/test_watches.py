@@ -56,9 +56,7 @@ async def test_watch_is_paused_changed_and_removed(served: Served) -> None:
     mark = (await served.client.post(URL, json=OURA)).json()["id"]
     paused = (await served.client.patch(f"{URL}/{mark}", json={"paused": True})).json()
     changed = (
-        await served.client.patch(
-            f"{URL}/{mark}", json={"about": "a ring", "every": "hourly", "tz": "UTC"}
-        )
+        await served.client.patch(f"{URL}/{mark}", json={"about": "a ring", "every": "hourly", "tz": "UTC"})
     ).json()
     assert (paused["paused"], changed["paused"]) == (True, True)
     assert (changed["about"], changed["every"], changed["query"]) == ("a ring", "hourly", "Oura")
@@ -170,10 +168,7 @@ async def test_watch_over_the_archive_of_before_can_be_paused(served: Served) ->
     """It counts nothing, so it does not go on."""
     old = replace(new_watch("local", "Oura", "mon 08:00", utc_now()), sources=("archive",))
     await served.app_context.store.add_watch(old, 9)
-    answers = [
-        await served.client.patch(f"{URL}/{old.id}", json={"paused": paused})
-        for paused in (True, False)
-    ]
+    answers = [await served.client.patch(f"{URL}/{old.id}", json={"paused": paused}) for paused in (True, False)]
     assert [answer.status_code for answer in answers] == [200, 422]
     assert "name any of reddit, youtube" in answers[1].json()["error"]["message"]
 

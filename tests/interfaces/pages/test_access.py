@@ -75,9 +75,7 @@ async def test_nobody_sees_the_analyses_of_another(opening: Opening) -> None:
         await entered(served.client, "ann")
         await entered(ben, "ben")
         place = (await submit(served.client, "/ask", **QUICK)).headers["location"]
-        answers = [
-            await ben.get(f"{place}{rest}") for rest in ("", "/evidence", "/live", "/export/csv")
-        ]
+        answers = [await ben.get(f"{place}{rest}") for rest in ("", "/evidence", "/live", "/export/csv")]
         cancelled = await submit(ben, f"{place}/cancel")
         still = await served.client.get(place)
 
@@ -101,9 +99,7 @@ async def test_without_keys_strangers_see_nothing(served: Served, base: str, pee
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:5173"])
-async def test_forms_of_other_pages_are_refused(
-    opening: Opening, served: Served, origin: str
-) -> None:
+async def test_forms_of_other_pages_are_refused(opening: Opening, served: Served, origin: str) -> None:
     """A login too; another server of this machine is another page."""
     ask = await served.client.post("/ask", data=QUICK, headers={"Origin": origin})
     async with opening(keys="ann") as keyed:
@@ -114,9 +110,7 @@ async def test_forms_of_other_pages_are_refused(
     assert "set-cookie" not in login.headers
 
 
-@pytest.mark.parametrize(
-    "target", ["https://evil.example", "//evil.example", "/\\evil.example", ""]
-)
+@pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/\\evil.example", ""])
 async def test_a_login_leads_to_pages_of_ours_alone(opening: Opening, target: str) -> None:
     """Wherever the address says that it shall lead."""
     async with opening(keys="ann") as served:

@@ -9,9 +9,7 @@ from api.interfaces.pages.templates_rendering import answer_markup
 
 def markup(text: str, *labels: str) -> str:
     """Of a third turn that cites these."""
-    citations = [
-        Citation(label, f"reddit:{label}", "A mug", "https://a.example") for label in labels
-    ]
+    citations = [Citation(label, f"reddit:{label}", "A mug", "https://a.example") for label in labels]
     return answer_markup(PastTurn("?", text, citations, 3, (), stopped=False, sample=False))
 
 

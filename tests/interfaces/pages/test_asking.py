@@ -29,9 +29,7 @@ async def test_every_place_says_whether_it_can_be_asked(opening: Opening) -> Non
     assert analyses == 0
 
 
-async def test_a_place_that_lacks_a_setting_names_it(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_place_that_lacks_a_setting_names_it(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     """And cannot be chosen."""
     monkeypatch.setenv("YOUTUBE_API_KEY", "")
     async with opening() as served:
@@ -48,9 +46,7 @@ async def test_what_is_left_of_a_quota_stands_beside_the_place(served: Served) -
     await finished(served)
     after = [await served.client.get(path) for path in ("/", "/sources")]
 
-    counts = [
-        re.findall(r"ready, (\d+) search(?:es)? left today", page.text) for page in (before, *after)
-    ]
+    counts = [re.findall(r"ready, (\d+) search(?:es)? left today", page.text) for page in (before, *after)]
     ((first,), (ask,), (sources,)) = counts
     assert int(first) > int(ask)
     assert ask == sources
@@ -140,16 +136,12 @@ async def test_what_cannot_be_asked_is_explained(served: Served) -> None:
         assert f'value="{sent["query"]}"' in form
         assert f'value="{sent["about"]}"' in form
         assert ('value="week" selected' in form) == (sent["since"] == "week")
-        assert re.findall(r'value="(\w+)" checked', form)[-1:] == sent["source"][-1:] or (
-            "myspace" in sent["source"]
-        )
+        assert re.findall(r'value="(\w+)" checked', form)[-1:] == sent["source"][-1:] or ("myspace" in sent["source"])
         assert 'aria-describedby="wrong"' in form or "depth" in wrong
 
 
 @pytest.mark.parametrize("step", [{}, {"step": "estimate"}])
-async def test_who_unticks_every_place_is_told_to_choose_one(
-    served: Served, step: dict[str, str]
-) -> None:
+async def test_who_unticks_every_place_is_told_to_choose_one(served: Served, step: dict[str, str]) -> None:
     """Beside the places, of which none is ticked again; nothing is begun."""
     page = (await served.client.get("/")).text
     assert '<input type="hidden" name="source" value="">' in page
@@ -187,9 +179,7 @@ async def test_the_price_is_that_of_what_is_ticked(served: Served) -> None:
 @pytest.mark.parametrize("query", ["", "hello there"])
 async def test_a_price_needs_no_question(served: Served, query: str) -> None:
     """It is said, and what was chosen stays."""
-    answer = await submit(
-        served.client, "/ask", query=query, depth="deep", source=["", "reddit"], step="estimate"
-    )
+    answer = await submit(served.client, "/ask", query=query, depth="deep", source=["", "reddit"], step="estimate")
 
     assert answer.status_code == 200
     assert re.search(r'id="estimate"[^>]*>Depth deep, 1 place: likely \d+ requests, 0', answer.text)
@@ -218,9 +208,7 @@ async def test_what_is_beyond_a_limit_keeps_what_was_typed(opening: Opening) -> 
     assert 'value="a heated mug"' in second.text
 
 
-async def test_who_has_set_up_no_place_is_told_so(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_has_set_up_no_place_is_told_so(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is none to tick."""
     monkeypatch.setenv("YOUTUBE_API_KEY", "")
     async with opening(SOURCES="youtube") as served:

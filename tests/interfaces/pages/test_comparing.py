@@ -144,9 +144,7 @@ async def test_one_that_failed_is_said_with_its_reason(served: Served) -> None:
         (["idEmber", "foreign"], 404, "There is no such analysis, or it is not yours."),
     ],
 )
-async def test_what_cannot_be_compared_is_a_page(
-    served: Served, ids: list[str], status: int, words: str
-) -> None:
+async def test_what_cannot_be_compared_is_a_page(served: Served, ids: list[str], status: int, words: str) -> None:
     """In plain words; what belongs to somebody else is not there."""
     await kept(served, *mugs())
     foreign = about("Foreign", posts("Foreign", MUG)).model_copy(update={"id": "foreign"})
@@ -168,9 +166,7 @@ async def test_what_cannot_be_compared_is_a_page(
         ("json", "application/json", "json", '{"version":1'),
     ],
 )
-async def test_a_comparison_is_taken_along(
-    served: Served, form: str, media: str, ending: str, start: str
-) -> None:
+async def test_a_comparison_is_taken_along(served: Served, form: str, media: str, ending: str, start: str) -> None:
     """As the API gives it, but as a file; each format is offered on the page."""
     place = await kept(served, *mugs())
     page = (await served.client.get(place)).text
@@ -199,16 +195,10 @@ async def test_what_it_costs_stands_on_the_form(served: Served) -> None:
     await served.app_context.product()
     empty = (await served.client.get("/compare")).text
     estimate = TWO | {"step": "estimate", "about": []}
-    three = (
-        await submit(
-            served.client, "/compare", **estimate | {"product": ["Oura", "Whoop", "Ember"]}
-        )
-    ).text
+    three = (await submit(served.client, "/compare", **estimate | {"product": ["Oura", "Whoop", "Ember"]})).text
     one = (await submit(served.client, "/compare", **estimate | {"product": ["Oura", ""]})).text
     wrong = await submit(served.client, "/compare", **estimate | {"depth": "deepest"})
-    price = re.compile(
-        r"As it stands here.*: likely (\d+) requests, [\d.]+ USD; at most [\d.]+ USD"
-    )
+    price = re.compile(r"As it stands here.*: likely (\d+) requests, [\d.]+ USD; at most [\d.]+ USD")
     requests = [int(price.findall(page)[0]) for page in (one, three)]
 
     assert len(price.findall(empty)) == 1
@@ -227,9 +217,7 @@ async def test_what_it_costs_stands_on_the_form(served: Served) -> None:
         ({"depth": "deepest"}, "This must be “quick”, “standard” or “deep”"),
     ],
 )
-async def test_what_is_wrong_stands_in_the_form(
-    served: Served, change: dict[str, Any], words: str
-) -> None:
+async def test_what_is_wrong_stands_in_the_form(served: Served, change: dict[str, Any], words: str) -> None:
     """With what was written; nothing begins."""
     answer = await submit(served.client, "/compare", **TWO | change)
     fields = fields_of(answer.text, "/compare")

@@ -54,9 +54,7 @@ async def test_a_report_is_asked_on(served: Served) -> None:
     assert re.findall(r"<h2>(.*?)</h2>", page) == [
         report.query, "What annoys people about it?", "And the battery?",
     ]  # fmt: skip
-    cited = re.search(
-        r'<li id="(turn-2-E\d+)">\[E\d+\] <a href="https://[^"]+" rel="noopener', page
-    )
+    cited = re.search(r'<li id="(turn-2-E\d+)">\[E\d+\] <a href="https://[^"]+" rel="noopener', page)
     assert cited
     assert f'href="#{cited[1]}"' in page
     assert f'name="session" value="{session}"' in page
@@ -65,9 +63,7 @@ async def test_a_report_is_asked_on(served: Served) -> None:
 async def test_small_talk_is_answered_and_not_kept(served: Served) -> None:
     """The guidance stands on the page that was sent."""
     report = await finished(served)
-    answer = await submit(
-        served.client, f"/analyses/{report.id}/chat", message="hello there", session=""
-    )
+    answer = await submit(served.client, f"/analyses/{report.id}/chat", message="hello there", session="")
 
     assert answer.status_code == 200
     assert "<h2>hello there</h2>" in answer.text

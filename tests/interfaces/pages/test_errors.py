@@ -30,9 +30,7 @@ async def fault() -> None:
         ("GET", "/broken", 500, "Something went wrong"),
     ],
 )
-async def test_an_error_is_a_page_in_a_browser(
-    served: Served, method: str, path: str, status: int, words: str
-) -> None:
+async def test_an_error_is_a_page_in_a_browser(served: Served, method: str, path: str, status: int, words: str) -> None:
     """In the layout, in words of people, under the policy of the pages."""
     app = create_app(served.app_context, (*ROUTERS, broken))
     content = b"x" * (LARGEST + 1) if status == 413 else b""

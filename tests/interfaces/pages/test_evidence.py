@@ -79,9 +79,7 @@ async def test_that_there_is_no_reason_is_said_once(served: Served) -> None:
     words = "No reason and no likelihood is known where gpt-4o-mini decided: it answers yes or no."
     assert (await page_of(served)).count(words) == 1
 
-    await keep(
-        served, gone("t3_2"), gone("t3_3", judge="other", reason="judged off topic by other")
-    )
+    await keep(served, gone("t3_2"), gone("t3_3", judge="other", reason="judged off topic by other"))
     assert "where gpt-4o-mini and other decided: they answer" in await page_of(served)
 
     await keep(served, gone("t3_2", probability=0.2))

@@ -62,9 +62,7 @@ async def test_each_place_has_a_row(served: Served) -> None:
     await served.app_context.store.finish(LOCAL.id, typed(report("a1", item("reddit:t3_1"))))
     page = (await served.client.get("/gate", params={"since": "all"})).text
     assert '<th role="columnheader" scope="col">refetched</th>' in page
-    assert (
-        '<th role="rowheader" scope="row">Reddit</th><td role="cell" data-name="answered">' in page
-    )
+    assert '<th role="rowheader" scope="row">Reddit</th><td role="cell" data-name="answered">' in page
 
 
 async def test_nothing_is_a_sentence(served: Served) -> None:
@@ -76,9 +74,7 @@ async def test_nothing_is_a_sentence(served: Served) -> None:
     assert (wrong.status_code, "“since” needs" in unescape(wrong.text)) == (422, True)
 
 
-async def test_traces_are_linked_where_they_are_sent(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_traces_are_linked_where_they_are_sent(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the Langfuse that gets them; without one, and of what has no trace, there is no link."""
     for variables, links in (({}, []), (LANGFUSE, ["https://langfuse.example/trace/t1"])):
         for name, value in variables.items():

@@ -94,10 +94,7 @@ async def test_older_ones_are_a_page_further(served: Served) -> None:
     links = [each["href"] or "" for each in Tags(first).named("a") if each.get("rel") == "next"]
     second = (await served.client.get(links[0])).text
 
-    ids = [
-        [f"m{number:02}" for number in range(25) if f'"/analyses/m{number:02}"' in page]
-        for page in (first, second)
-    ]
+    ids = [[f"m{number:02}" for number in range(25) if f'"/analyses/m{number:02}"' in page] for page in (first, second)]
     assert "source=reddit" in links[0]
     assert (len(ids[0]), len(ids[1])) == (20, 5)
     assert not set(ids[0]) & set(ids[1])
@@ -143,9 +140,7 @@ async def test_one_is_deleted_after_a_question(served: Served) -> None:
 
 async def test_strangers_cannot_write_the_page(served: Served) -> None:
     """A question is text."""
-    await served.app_context.store.finish(
-        LOCAL.id, typed(hostile(report("a1", item("reddit:t3_1"))))
-    )
+    await served.app_context.store.finish(LOCAL.id, typed(hostile(report("a1", item("reddit:t3_1")))))
     tags = Tags(await shown(served))
     assert not tags.named("img") + tags.named("svg") + tags.named("style")
     assert all((each["src"] or "").startswith("/static/") for each in tags.named("script"))

@@ -45,9 +45,7 @@ def test_questions_add_up(settings: Settings) -> None:
         ("every 28 days", "0.2 runs", 0.25),
     ],
 )
-def test_a_watch_has_a_price_a_week(
-    settings: Settings, every: str, often: str, runs: float
-) -> None:
+def test_a_watch_has_a_price_a_week(settings: Settings, every: str, often: str, runs: float) -> None:
     """By its schedule."""
     each = price(settings, [ASK])
     _, likely, _ = figures(each)
@@ -59,9 +57,7 @@ def test_a_watch_has_a_price_a_week(
     assert float(match[1]) == pytest.approx(runs * likely, abs=0.0005 * runs + 0.006)
 
 
-def test_what_costs_nothing_has_no_price(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_costs_nothing_has_no_price(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the sample world; and of a model whose price nobody knows none is said."""
     monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
     sample = price_of_runs(bootstrap.load_settings(), ASK, schedule_of("hourly"))
@@ -69,7 +65,5 @@ def test_what_costs_nothing_has_no_price(
     monkeypatch.setenv("LISTENPOST_AGENT_MODEL", "a-model-of-ours")
     unknown = price_of_runs(bootstrap.load_settings(), ASK, schedule_of("hourly"))
 
-    assert re.fullmatch(
-        r"Each run: likely \d+ requests to the sample world, nothing is spent\.", sample
-    )
+    assert re.fullmatch(r"Each run: likely \d+ requests to the sample world, nothing is spent\.", sample)
     assert re.fullmatch(r"Each run: likely \d+ requests; nobody knows the price .*\.", unknown)

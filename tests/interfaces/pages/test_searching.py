@@ -38,9 +38,7 @@ async def test_words_of_the_question_stand_out(served: Served) -> None:
     assert "Ember mug lid" in text
     assert marks
     assert not page.named("img")
-    assert {"href": "https://example.org/t3_1", "rel": "noopener noreferrer nofollow ugc"} in (
-        page.named("a")
-    )
+    assert {"href": "https://example.org/t3_1", "rel": "noopener noreferrer nofollow ugc"} in (page.named("a"))
 
 
 async def test_an_address_that_is_none_is_no_link(served: Served) -> None:

@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.interfaces.http.conftest import Opening, Served
-from tests.interfaces.pages.visiting import (
-    QUICK,
-    assert_harmless,
-    entered,
-    finished,
-    link_in,
-    poisoned,
-    submit,
-)
+from tests.interfaces.pages.visiting import QUICK, assert_harmless, entered, finished, link_in, poisoned, submit
 
 
 async def test_link_is_made_shown_once_replaced_and_ended(served: Served) -> None:
@@ -46,8 +38,7 @@ async def test_link_shows_one_report_to_whoever_has_no_key(opening: Opening) -> 
         link = link_in(await submit(served.client, f"{place}/share"))
         answer = await stranger.get(link)
         refused = [
-            await stranger.get(path)
-            for path in (place, f"{place}/evidence", f"{place}/share", f"/shared{place[9:]}")
+            await stranger.get(path) for path in (place, f"{place}/evidence", f"{place}/share", f"/shared{place[9:]}")
         ]
 
     assert answer.status_code == 200

@@ -107,9 +107,7 @@ async def test_what_is_wrong_stands_beside_its_field(
     await submit(served.client, "/watches", **OURA, name="second")
     before = await served.app_context.store.watches(LOCAL.id)
     for target in ("/watches", f"{path}/edit"):
-        answer = await submit(
-            served.client, target, **OURA | {"about": "a ring", "name": "third"} | change
-        )
+        answer = await submit(served.client, target, **OURA | {"about": "a ring", "name": "third"} | change)
         tags = Tags(answer.text)
         fields = {each.get("name"): each for each in tags.named("input") + tags.named("textarea")}
         wrong = [name for name, each in fields.items() if "aria-invalid" in each]

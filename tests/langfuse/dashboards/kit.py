@@ -10,23 +10,9 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
-from api.langfuse.dashboards.dashboard_client import (
-    ProjectState,
-    Server,
-    read_rows,
-    read_stock,
-    read_versions,
-)
+from api.langfuse.dashboards.dashboard_client import ProjectState, Server, read_rows, read_stock, read_versions
 from api.langfuse.dashboards.definitions import Definition, Definitions, Kind, load, mark_of
-from api.langfuse.dashboards.plan import (
-    Plan,
-    Step,
-    carry_out,
-    check,
-    plan_apply,
-    plan_remove,
-    plan_settling,
-)
+from api.langfuse.dashboards.plan import Plan, Step, carry_out, check, plan_apply, plan_remove, plan_settling
 from api.sandbox.server import Sandbox
 from api.sandbox.world import LoggedRequest
 from api.settings import TracingSettings
@@ -40,9 +26,7 @@ KEYS = ("pk-lf-sandbox", "sk-lf-sandbox")
 
 def settings_for(url: str) -> TracingSettings:
     """Settings whose Langfuse is at this address."""
-    return TracingSettings(
-        langfuse_public_key=KEYS[0], langfuse_secret_key=SecretStr(KEYS[1]), langfuse_base_url=url
-    )
+    return TracingSettings(langfuse_public_key=KEYS[0], langfuse_secret_key=SecretStr(KEYS[1]), langfuse_base_url=url)
 
 
 def few() -> Definitions:
@@ -73,9 +57,7 @@ class Project:
 
     def server(self) -> Server:
         """A client that waits without waiting."""
-        return Server(
-            settings_for(self.sandbox.url), transport=self.transport, pause=self.pauses.append
-        )
+        return Server(settings_for(self.sandbox.url), transport=self.transport, pause=self.pauses.append)
 
     def plan(self, definitions: Definitions | None = None) -> Plan:
         """What would be done."""
@@ -158,9 +140,7 @@ class Project:
 class Losing(httpx.BaseTransport):
     """Loses the answer to one POST, or the POST itself; or answers with a `status` of its own."""
 
-    def __init__(
-        self, path: str, number: int = 1, *, arrives: bool = True, status: int | None = None
-    ) -> None:
+    def __init__(self, path: str, number: int = 1, *, arrives: bool = True, status: int | None = None) -> None:
         """The `number`th POST to a path that ends so."""
         self._inner, self._path = httpx.HTTPTransport(), path
         self._left, self._arrives, self._status = number, arrives, status

@@ -27,10 +27,7 @@ FOREIGN: dict[str, Any] = {
 
 def changed(definitions: Definitions, mark: str, **fields: Any) -> Definitions:
     """The same with other fields of one part."""
-    parts = (
-        replace(part, body={**part.body, **fields}) if part.mark == mark else part
-        for part in definitions.parts
-    )
+    parts = (replace(part, body={**part.body, **fields}) if part.mark == mark else part for part in definitions.parts)
     return replace(definitions, parts=tuple(parts))
 
 
@@ -51,9 +48,7 @@ def test_everything_is_made_once(project: Project) -> None:
     for board in (part for part in definitions.parts if part.kind is Kind.DASHBOARD):
         placed = project.row(Kind.DASHBOARD, board.mark)["definition"]["widgets"]
         ids = {row["id"]: mark_of(row["description"]) for row in project.rows(Kind.WIDGET)}
-        assert [{**e, "widgetId": ids[e["widgetId"]]} for e in placed] == (
-            board.body["definition"]["widgets"]
-        )
+        assert [{**e, "widgetId": ids[e["widgetId"]]} for e in placed] == (board.body["definition"]["widgets"])
     project.sandbox.forget()
     assert project.apply(definitions) == []
     assert project.writes() == []
@@ -124,9 +119,7 @@ def test_a_type_that_the_server_leaves_out_is_no_difference() -> None:
         (Kind.SCORE, "score.decision", {"isArchived": True}),
     ],
 )
-def test_an_edit_by_hand_is_repaired(
-    project: Project, kind: Kind, mark: str, edit: dict[str, Any]
-) -> None:
+def test_an_edit_by_hand_is_repaired(project: Project, kind: Kind, mark: str, edit: dict[str, Any]) -> None:
     """One write, and everything is as it was."""
     project.apply()
     before = project.row(kind, mark)
@@ -216,9 +209,7 @@ def test_a_score_config_of_somebody_else_is_not_doubled(project: Project) -> Non
     project.apply()
 
     assert plan.notes == ("score config `decision` is there and not ours; it stays as it is",)
-    assert [
-        row["description"] for row in project.rows(Kind.SCORE) if row["name"] == "decision"
-    ] == ["Mine."]
+    assert [row["description"] for row in project.rows(Kind.SCORE) if row["name"] == "decision"] == ["Mine."]
 
 
 def test_a_dataset_is_changed_by_its_name(project: Project) -> None:
@@ -248,9 +239,7 @@ def test_a_dataset_of_somebody_else_is_left(project: Project) -> None:
     plan = project.plan()
     project.apply()
 
-    assert plan.notes == (
-        "dataset `listenpost/relevance` is there and not ours; it stays as it is",
-    )
+    assert plan.notes == ("dataset `listenpost/relevance` is there and not ours; it stays as it is",)
     assert [row["description"] for row in project.rows(Kind.DATASET)] == ["Mine."]
 
 
@@ -280,9 +269,7 @@ def test_a_score_config_that_cannot_be_changed_is_replaced(project: Project) -> 
 def test_what_is_no_longer_defined_goes(project: Project) -> None:
     """A widget of an earlier version is taken from its dashboard, then deleted."""
     definitions = few()
-    extra = Definition(
-        Kind.WIDGET, "gate.old", {**FOREIGN, "description": "Old.\n\nlistenpost:gate.old"}
-    )
+    extra = Definition(Kind.WIDGET, "gate.old", {**FOREIGN, "description": "Old.\n\nlistenpost:gate.old"})
     (board,) = [part for part in definitions.parts if part.mark == "dashboard.gate"]
     place = {
         "type": "widget", "id": "listenpost-gate.old", "widgetId": "gate.old", "x": 0, "y": 90,
@@ -425,9 +412,7 @@ def test_remove_takes_away_ours_alone(project: Project) -> None:
 
     verbs = [(step.verb, step.kind) for step in project.remove()]
 
-    assert verbs == sorted(
-        verbs, key=lambda verb: ["dashboard", "widget", "score config", "prompt"].index(verb[1])
-    )
+    assert verbs == sorted(verbs, key=lambda verb: ["dashboard", "widget", "score config", "prompt"].index(verb[1]))
     assert project.rows(Kind.DASHBOARD) == []
     assert [row["id"] for row in project.rows(Kind.WIDGET)] == [theirs["id"]]
     assert [row["name"] for row in project.rows(Kind.SCORE) if not row["isArchived"]] == ["mine"]

@@ -117,9 +117,7 @@ def test_pages_end_though_the_server_counts_wrongly() -> None:
         (httpx.Response(200, json={"data": [{"name": "x"}]}), "the keys belong to no project"),
     ],
 )  # fmt: skip
-def test_what_is_no_fit_project_is_a_matter_of_configuration(
-    answer: httpx.Response, words: str
-) -> None:
+def test_what_is_no_fit_project_is_a_matter_of_configuration(answer: httpx.Response, words: str) -> None:
     """The message says what to change."""
     server = answering(lambda request: answer)
 

@@ -14,15 +14,7 @@ from langfuse.api.unstable.dashboards.types import CreateDashboardRequest
 
 from api.core.display_names import MODEL_REASONS
 from api.core.domain import Decision, Outcome
-from api.langfuse.dashboards.definitions import (
-    DASHBOARDS,
-    Definition,
-    Kind,
-    flowed,
-    load,
-    mark_of,
-    undrawable,
-)
+from api.langfuse.dashboards.definitions import DASHBOARDS, Definition, Kind, flowed, load, mark_of, undrawable
 from tests.langfuse.dashboards import facts
 
 PARTS = load().parts
@@ -146,9 +138,7 @@ def test_widgets_fill_the_grid(part: Definition) -> None:
 
 def test_a_row_that_is_full_is_followed_by_another() -> None:
     """The next row begins below the highest widget of the one before."""
-    rows = [
-        {"key": name, "size": size} for name, size in [("a", [8, 2]), ("b", [4, 5]), ("c", [6, 1])]
-    ]
+    rows = [{"key": name, "size": size} for name, size in [("a", [8, 2]), ("b", [4, 5]), ("c", [6, 1])]]
 
     places = [(entry["x"], entry["y"]) for entry in flowed("board", rows)]
 
@@ -200,9 +190,7 @@ def test_prompts_are_those_of_the_package(root: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_langfuse_accepts_and_cannot_draw_is_noticed(
-    change: Mapping[str, Any], why: str
-) -> None:
+def test_what_langfuse_accepts_and_cannot_draw_is_noticed(change: Mapping[str, Any], why: str) -> None:
     """Each of them is named; the widget without the change is fine."""
     widget = {
         "view": "scores-numeric", "dimensions": [], "filters": [], "chartType": "LINE_TIME_SERIES",

@@ -102,11 +102,7 @@ class Collector:
     def marked(self, span: Seen | None = None) -> dict[str, Any]:
         """Metadata of scores by name: of one observation, or of the trace as a whole."""
         wanted = span.id if span else None
-        return {
-            score["name"]: score.get("metadata")
-            for score in self.scores
-            if score.get("observationId") == wanted
-        }
+        return {score["name"]: score.get("metadata") for score in self.scores if score.get("observationId") == wanted}
 
     def receive(self, path: str, body: bytes) -> bytes:
         """Take one request; returns the answer's body."""

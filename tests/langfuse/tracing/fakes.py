@@ -60,10 +60,7 @@ class ShopSource:
         count_requests(len(items))
         said = (Comment(id="c", body="good"),)
         return Commented(
-            tuple(
-                Item(key=one.key, id=one.id, source=one.source, title=one.title, comments=said)
-                for one in items
-            )
+            tuple(Item(key=one.key, id=one.id, source=one.source, title=one.title, comments=said) for one in items)
         )
 
     async def with_best_comments(self, item: Item) -> Item:
@@ -100,10 +97,7 @@ async def run(
     plan = FetchPlan(question.text, 5)
     with observer.analysis("analyze", question) as span:
         found = await asyncio.gather(
-            *(
-                gather(source, plan, verdicts, RefetchPolicy(), observer=observer)
-                for source in sources
-            )
+            *(gather(source, plan, verdicts, RefetchPolicy(), observer=observer) for source in sources)
         )
         kept = sum(len(gathered.kept) for gathered in found)
         calls = sum(gathered.upstream_calls for gathered in found)

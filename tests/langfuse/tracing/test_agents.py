@@ -72,9 +72,7 @@ async def test_cost_counted_once(langfuse: Collector, tracing: Tracing) -> None:
     """Usage and cost stand on model calls alone, so their sum is what the providers charged."""
 
     async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        return ModelResponse(
-            [TextPart("fine")], usage=RequestUsage(input_tokens=50, output_tokens=7)
-        )
+        return ModelResponse([TextPart("fine")], usage=RequestUsage(input_tokens=50, output_tokens=7))
 
     agent = Agent(tracing.model(FunctionModel(answer, model_name="gpt-4o")), name="report")
     judge, source = tracing.judge(EvenJudge()), tracing.source(ShopSource())
@@ -96,9 +94,7 @@ async def test_cost_counted_once(langfuse: Collector, tracing: Tracing) -> None:
     assert [one["total"] for one in tokens] == [110, 110]
 
 
-async def test_streamed_in_other_tasks(
-    langfuse: Collector, tracing: Tracing, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_streamed_in_other_tasks(langfuse: Collector, tracing: Tracing, caplog: pytest.LogCaptureFixture) -> None:
     """A streamed answer that its reader leaves is one cancelled trace, without a context error."""
 
     async def chat() -> AsyncIterator[int]:

@@ -23,9 +23,7 @@ from tests.services.kit import kit
 ASKED = "What about the plaud note?"
 
 
-async def answering(
-    messages: list[ModelMessage], info: AgentInfo
-) -> AsyncIterator[str | dict[int, DeltaToolCall]]:
+async def answering(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | dict[int, DeltaToolCall]]:
     """Looks once, then answers."""
     if any(isinstance(part, ToolReturnPart) for message in messages for part in message.parts):
         yield "It works [E1]. "
@@ -38,9 +36,7 @@ async def answering(
 def chat(tracing: Tracing, source: ShopSource) -> Chat:
     """A chat whose every part is watched."""
     product = kit(judge=tracing.judge(EvenJudge()))
-    product = replace(
-        product, sources={"reddit": tracing.source(source)}, observer=tracing.observer
-    )
+    product = replace(product, sources={"reddit": tracing.source(source)}, observer=tracing.observer)
     return Chat(product, tracing.model(FunctionModel(stream_function=answering)), ChatSettings())
 
 
@@ -111,8 +107,6 @@ async def test_a_turn_that_is_left_ends_as_cancelled(
     assert left.told("status_message") == "cancelled"
     assert left.trace != done.trace == turn.trace_id
     gathers = langfuse.named("gather.reddit")
-    assert {span.told("status_message") for span in gathers if span.trace == left.trace} == {
-        "cancelled"
-    }
+    assert {span.told("status_message") for span in gathers if span.trace == left.trace} == {"cancelled"}
     assert turn.citations
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []

@@ -8,12 +8,7 @@ from typing import Any, cast
 
 from langfuse import Langfuse
 
-from api.langfuse.tracing.experiment import (
-    Experiment,
-    ExperimentItem,
-    ExperimentOutcome,
-    experiment_id,
-)
+from api.langfuse.tracing.experiment import Experiment, ExperimentItem, ExperimentOutcome, experiment_id
 from api.langfuse.tracing.langfuse_client import Client
 
 

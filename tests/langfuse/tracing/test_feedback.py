@@ -63,9 +63,7 @@ def test_each_author_and_thing_has_a_score(other: dict[str, Any]) -> None:
 def test_what_is_about_a_part_stands_on_its_span() -> None:
     """Of an item where it was judged; of a finding where it was written, unless it is a theme."""
     seen = {"a" * 16: ("reddit:t3_1",), "b" * 16: REPORT_WORDS}
-    written, theme = (
-        Finding("Good.", "praise", ("reddit:t3_1",), (), support) for support in BACKINGS
-    )
+    written, theme = (Finding("Good.", "praise", ("reddit:t3_1",), (), support) for support in BACKINGS)
     fields = {"observations": seen, "findings": (written, theme)}
     rated = REPORT.model_copy(update=fields)
     about: list[dict[str, Any]] = [
@@ -75,9 +73,7 @@ def test_what_is_about_a_part_stands_on_its_span() -> None:
         {"subject": "item", "item_key": f"items:{ODD}"},
         {"subject": "report"},
     ]
-    scores = [
-        score_of(RatedReport(rated, replace(GIVEN, **part)), settings_for("")) for part in about
-    ]
+    scores = [score_of(RatedReport(rated, replace(GIVEN, **part)), settings_for("")) for part in about]
 
     assert [score.get("observationId") for score in scores] == [
         "a" * 16, "b" * 16, None, None, None,
@@ -88,9 +84,7 @@ def test_what_is_about_a_part_stands_on_its_span() -> None:
 def test_secrets_and_odd_text_are_masked() -> None:
     """In the comment and in the key of an item."""
     key = f"items:{ODD}"
-    given = Feedback(
-        "r1", "ada", "item", "down", None, key, f"key sk-{'x' * 20} of ada@example.org"
-    )
+    given = Feedback("r1", "ada", "item", "down", None, key, f"key sk-{'x' * 20} of ada@example.org")
     score = score_of(RatedReport(REPORT, given), settings_for(""))
 
     assert score["comment"] == "key [masked] of [masked]"
@@ -122,9 +116,7 @@ def test_without_words() -> None:
         (500, b"", r"does not take the score \(HTTP 500\)"),
     ],
 )
-def test_what_was_not_taken_is_known(
-    langfuse: Collector, status: int, answer: bytes, why: str
-) -> None:
+def test_what_was_not_taken_is_known(langfuse: Collector, status: int, answer: bytes, why: str) -> None:
     """In one line; nothing is sent twice."""
     langfuse.status, langfuse.accepted = status, answer
     words = send_feedback(settings_for(langfuse.url), RatedReport(REPORT, GIVEN))

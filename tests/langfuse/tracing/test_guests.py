@@ -70,9 +70,9 @@ async def test_with_its_person(langfuse: Collector, tracing: Tracing, program: P
         await run(tracing.observer, [tracing.source(ShopSource())], EvenJudge())
     tracing.shutdown()
 
-    assert {
-        (span.attributes["user.id"], span.attributes["session.id"]) for span in langfuse.spans
-    } == {("grace", "s-9")}
+    assert {(span.attributes["user.id"], span.attributes["session.id"]) for span in langfuse.spans} == {
+        ("grace", "s-9")
+    }
     assert langfuse.one("analyze").attributes["langfuse.trace.tags"] == ["payroll", "python"]
     for name in ("gather.reddit", "comments.reddit"):
         tags = langfuse.one(name).attributes["langfuse.trace.tags"]
@@ -95,9 +95,7 @@ async def test_its_person_without_a_span(langfuse: Collector, tracing: Tracing) 
     assert {span.attributes["session.id"] for span in langfuse.spans} == {"s-1"}
 
 
-async def test_two_tools_score_themselves(
-    langfuse: Collector, tracing: Tracing, program: Program
-) -> None:
+async def test_two_tools_score_themselves(langfuse: Collector, tracing: Tracing, program: Program) -> None:
     """Two calls in its trace have two sets of scores, each at its span; its trace has none."""
     with program.tracer.start_as_current_span("agent"):
         for kept in (1, 4):
@@ -127,9 +125,7 @@ async def test_its_decision_to_record_nothing(langfuse: Collector, tracing: Trac
     assert {score["traceId"] for score in langfuse.scores} == {langfuse.one("analyze").trace}
 
 
-async def test_a_span_of_its_in_the_midst_of_ours(
-    langfuse: Collector, tracing: Tracing, program: Program
-) -> None:
+async def test_a_span_of_its_in_the_midst_of_ours(langfuse: Collector, tracing: Tracing, program: Program) -> None:
     """Instrumentation of the program that opens a span within a question tears no trace apart."""
     with (
         tracing.observer.analysis("analyze", PLAUD) as span,

@@ -90,9 +90,7 @@ async def test_all_are_read_at_once_and_once_in_a_period(desk: Desk) -> None:
     await prompts.aclose()
 
     label = "?label=production"
-    assert desk.asked == sorted(
-        f"/api/public/v2/prompts/listenpost/{name}{label}" for name in NAMES
-    )
+    assert desk.asked == sorted(f"/api/public/v2/prompts/listenpost/{name}{label}" for name in NAMES)
     assert later == Prompt("report", f"{packaged('report').text}!", 1)
 
 
@@ -189,9 +187,7 @@ async def test_a_text_that_would_not_do_is_not_used(
     assert warning.endswith("; the package's file is used")
 
 
-async def test_what_was_read_stays_in_use_while_langfuse_is_down(
-    desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_was_read_stays_in_use_while_langfuse_is_down(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     """A gate does not change its prompt because a server is restarted; it does when it is gone."""
     for name in NAMES:
         desk.push(packaged(name).text, name)
@@ -262,7 +258,5 @@ async def test_the_status_says_what_is_in_use(desk: Desk) -> None:
     status = await prompts.status()
     await prompts.aclose()
 
-    assert status.startswith(
-        "prompts labelled `production`: relevance 1; `listenpost/grades`, `listenpost/rewrites`"
-    )
+    assert status.startswith("prompts labelled `production`: relevance 1; `listenpost/grades`, `listenpost/rewrites`")
     assert "`listenpost/report`: version 1: it lacks `{{passage}}`" in status

@@ -35,8 +35,7 @@ RUN = {
 def gathered(kept: int, dropped: int, unfit: int = 0, source: str = "shop") -> Gathered:
     """What a source gave, soundly judged."""
     items = [
-        Item(key=f"{source}:{n}", id=str(n), source=source, title=f"Post {n}")
-        for n in range(kept + dropped + unfit)
+        Item(key=f"{source}:{n}", id=str(n), source=source, title=f"Post {n}") for n in range(kept + dropped + unfit)
     ]
     return Gathered(
         source, "plaud", Outcome.OK,
@@ -191,12 +190,8 @@ def test_cost(langfuse: Collector, tracing: Tracing, facts: Facts, cost: dict[st
     assert values == cost
 
 
-@pytest.mark.parametrize(
-    ("name", "ending"), [("analyze", "decision"), ("chat", "turn_outcome"), ("fetch", None)]
-)
-def test_nobody_was_asked(
-    langfuse: Collector, tracing: Tracing, name: str, ending: str | None
-) -> None:
+@pytest.mark.parametrize(("name", "ending"), [("analyze", "decision"), ("chat", "turn_outcome"), ("fetch", None)])
+def test_nobody_was_asked(langfuse: Collector, tracing: Tracing, name: str, ending: str | None) -> None:
     """Then how it ended is all there is to say; zeros would spoil every mean."""
     record(tracing.observer, Facts("clarify", 0, 0, 0.0), name=name)
     tracing.shutdown()
@@ -250,9 +245,7 @@ async def test_an_answer_that_is_none_has_no_yield(
     assert langfuse.scores == []
 
 
-async def test_a_judge_on_labelled_items_has_no_yield(
-    langfuse: Collector, tracing: Tracing
-) -> None:
+async def test_a_judge_on_labelled_items_has_no_yield(langfuse: Collector, tracing: Tracing) -> None:
     """What is chosen to measure a judge says nothing of what places hold."""
     items = [entry.item for entry in gathered(2, 0).kept]
     await tracing.judge(EvenJudge(), scored=False).judge(PLAUD, items, "shop")
@@ -262,9 +255,7 @@ async def test_a_judge_on_labelled_items_has_no_yield(
     assert langfuse.scores == []
 
 
-def test_what_is_written_again_takes_the_place_of_the_first(
-    langfuse: Collector, tracing: Tracing
-) -> None:
+def test_what_is_written_again_takes_the_place_of_the_first(langfuse: Collector, tracing: Tracing) -> None:
     """Langfuse knows a score by id, name and day: those are of the span, whenever it is written."""
     facts = Facts("ok", 1, 1, 0.0)
     with tracing.observer.analysis("analyze", PLAUD) as span:

@@ -44,9 +44,7 @@ def test_an_answer_to_scores_is_read_within_bounds() -> None:
             client.post(f"{server.url}/ingestion", json={})
 
 
-@pytest.mark.parametrize(
-    ("root", "asks"), [("http://127.0.0.1:3000", False), ("https://a.b", True)]
-)
+@pytest.mark.parametrize(("root", "asks"), [("http://127.0.0.1:3000", False), ("https://a.b", True)])
 def test_a_proxy_is_not_asked_for_this_machine(root: str, asks: bool) -> None:
     """Spans to a server here take no way round."""
     assert SpanSession(settings_for(root)).trust_env is asks

@@ -147,9 +147,7 @@ async def test_errors_are_one_warning(
     tracing.shutdown()
 
     assert len(found[0].kept) == 4
-    assert [(record.name, record.levelname) for record in caplog.records] == [
-        ("api.langfuse.tracing", "WARNING")
-    ]
+    assert [(record.name, record.levelname) for record in caplog.records] == [("api.langfuse.tracing", "WARNING")]
     assert "127.0.0.1" in caplog.text
     assert "lf-" not in caplog.text
 
@@ -199,9 +197,7 @@ async def test_their_langfuse(langfuse: Collector) -> None:
     """A program's own client with the same keys stays as it is, and carries nothing of ours."""
     settings = settings_for(langfuse.url)
     key = settings.langfuse_public_key
-    theirs = Langfuse(
-        public_key=key, secret_key="sk-lf-x", base_url=langfuse.url, tracing_enabled=False
-    )
+    theirs = Langfuse(public_key=key, secret_key="sk-lf-x", base_url=langfuse.url, tracing_enabled=False)
 
     made = start(settings)
     assert made is not None

@@ -42,9 +42,7 @@ def test_imports() -> None:
         "assert start(TracingSettings()) is None;"
         "print(*{'langfuse', 'opentelemetry', 'pydantic_ai', 'openai'} & set(sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={}
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={})
     assert done.stdout == "\n"
 
 
@@ -79,9 +77,7 @@ def test_nothing_global(langfuse: Collector) -> None:
     assert langfuse.path(langfuse.one("analyze")) == "analyze"
 
 
-@pytest.mark.parametrize(
-    ("status", "outcome"), [(200, "ok"), (401, "refused"), (403, "refused"), (500, "unreachable")]
-)
+@pytest.mark.parametrize(("status", "outcome"), [(200, "ok"), (401, "refused"), (403, "refused"), (500, "unreachable")])
 async def test_probe(langfuse: Collector, tracing: Tracing, status: int, outcome: str) -> None:
     """Asking whether the keys fit tells a wrong key from a server that is not well."""
     langfuse.status = status
@@ -95,9 +91,7 @@ def test_a_probe_does_not_carry_the_keys_elsewhere(status: int) -> None:
     """A redirect within the server is followed, one to another server is not."""
     with Loopback(lambda asked: Reply()) as other:
         targets = {"/api/public/projects": "/moved", "/moved": f"{other.url}/stolen"}
-        with Loopback(
-            lambda asked: Reply(status, headers={"location": targets[asked.path]})
-        ) as server:
+        with Loopback(lambda asked: Reply(status, headers={"location": targets[asked.path]})) as server:
             outcome, detail = probe(settings_for(server.url))
 
     assert (outcome, detail) == ("unreachable", f"HTTP {status}; check `LANGFUSE_BASE_URL`")
@@ -121,9 +115,7 @@ def test_traces_and_scores_do_not_go_elsewhere(status: int) -> None:
     assert other.asked == []
 
 
-def test_an_entry_of_netrc_does_not_replace_the_keys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_of_netrc_does_not_replace_the_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the program gives is what is sent."""
     netrc = tmp_path / "netrc"
     netrc.write_text("default login somebody password else")
@@ -184,9 +176,7 @@ class Model:
         grades = (Grade(5), Grade(3, defaulted=True), Grade(1))
         return Grades(grades, self.usage, "gpt-4o-mini-x")
 
-    async def rewrite(
-        self, question: Question, variants: int, gaps: Sequence[str] = ()
-    ) -> Rewrites:
+    async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
         return Rewrites((question.text, "plaud note pin"), self.usage)
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
@@ -203,9 +193,7 @@ async def test_other_generations(langfuse: Collector, tracing: Tracing) -> None:
         await tracing.rewriter(model).rewrite(question, 2, ["a gap"])
         await tracing.explainer(model).explain(Shortfall(question, ("plaud",), ("reddit: empty",)))
         with pytest.raises(ModelError):
-            await tracing.explainer(model).explain(
-                Shortfall(question, ("plaud",), (), (("title", "why"),))
-            )
+            await tracing.explainer(model).explain(Shortfall(question, ("plaud",), (), (("title", "why"),)))
     tracing.shutdown()
 
     grade, rewrite = langfuse.one("grade"), langfuse.one("rewrite")

@@ -92,9 +92,7 @@ async def test_a_search_of_the_archive_is_a_span(langfuse: Collector, tracing: T
             span.record(answer)
     tracing.shutdown()
 
-    alone, below = sorted(
-        langfuse.named("search_archive"), key=lambda span: len(langfuse.path(span))
-    )
+    alone, below = sorted(langfuse.named("search_archive"), key=lambda span: len(langfuse.path(span)))
     assert (langfuse.path(alone), langfuse.path(below)) == (
         "search_archive",
         "chat > search_archive",
@@ -138,9 +136,7 @@ async def test_generation(langfuse: Collector, tracing: Tracing) -> None:
 async def test_disputed(langfuse: Collector, tracing: Tracing) -> None:
     """The span of a source names the items whose verdict a second judge is sure is wrong."""
     items = [Item(key=f"shop:{n}", id=str(n), source="shop", title=f"Post {n}") for n in (1, 2)]
-    kept, dropped = (
-        Assessed(item, Verdict(item is items[0], "m", disputed=item is items[1])) for item in items
-    )
+    kept, dropped = (Assessed(item, Verdict(item is items[0], "m", disputed=item is items[1])) for item in items)
     with tracing.observer.gathering("shop", "plaud") as span:
         span.record(Gathered("shop", "plaud", Outcome.OK, kept=(kept,), dropped=(dropped,)))
     tracing.shutdown()

@@ -169,15 +169,9 @@ async def test_who_sends(langfuse: Collector) -> None:
     """The server is told the SDK whose attributes it gets, and the version of what sends them."""
     await traced(langfuse)
 
-    (headers,) = (
-        headers
-        for path, headers in zip(langfuse.requests, langfuse.headers, strict=True)
-        if path == TRACES
-    )
+    (headers,) = (headers for path, headers in zip(langfuse.requests, langfuse.headers, strict=True) if path == TRACES)
     assert headers["x-langfuse-sdk-version"] == version("langfuse")
-    resources = {
-        (span.resource["service.name"], span.resource["service.version"]) for span in langfuse.spans
-    }
+    resources = {(span.resource["service.name"], span.resource["service.version"]) for span in langfuse.spans}
     assert resources == {("listenpost", version("listenpost"))}
 
 
@@ -235,9 +229,7 @@ async def all_said(langfuse: Collector, *, content: bool) -> None:
 
     @agent.tool_plain
     async def fetch_reddit(query: str) -> str:
-        await run(
-            tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()), question
-        )
+        await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()), question)
         return "an ocelotexhibit"
 
     with suppress(ValueError), tracing.observer.analysis("chat", question) as span:

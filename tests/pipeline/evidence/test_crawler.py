@@ -62,9 +62,7 @@ async def test_a_crawl_adds_up_its_sources() -> None:
     """
     Kept and dropped stand in the order of sources, and only who answered counts as asked.
     """
-    found = Crawl(
-        (heard([item(1)], [item(2)]), failed(Outcome.BLOCKED), heard([item(3)])), ("plaud",)
-    )
+    found = Crawl((heard([item(1)], [item(2)]), failed(Outcome.BLOCKED), heard([item(3)])), ("plaud",))
 
     assert (keys(found.kept), keys(found.dropped)) == (["1", "3"], ["2"])
     assert (found.answered, found.upstream_calls, found.usage) == (2, 5, Usage(20, 2, 1.0))
@@ -195,9 +193,7 @@ async def test_what_was_given_before_leads() -> None:
     async def gather(source: str, query: str) -> Gathered:
         return heard([item(1), item(2)], [item(3)], query=query)
 
-    both = await crawl(
-        gather, ("reddit",), ("b",), earlier=[heard([item(1)], query="a")], listener=events.append
-    )
+    both = await crawl(gather, ("reddit",), ("b",), earlier=[heard([item(1)], query="a")], listener=events.append)
 
     assert keys(both.kept) == ["1", "2"]
     whole = SourceGathered.of(both.sources[0])
@@ -226,9 +222,7 @@ async def test_a_source_is_done_when_its_last_query_is() -> None:
         slow.set()
 
     more = asyncio.create_task(rewriting())
-    crawling = asyncio.create_task(
-        crawl(gather, ("reddit", "github"), ("plaud.ai",), more, listener=hear)
-    )
+    crawling = asyncio.create_task(crawl(gather, ("reddit", "github"), ("plaud.ai",), more, listener=hear))
     await asyncio.sleep(0)
     assert not events
     rewritten.set()

@@ -105,9 +105,7 @@ LONG = f"{STORY}. {OTHER}. {STORY} as before"
          {"title": "Lamp", "body": LONG + " so, to it" * 40}, False),
     ],
 )  # fmt: skip
-def test_what_only_looks_alike_stays(
-    one: dict[str, Any], other: dict[str, Any], copies: bool
-) -> None:
+def test_what_only_looks_alike_stays(one: dict[str, Any], other: dict[str, Any], copies: bool) -> None:
     """Other numbers, names, negations and titles over boilerplate are no copies; a typo is."""
     found = distinct([assessed("youtube:a", **one), assessed("youtube:b", **other)], similarity=92)
 
@@ -118,9 +116,7 @@ def test_reviews_that_name_their_product_s_page_stay_apart() -> None:
     """
     A person's own items may all have the address of the product: it identifies none of them.
     """
-    reviews = [
-        assessed(f"items:{n}", f"Review {n}", url="https://shop.example/dp/B0X") for n in range(119)
-    ]
+    reviews = [assessed(f"items:{n}", f"Review {n}", url="https://shop.example/dp/B0X") for n in range(119)]
 
     assert len(distinct(reviews, similarity=92).kept) == 119
 

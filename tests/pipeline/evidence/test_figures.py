@@ -16,13 +16,7 @@ from hypothesis import strategies as st
 
 from api.core.domain import Grade, Outcome, Verdict
 from api.core.items import Assessed, Gathered, Item
-from api.pipeline.evidence.figures import (
-    Figures,
-    Unit,
-    figures,
-    periods,
-    wilson,
-)
+from api.pipeline.evidence.figures import Figures, Unit, figures, periods, wilson
 
 NOW = datetime(2025, 3, 12, 0, 10, tzinfo=UTC)
 
@@ -184,9 +178,7 @@ def test_a_long_past_is_counted_by_week() -> None:
         (1837, "month", "2020-03-01", "2025-03-01"), (1838, "year", "2020-01-01", "2025-01-01"),
     ],
 )  # fmt: skip
-def test_a_longer_past_is_counted_in_longer_periods(
-    days: int, unit: str, first: str, last: str
-) -> None:
+def test_a_longer_past_is_counted_in_longer_periods(days: int, unit: str, first: str, last: str) -> None:
     """Months beyond 60 weeks, years beyond 60 months, and never more than 61 points of a kind."""
     old, new = one("a:old", created_at=NOW - timedelta(days=days)), one("a:new", created_at=NOW)
 
@@ -313,9 +305,7 @@ def test_counts_equal_items_in_any_order(kept: list[Assessed], random: Any) -> N
             assert 0 <= low <= felt["shares"][name] + 1e-12
             assert felt["shares"][name] - 1e-12 <= high <= 1
     assert sum(point["count"] for point in timeline["points"]) + timeline["undated"] == len(kept)
-    assert sum(place["count"] for place in found["places"]) == sum(
-        each.item.place is not None for each in kept
-    )
+    assert sum(place["count"] for place in found["places"]) == sum(each.item.place is not None for each in kept)
     for aspect in found["aspects"]:
         assert aspect["count"] == len(set(aspect["cites"]))
         assert aspect["positive"] + aspect["negative"] <= aspect["count"]

@@ -6,15 +6,7 @@ from math import comb, inf
 
 import pytest
 
-from api.pipeline.evidence.figures import (
-    count_ratio,
-    fisher,
-    holm,
-    share_difference,
-    split,
-    usual_counts,
-    wilson,
-)
+from api.pipeline.evidence.figures import count_ratio, fisher, holm, share_difference, split, usual_counts, wilson
 
 
 @pytest.mark.parametrize(
@@ -37,9 +29,7 @@ def test_wilson(count: int, n: int, low: float, high: float) -> None:
         ((10, 10), (0, 20), 0.6791, 1.0),
     ],
 )
-def test_a_difference_of_shares(
-    first: tuple[int, int], second: tuple[int, int], low: float, high: float
-) -> None:
+def test_a_difference_of_shares(first: tuple[int, int], second: tuple[int, int], low: float, high: float) -> None:
     """Newcombe 1998b, table II, method 10; turned round it changes its sign."""
     assert share_difference(*first, *second) == pytest.approx((low, high), abs=5e-5)
     assert share_difference(*second, *first) == pytest.approx((-high, -low), abs=5e-5)
@@ -71,9 +61,7 @@ def test_a_ratio_of_counts() -> None:
     assert (count_ratio(0, 6) or (1.0, 0.0))[0] == pytest.approx(0)
 
 
-@pytest.mark.parametrize(
-    ("count", "other", "chance"), [(2, 8, 0.1094), (5, 10, 0.3018), (0, 6, 0.03125), (3, 3, 1.0)]
-)
+@pytest.mark.parametrize(("count", "other", "chance"), [(2, 8, 0.1094), (5, 10, 0.3018), (0, 6, 0.03125), (3, 3, 1.0)])
 def test_a_split_of_equal_times(count: int, other: int, chance: float) -> None:
     """The exact binomial test of one half."""
     assert split(count, other) == pytest.approx(chance, abs=5e-5)

@@ -49,10 +49,7 @@ WORDS = "amber brisk cedar delta ember frost grove haven ivory jolly kite lunar 
 
 def posts(*numbers: int, source: str = "reddit") -> list[Item]:
     """Posts that are no copies of each other."""
-    return [
-        item(n, source, title=f"{WORDS[n % 14]} {WORDS[n * 5 % 13]}", place=f"r/{n}")
-        for n in numbers
-    ]
+    return [item(n, source, title=f"{WORDS[n % 14]} {WORDS[n * 5 % 13]}", place=f"r/{n}") for n in numbers]
 
 
 @dataclass
@@ -132,8 +129,7 @@ async def test_all_sources_of_a_pass_are_graded_in_one_go() -> None:
     """
     names = ("reddit", "youtube", "amazon")
     sources = {
-        name: FakeSource(posts(*range(at * 4, at * 4 + 4), source=name), name=name)
-        for at, name in enumerate(names)
+        name: FakeSource(posts(*range(at * 4, at * 4 + 4), source=name), name=name) for at, name in enumerate(names)
     }
     case = Case(sources)
 
@@ -150,9 +146,7 @@ async def test_copies_do_not_count() -> None:
     """
     Two items with one address are one scored item, with and without grading.
     """
-    twins = [
-        item(n, title=f"{WORDS[n]} {WORDS[n + 3]}", link="https://example.org/a") for n in (0, 1)
-    ]
+    twins = [item(n, title=f"{WORDS[n]} {WORDS[n + 3]}", link="https://example.org/a") for n in (0, 1)]
     judge = FakeJudge(["0", "1", "2"])
     sources = {"reddit": FakeSource([*twins, *posts(2, 3)])}
 
@@ -175,10 +169,7 @@ async def test_what_is_unfit_is_not_counted_as_scored() -> None:
 
     assert (found.counts.total_scored, found.counts.total_survived) == (1, 1)
     assert found.counts.dropped == {"unfit": 1}
-    assert (
-        "1 post was dropped: removed, without a text, or written by no person."
-        in found.decided.notes
-    )
+    assert "1 post was dropped: removed, without a text, or written by no person." in found.decided.notes
 
 
 async def test_without_grading_the_judged_items_count() -> None:
@@ -322,10 +313,7 @@ async def test_a_variant_that_fails_leaves_the_others() -> None:
     found = await case.collect("deep")
 
     assert ids(found) == ["0", "1"]
-    assert (
-        "one query failed: blocked by a captcha, login wall or 403 page"
-        in found.crawl.sources[0].notes
-    )
+    assert "one query failed: blocked by a captcha, login wall or 403 page" in found.crawl.sources[0].notes
 
 
 async def test_a_degraded_gate_does_not_stop_the_path() -> None:

@@ -116,9 +116,7 @@ def test_without_grades_the_judge_s_probability_orders() -> None:
         entry = one(key, score)
         return replace(entry, verdict=Verdict(True, "local", probability))
 
-    found = ranked(
-        likely("r:a", 0.4), likely("r:b", 0.9), likely("r:c", None), likely("r:d", 0.1, 5)
-    )
+    found = ranked(likely("r:a", 0.4), likely("r:b", 0.9), likely("r:c", None), likely("r:d", 0.1, 5))
 
     assert names(found.kept) == ["d", "b", "c", "a"]
     assert [entry.low_relevance for entry in found.kept] == [False, False, False, True]
@@ -252,17 +250,13 @@ def test_a_borderline_head_is_reranked_within_its_window() -> None:
         (None, DEEP, RetrievalSettings()),
     ],
 )
-def test_no_rerank_without_need(
-    score: int | None, depth: Depth, retrieval: RetrievalSettings
-) -> None:
+def test_no_rerank_without_need(score: int | None, depth: Depth, retrieval: RetrievalSettings) -> None:
     """A sure head, another depth, an off switch or no relevance at all: it is not asked."""
 
     def never(window: Sequence[Assessed]) -> Sequence[Assessed]:
         raise AssertionError("asked")
 
-    found = ranked(
-        one("a:x", score), one("a:y", score), depth=depth, retrieval=retrieval, rerank=never
-    )
+    found = ranked(one("a:x", score), one("a:y", score), depth=depth, retrieval=retrieval, rerank=never)
 
     assert not found.used_rerank
 
@@ -273,9 +267,7 @@ def test_reranking_can_only_reorder() -> None:
     """
     items = [one(f"a:{n}", 3) for n in range(3)]
 
-    found = ranked(
-        *items, depth=DEEP, rerank=lambda window: (window[2], one("a:made-up", 5), window[2])
-    )
+    found = ranked(*items, depth=DEEP, rerank=lambda window: (window[2], one("a:made-up", 5), window[2]))
 
     assert names(found.kept) == ["2", "0", "1"]
 
@@ -327,9 +319,7 @@ def test_copies_are_dropped_before_the_cutoff() -> None:
     """
     found = ranked(one("a:x", 5), one("a:y", 1, crosspost_parent="a:x"), depth=QUICK)
 
-    assert [(drop.dropped_by, drop.reason) for drop in found.dropped] == [
-        ("duplicate", "copy of a:x")
-    ]
+    assert [(drop.dropped_by, drop.reason) for drop in found.dropped] == [("duplicate", "copy of a:x")]
 
 
 ITEMS = st.builds(

@@ -15,16 +15,7 @@ from api.errors import NotConfigured, RateLimited, SourceError
 from api.pipeline.evidence.crawl import Bounds, Run
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.settings import AdaptiveSettings
-from tests.services.fakes import (
-    NEVER,
-    FakeGrader,
-    FakeJudge,
-    FakeObserver,
-    FakeSource,
-    SourceAnswer,
-    item,
-    items,
-)
+from tests.services.fakes import NEVER, FakeGrader, FakeJudge, FakeObserver, FakeSource, SourceAnswer, item, items
 
 ASKED = Question("plaud.ai")
 

@@ -21,9 +21,7 @@ FULL, SHORT, NONE = Decision.FULL, Decision.SHORT, Decision.INSUFFICIENT
 def counts(scored: int, survived: int, depth: DepthName = "standard", **others: Any) -> Counts:
     """Counts with all sources asked and some judge alive."""
     known: dict[str, Any] = {"answered": 3, "wanted": 3, "anything_judged": True} | others
-    return Counts(
-        total_scored=scored, total_survived=survived, depth_name=depth, depth=DEPTHS[depth], **known
-    )
+    return Counts(total_scored=scored, total_survived=survived, depth_name=depth, depth=DEPTHS[depth], **known)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +78,7 @@ def test_the_texts() -> None:
     short = decide(counts(7, 2))
 
     assert decide(counts(7, 4)).rationale == (
-        "Enough was found for a full report: 4 of 7 posts about it say enough, graded 3 of 5 or"
-        " better"
+        "Enough was found for a full report: 4 of 7 posts about it say enough, graded 3 of 5 or better"
     )
     assert short.disclaimer == (
         "Only 2 of 7 posts found were relevant to your question. "
@@ -116,9 +113,7 @@ def test_the_disclaimer_calls_nothing_relevant_that_nobody_judged(unjudged: int,
         (7, False, ", which nobody judged, were kept"),
     ],
 )
-def test_what_nobody_judged_is_never_called_relevant(
-    unjudged: int, grading_on: bool, words: str
-) -> None:
+def test_what_nobody_judged_is_never_called_relevant(unjudged: int, grading_on: bool, words: str) -> None:
     """Posts that passed because the gate failed are not `about it` in any words."""
     decided = decide(counts(7, 4, unjudged=unjudged, grading_on=grading_on))
 

@@ -15,15 +15,7 @@ from api.core.domain import FetchPlan, Outcome, Verdict
 from api.core.items import Batch, Commented, Gated, Item
 from api.errors import ModelError, Unreachable
 from api.pipeline.gate.refetch import SourceItems
-from tests.services.fakes import (
-    FakeJudge,
-    FakeSource,
-    SourceAnswer,
-    gathered,
-    ids,
-    item,
-    items,
-)
+from tests.services.fakes import FakeJudge, FakeSource, SourceAnswer, gathered, ids, item, items
 
 RESET = datetime(2025, 3, 10, 8, tzinfo=UTC)
 
@@ -78,9 +70,7 @@ def test_the_edge_is_exact_at_every_share(share: float) -> None:
     def thin(many: int) -> bool:
         gathered_items, posts = SourceItems("reddit", "x"), items(100)
         gated = Gated(tuple(Verdict(n < many) for n in range(100)), "ok")
-        gathered_items.add_attempt(
-            Batch(FetchPlan("x", 100), tuple(posts), full=True), len(posts), posts, gated, 1
-        )
+        gathered_items.add_attempt(Batch(FetchPlan("x", 100), tuple(posts), full=True), len(posts), posts, gated, 1)
         return gathered_items.first_yield_below(share)
 
     assert not thin(relevant)
@@ -101,9 +91,7 @@ def test_a_dropped_item_says_what_decided(verdict: Verdict, reason: str) -> None
     """
     gathered_items = SourceItems("reddit", "plaud")
     plan = FetchPlan("plaud", 1)
-    gathered_items.add_attempt(
-        Batch(plan, tuple(items(1)), full=False), 1, items(1), Gated((verdict,), "ok"), 1
-    )
+    gathered_items.add_attempt(Batch(plan, tuple(items(1)), full=False), 1, items(1), Gated((verdict,), "ok"), 1)
 
     assert [entry.reason for entry in gathered_items.result(1).dropped] == [reason]
 
@@ -306,12 +294,8 @@ def test_a_refetch_never_loses_what_the_first_pass_kept(
     assert len(twice.attempts) == 1 + twice.refetched <= 2
 
 
-@pytest.mark.parametrize(
-    ("held", "relevant", "capped"), [(4, "0123", False), (5, "01234", True), (9, "0", False)]
-)
-async def test_it_is_known_whether_a_source_may_hold_more(
-    held: int, relevant: str, capped: bool
-) -> None:
+@pytest.mark.parametrize(("held", "relevant", "capped"), [(4, "0123", False), (5, "01234", True), (9, "0", False)])
+async def test_it_is_known_whether_a_source_may_hold_more(held: int, relevant: str, capped: bool) -> None:
     """By its last, widest fetch: a page of five, or of ten where little of that was relevant."""
     found = await gathered(FakeSource(items(held)), FakeJudge(relevant))
     assert found.capped is capped

@@ -12,26 +12,8 @@ import pytest
 from api.core.display_names import OUTCOME_REASONS
 from api.core.domain import FetchPlan, Outcome
 from api.core.items import Batch, Item
-from api.errors import (
-    Broken,
-    ModelError,
-    NotAsked,
-    QuotaExhausted,
-    RateLimited,
-    SourceError,
-    TimedOut,
-    Unreachable,
-)
-from tests.services.fakes import (
-    NEVER,
-    FakeJudge,
-    FakeObserver,
-    FakeSource,
-    SourceAnswer,
-    gathered,
-    ids,
-    items,
-)
+from api.errors import Broken, ModelError, NotAsked, QuotaExhausted, RateLimited, SourceError, TimedOut, Unreachable
+from tests.services.fakes import NEVER, FakeJudge, FakeObserver, FakeSource, SourceAnswer, gathered, ids, items
 
 RESET = datetime(2025, 3, 10, 8, tzinfo=UTC)
 
@@ -66,8 +48,7 @@ async def test_a_second_judge_that_fails_leaves_the_first_pass() -> None:
         10, 0, "degraded", "timeout",
     )  # fmt: skip
     assert found.notes[0] == (
-        "refetch could not be judged (no answer in time): 5 new items withheld, "
-        "the first pass stands"
+        "refetch could not be judged (no answer in time): 5 new items withheld, the first pass stands"
     )
 
 
@@ -80,9 +61,7 @@ async def test_a_second_judge_that_fails_leaves_the_first_pass() -> None:
         (QuotaExhausted("reddit", retry_at=RESET), "quota_exhausted"),
     ],
 )
-async def test_a_second_fetch_that_fails_leaves_the_first_pass(
-    error: SourceError, reason: str
-) -> None:
+async def test_a_second_fetch_that_fails_leaves_the_first_pass(error: SourceError, reason: str) -> None:
     """
     B28, B37: what was kept stays, the refetch is marked failed with its cause and reset time.
     """
@@ -95,10 +74,7 @@ async def test_a_second_fetch_that_fails_leaves_the_first_pass(
     assert (second.limit, second.requests, second.status, second.reason) == (
         10, 1, "degraded", reason,
     )  # fmt: skip
-    assert (
-        found.notes[0]
-        == f"refetch failed ({OUTCOME_REASONS[Outcome(reason)]}); the first pass stands"
-    )
+    assert found.notes[0] == f"refetch failed ({OUTCOME_REASONS[Outcome(reason)]}); the first pass stands"
     assert found.retry_at == error.retry_at
     assert found.upstream_calls == 3
 
@@ -271,7 +247,5 @@ async def test_cancelling_is_seen_and_passed_on() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert [(one.outcome, one.upstream_calls) for one in observer.recorded] == [
-        (Outcome.CANCELLED, 1)
-    ]
+    assert [(one.outcome, one.upstream_calls) for one in observer.recorded] == [(Outcome.CANCELLED, 1)]
     assert (observer.open, source.commented) == (0, [])

@@ -21,9 +21,7 @@ from api.core.domain import Verdict, drop_reason, judge_reason
         ),
     ],
 )
-def test_a_reason_is_told_from_what_stands_beside_it(
-    verdict: Verdict, words: str, given: str
-) -> None:
+def test_a_reason_is_told_from_what_stands_beside_it(verdict: Verdict, words: str, given: str) -> None:
     """Judge and likelihood are fields of their own; who said yes or no alone gave no reason."""
     assert drop_reason(verdict) == words
     assert judge_reason(words, verdict.judge or None, verdict.probability) == given

@@ -6,13 +6,7 @@ import pytest
 
 from api.core.domain import Question
 from api.core.items import Item
-from api.pipeline.gate.excerpt import (
-    PASSAGE_LENGTH,
-    TITLE_LENGTH,
-    Excerpt,
-    excerpt_of,
-    parse_excerpt,
-)
+from api.pipeline.gate.excerpt import PASSAGE_LENGTH, TITLE_LENGTH, Excerpt, excerpt_of, parse_excerpt
 
 ZORVEX = Question("zorvex.ai")
 FILLER = "It rained all day and nobody went out to see the hills. " * 8
@@ -20,9 +14,7 @@ FILLER = "It rained all day and nobody went out to see the hills. " * 8
 
 def item(title: str, body: str = "", place: str = "", author: str = "") -> Item:
     """An item with these texts."""
-    return Item(
-        key="k", id="k", source="reddit", title=title, body=body, place=place, author=author
-    )
+    return Item(key="k", id="k", source="reddit", title=title, body=body, place=place, author=author)
 
 
 def passage(title: str, body: str, place: str = "") -> str:

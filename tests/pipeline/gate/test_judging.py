@@ -165,9 +165,7 @@ async def test_the_local_judge_may_stand_in() -> None:
     [(None, [False, False]), (0.1, [True, False]), (0.2, [False, False]), (0.8, [False, False]),
      (0.9, [False, True])],
 )  # fmt: skip
-async def test_a_second_judge_only_disputes(
-    probability: float | None, disputed: list[bool]
-) -> None:
+async def test_a_second_judge_only_disputes(probability: float | None, disputed: list[bool]) -> None:
     """
     Only a checker that is sure of the opposite marks an item, and no verdict changes.
     """

@@ -113,9 +113,7 @@ async def test_concurrent_queries_judge_a_shared_item_once() -> None:
     [([item(1)], [True]), ([item(1), item(2)], [True, False])],
     ids=["shared", "own"],
 )
-async def test_who_waits_for_a_call_that_fails_is_told(
-    mine: list[Item], passed_on: list[bool]
-) -> None:
+async def test_who_waits_for_a_call_that_fails_is_told(mine: list[Item], passed_on: list[bool]) -> None:
     """
     A judge that is down is not asked once for each who waits; the next to come asks again.
     """
@@ -213,8 +211,6 @@ async def test_a_global_limit_below_the_gate_holds_without_a_deadlock() -> None:
     gate = RunGate(Gate(judge))
 
     async with asyncio.timeout(120):
-        await asyncio.gather(
-            *(gate.judge(ASKED, items(500, name), name) for name in ("reddit", "youtube", "amazon"))
-        )
+        await asyncio.gather(*(gate.judge(ASKED, items(500, name), name) for name in ("reddit", "youtube", "amazon")))
 
     assert (len(judge.asked), judge.most) == (30, 3)

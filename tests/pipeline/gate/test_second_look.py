@@ -98,9 +98,7 @@ async def test_the_judge_sees_the_comment_under_its_title() -> None:
     ],
     ids=["nobody names it", "judged off topic", "not judged", "limited", "broken"],
 )
-async def test_else_everything_stays_with_a_note(
-    source: FakeSource, judge: FakeJudge, note: str
-) -> None:
+async def test_else_everything_stays_with_a_note(source: FakeSource, judge: FakeJudge, note: str) -> None:
     """
     Same items, outcome and attempts as without the look.
     """
@@ -135,9 +133,7 @@ async def test_else_everything_stays_with_a_note(
     ],
     ids=["half", "no threshold", "nothing", "no comments", "unjudged", "refetch", "limit", "off"],
 )
-async def test_when_nobody_looks(
-    source: FakeSource, judge: FakeJudge, options: dict[str, Any]
-) -> None:
+async def test_when_nobody_looks(source: FakeSource, judge: FakeJudge, options: dict[str, Any]) -> None:
     """
     Only a thin page, wholly judged, of a source that answers, gets a second look.
     """
@@ -181,9 +177,7 @@ async def test_the_likeliest_comes_before_the_most_discussed() -> None:
             judged = await super().judge(question, items, source)
             chances = [0.1, 0.3, 0.2]
             pairs = zip(judged.verdicts, chances, strict=False)
-            return replace(
-                judged, verdicts=tuple(replace(one, probability=chance) for one, chance in pairs)
-            )
+            return replace(judged, verdicts=tuple(replace(one, probability=chance) for one, chance in pairs))
 
     source = FakeSource(discussed(50, None, 70), remarks=SAID)
 

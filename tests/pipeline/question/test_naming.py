@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pipeline.question.product_name import (
-    judged_words,
-    new_queries,
-    product_in,
-    search_words,
-    without_web_ending,
-)
+from api.pipeline.question.product_name import judged_words, new_queries, product_in, search_words, without_web_ending
 
 
 @pytest.mark.parametrize(

@@ -199,9 +199,7 @@ def thread(text: str, id_: str = "UgA") -> dict[str, Any]:
         ),
     ],
 )  # fmt: skip
-def test_comments_stand_under_their_video(
-    tmp_path: Path, rows: list[dict[str, Any]], name: str
-) -> None:
+def test_comments_stand_under_their_video(tmp_path: Path, rows: list[dict[str, Any]], name: str) -> None:
     """Of the API, downloaders and tables; the video's id may be the file's name."""
     file = made(tmp_path, lines(*rows), name)
     assert file.identity.form == "youtube"
@@ -296,8 +294,7 @@ def test_what_was_found_out_is_said(tmp_path: Path) -> None:
     file = looked_at(tmp_path, gzip.compress(lines(POST)))
 
     assert file.findings == [
-        "format: reddit (1 of the first 1 have `subreddit` beside `link_id`, `selftext` or "
-        "`permalink`)",
+        "format: reddit (1 of the first 1 have `subreddit` beside `link_id`, `selftext` or `permalink`)",
         "encoding: utf-8, unpacked with gzip",
     ]
 

@@ -24,9 +24,7 @@ NINTH = datetime(2026, 4, 9, tzinfo=UTC)
         ("TITEL", "Inhalt", "URL", "Autor", "Datum", "id", "Quelle"),
     ],
 )
-def test_columns_are_found_by_their_names(
-    tmp_path: Path, head: tuple[str, ...], delimiter: str
-) -> None:
+def test_columns_are_found_by_their_names(tmp_path: Path, head: tuple[str, ...], delimiter: str) -> None:
     """As listening tools call them, whatever stands between the cells."""
     row = (
         "Mug",
