@@ -9,7 +9,7 @@ What a report says: sentences, the words that carry them, and quotes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field
@@ -66,12 +66,22 @@ class Finding:
     evidence: tuple[Passage, ...] = ()
     """At least one per key, in the order of the keys; none in reports of older versions."""
     support: Backing = "unverified"
+    people: Annotated[Mapping[str, int], IF_SET] = field(default_factory=dict)
+    """Source -> number of independent people whose words are in `evidence`, most first: one author is one
+    person, whatever they wrote. Counted by code while authors are known; none in older reports."""
 
     @classmethod
-    def resting(cls, text: str, kind: FindingKind, evidence: Sequence[Passage], support: Backing) -> Self:
+    def resting(
+        cls,
+        text: str,
+        kind: FindingKind,
+        evidence: Sequence[Passage],
+        support: Backing,
+        people: Mapping[str, int] | None = None,
+    ) -> Self:
         """The finding that cites the items of its passages."""
         keys = dict.fromkeys(passage.key for passage in evidence)
-        return cls(text, kind, tuple(keys), tuple(evidence), support)
+        return cls(text, kind, tuple(keys), tuple(evidence), support, people or {})
 
 
 @dataclass(frozen=True, slots=True)
