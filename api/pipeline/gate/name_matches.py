@@ -165,6 +165,8 @@ def _parts(tokens: Sequence[str]) -> dict[str, float]:
         add(tokens[1:], MODEL if coded else PART)
     for code in codes:
         add([_tail(code)], MODEL)
+    if len(tokens) > 2 and tokens[-1].isdecimal():  # `Fold 7` of "Galaxy Z Fold 7"
+        add(tokens[-2:], MODEL)
     return {form: strength for form, strength in forms.items() if not form.isdecimal()}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import BinaryIO
 
@@ -170,8 +170,22 @@ MOST_BYTES = 64_000_000
 """Largest unpacked text that is read into memory."""
 
 
-def read_collected(data: bytes) -> OwnItems:
-    """Items from any file that can be imported, with notes; raises `UsageError` for other files."""
+def read_collected(data: bytes, product: str = "") -> OwnItems:
+    """Items from any file that can be imported, with notes; raises `UsageError` for other files.
+
+    With a `product` all of them stand in its place: what they say is about it unless they say otherwise.
+    """
+    own = _read_collected(data)
+    return replace(own, items=tuple(_placed(item, product) for item in own.items)) if product else own
+
+
+def _placed(item: Item, product: str) -> Item:
+    """The item in the place of a product; where it was found before stays with its places."""
+    places = dict.fromkeys((product, *(place for place in (item.place, *item.places) if place)))
+    return item.edited(place=product, places=tuple(places))
+
+
+def _read_collected(data: bytes) -> OwnItems:
     try:
         file = detect_format(opened_bytes("items", data), ReadOptions())
     except UsageError:
