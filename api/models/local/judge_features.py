@@ -69,14 +69,14 @@ _SPEAKER = regex.compile(
     r"(?:reviews?|jobs?|works?|content|tips?|stuff))\b"
 )
 # a sentence to or about a person; one that points at something may be about the thing all the same
-_PERSON = regex.compile(
-    r"\b(?:your|ur|you're|youre|you are|he|him|his|she|her|guy|bro|dude|sir|brother|my man)\b"
-)
+_PERSON = regex.compile(r"\b(?:your|ur|you're|youre|you are|he|him|his|she|her|guy|bro|dude|sir|brother|my man)\b")
 _OWNER = regex.compile(r"\b(?:my|mine|i've|ive|got|had|bought|ordered)\b")
 _SENTENCE_END = regex.compile(r"(?<=[.!?…\n。！？])\s*")
 _HANDLE = regex.compile(r"@\S+|https?://\S+")
 # Likeness to the thing from which a sentence that points at nothing is taken to be about it.
 _ON_TOPIC = 0.2
+# Words with a meaning from which what points at nothing is taken to be about the thing.
+_SAYS_MUCH = 5
 
 
 def speaks_of_it(text: str, near: Likeness) -> bool:
@@ -84,8 +84,8 @@ def speaks_of_it(text: str, near: Likeness) -> bool:
 
     Thanks, praise of a video and what is said to other viewers is not. Of what is left, the words
     point at something or somebody owns it, or they are like the question and the texts that name the
-    thing; texts that vectors cannot compare need no more. Chosen on 231 comments under titles that
-    name the thing; docs/local-judge.md has the figures.
+    thing, or they are many; texts that vectors cannot compare need no more. Figures of the comments on
+    which this was chosen, and of others: docs/local-judge.md.
     """
     sentences = _SENTENCE_END.split(_HANDLE.sub(" ", text.casefold()))
     left = " ".join(
@@ -93,8 +93,9 @@ def speaks_of_it(text: str, near: Likeness) -> bool:
         for sentence in sentences
         if not _SPEAKER.search(sentence) and (_POINTER.search(sentence) or not _PERSON.search(sentence))
     )
+    telling = set(content_words(left))
     meant = near.lexical or near.like >= _ON_TOPIC or points(left) or bool(_OWNER.search(left))
-    return bool(content_words(left)) and meant
+    return len(telling) >= _SAYS_MUCH or (bool(telling) and meant)
 
 
 def adverts(title: str, text: str, known: Set[str]) -> list[str]:

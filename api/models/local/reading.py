@@ -10,8 +10,8 @@ import regex
 
 from api.choices import Aim
 from api.core.words import MINOR_WORDS, Word, split_words, stem, stop_words
-from api.pipeline.gate.excerpt import Excerpt, contains_name
 from api.pipeline.gate.communities import is_community_of
+from api.pipeline.gate.excerpt import Excerpt, contains_name
 from api.pipeline.gate.name_matches import (
     MODEL,
     NEARLY,
