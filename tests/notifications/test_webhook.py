@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from api.features.watches.watch_run import Delivery
-from api.notifications import BACKOFF
-from api.notifications.delivery import is_public
+from api.notifications.delivery import BACKOFF, is_public
 from tests.loopback import HANG, Loopback, Reply
 from tests.notifications.certificates import Authority
 from tests.notifications.kit import Pauses, sent

@@ -1,6 +1,6 @@
-"""A watch: what is asked, when, and who hears of what has changed.
+"""A watch: its question, its schedule and its receivers.
 
-When a watch is due: `mon 08:00`, `mon,thu 08:00`, `daily 08:00`, `hourly`, `every 15 min`.
+A schedule is `mon 08:00`, `mon,thu 08:00`, `daily 08:00`, `hourly` or `every 15 min`.
 """
 
 from __future__ import annotations
