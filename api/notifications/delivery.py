@@ -10,14 +10,14 @@ import email.message
 import smtplib
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.charset import QP, Charset
 from email.header import Header
 from email.utils import format_datetime
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from ssl import SSLCertVerificationError, SSLContext, SSLError
 
@@ -124,8 +124,8 @@ class Webhooks:
         name = url.raw_host.decode("ascii")
         entries = await asyncio.get_running_loop().getaddrinfo(name, url.port or 443, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
-        if not self.private and not all(map(is_public, addresses)):
-            raise Undelivered("not_allowed", _HERE)
+        if refusal := refusal_of(url.scheme, addresses, private=self.private):
+            raise refusal
         there = url.copy_with(host=addresses[number % len(addresses)])
         headers["Host"] = url.netloc.decode("ascii")
         async with (
@@ -136,12 +136,50 @@ class Webhooks:
             return response.status_code
 
 
+def refusal_of(scheme: str, addresses: Sequence[str], *, private: bool) -> Undelivered | None:
+    """Why nothing is sent to these addresses of a receiver; None where it may be.
+
+    Addresses of our own network are refused unless they are allowed (`private`), others without `https`.
+    """
+    public = all(map(is_public, addresses))
+    if not (private or public):
+        return Undelivered("not_allowed", _HERE)
+    if public and scheme != "https":
+        return Undelivered("insecure", "its address begins with `http:`; write `https:`")
+    return None
+
+
+# Special-purpose addresses that no receiver has, by IANA's registries
+# (https://www.iana.org/assignments/iana-ipv4-special-registry, iana-ipv6-special-registry). A table of our own, since
+# `is_global` of the standard library differs between Python versions. Of IPv6 only 2000::/3 is assigned for use.
+_SPECIAL_IPV4 = tuple(
+    IPv4Network(block)
+    for block in (
+        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24"
+        " 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
+    ).split()
+)
+_USABLE_IPV6 = IPv6Network("2000::/3")
+_SPECIAL_IPV6 = tuple(IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20"))
+# Networks whose addresses hold an IPv4 address, with the bit at which it ends: mapped, NAT64 (RFC 6052), 6to4.
+_EMBEDDED_IPV4 = (
+    (IPv6Network("::ffff:0:0/96"), 128),
+    (IPv6Network("64:ff9b::/96"), 128),
+    (IPv6Network("2002::/16"), 48),
+)
+
+
 def is_public(address: str) -> bool:
-    """Whether it is reached over the internet alone; an IPv4 address within IPv6 counts as such."""
+    """Whether it is reached over the internet alone; an IPv4 address within an IPv6 one is judged itself."""
     parsed = ip_address(address.partition("%")[0])
     if isinstance(parsed, IPv6Address):
-        parsed = parsed.ipv4_mapped or parsed.sixtofour or parsed
-    return parsed.is_global and not parsed.is_multicast
+        for network, end in _EMBEDDED_IPV4:
+            if parsed in network:
+                parsed = IPv4Address((int(parsed) >> (128 - end)) & 0xFFFFFFFF)
+                break
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in block for block in _SPECIAL_IPV4)
+    return parsed in _USABLE_IPV6 and not any(parsed in block for block in _SPECIAL_IPV6)
 
 
 def _is_tls(error: BaseException) -> bool:
