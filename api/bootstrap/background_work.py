@@ -30,7 +30,7 @@ from api.sources import ALL_SOURCES, ARCHIVE, SOURCES, check_askable
 if TYPE_CHECKING:
     from api.features.analyses.api_keys import Keys
     from api.features.analyses.runner import Runner
-    from api.notifications import Notifier
+    from api.notifications.delivery import Notifier
     from api.store.durable_engine import DurableEngine
 
 
@@ -237,11 +237,13 @@ async def resume_run(context: WatchContext, written: str, lease: WorkLease) -> N
 
 def notifier_of(settings: Settings) -> Notifier:
     """Sends notifications as the settings say."""
-    from api.notifications import Notifier  # loads HTTP and mail clients
-    from api.notifications.delivery import Webhooks
-    from api.notifications.mail import MailRoom
+    from api.notifications.delivery import (
+        MailSender,
+        Notifier,  # loads HTTP and mail clients
+        Webhooks,
+    )
 
-    return Notifier(Webhooks(settings.general.notify_private), MailRoom(settings.mail))
+    return Notifier(Webhooks(settings.general.notify_private), MailSender(settings.mail))
 
 
 async def keep_watch(store: Watches, watch: Watch, *, new: bool) -> None:

@@ -326,7 +326,10 @@ def parse_search_page(html: str) -> ResultPage:
     words = tree.body.text().lower() if tree.body and not nodes else ""
     if not nodes and not any(mark in words for mark in NONE_FOUND):
         raise Broken(NAME, "a result page without results that does not say so")
-    organic = [node for node in nodes if node.attributes.get("data-asin") and not _sponsored(node)]
+    named = [node for node in nodes if node.attributes.get("data-asin")]
+    if nodes and not named:
+        raise Broken(NAME, "results without the ids of products")
+    organic = [node for node in named if not _sponsored(node)]
     more = tree.css_first("a.s-pagination-next") is not None
     return ResultPage(tuple(map(_tile, organic)), more)
 
