@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["live", "sandbox"]
 UNKNOWN_TURN_USD = 0.2
-"""Price of a chat turn by a model whose price is unknown."""
+"""Reserved for a chat turn by a model whose price is unknown, and given back after it."""
 
 
 def load_settings(*, sandbox: bool = False) -> Settings:
@@ -386,11 +386,12 @@ def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = N
 
 def turn_usd(settings: Settings) -> float:
     """USD that one turn may cost, if most of its tokens are read and some are written."""
-    from api.models.model_client import price
+    from api.models.model_client import price_of
 
     tokens = settings.chat.tokens
     used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)
-    return price(used, settings.models.agent_model) or UNKNOWN_TURN_USD
+    usd = price_of(settings.models, used, settings.models.agent_model)
+    return UNKNOWN_TURN_USD if usd is None else usd
 
 
 def stand_in(models: ModelSettings) -> ModelSettings:

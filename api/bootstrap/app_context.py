@@ -257,8 +257,7 @@ class AppContext:
                 async with aclosing(events):
                     async for event in events:
                         if isinstance(event, Turn):
-                            spent.counts = bool(event.usage.input_tokens)
-                            spent.usd = event.usage.usd
+                            spent.ended(event.usage.input_tokens, event.usage.usd)
                             return event
                         emit(event)
             raise AssertionError("a turn ends with a `Turn`")
@@ -373,5 +372,6 @@ async def judge_within(
     async with limits.working(tenant, usd) as spent:
         spent.counts = bool(items)
         gated = await gate.judge(question, items, source)
-        spent.usd = gated.usage.usd
+        spent.ended(gated.usage.input_tokens, gated.usage.usd)
+        spent.counts = bool(items)
     return gated

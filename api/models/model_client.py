@@ -25,11 +25,14 @@ from openai import AsyncOpenAI
 from api.core import http_limits as limits
 from api.errors import ModelError, construction_failures_as
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
-from api.models.dialects import ModelCallLimiter, object_of, status_of
+from api.models.dialects import ModelCallLimiter, ReportForm, is_too_long, object_of, stated_context, status_of
 from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
+# Tokens of a chat template around two messages, and the share of `max_tokens` that must be left for
+# an answer where the context is known.
+_TEMPLATE_TOKENS, _LEAST_ANSWER = 24, 0.25
 # extension of a response: bodies of earlier empty answers, which are paid for
 _EARLIER = "listenpost.earlier"
 _DISCONNECTED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
@@ -46,6 +49,7 @@ class Request:
     max_tokens: int
     model: str
     seconds: float  # deadline for the answer, retries included; counts from when a slot is free
+    partial: bool = False  # whether an answer that was cut is wanted, too
 
 
 class ModelClient:
@@ -91,15 +95,35 @@ class ModelClient:
             )  # fmt: skip
 
     async def ask(self, request: Request) -> Completion:
-        """One completion at temperature 0, in the server's dialect; raises `ModelError`."""
+        """One completion at temperature 0, in the server's dialect; raises `ModelError`.
+
+        What cannot fit a known context is `too_long` without being sent; where the refusal first
+        states the context, and the question fits it with a shorter answer, it is asked once more.
+        """
+        known = self.context(request.model)
+        try:
+            return await self._ask(request, known)
+        except ModelError as error:
+            learnt = self.context(request.model)
+            if error.reason != "too_long" or known is not None or learnt is None:
+                raise
+            return await self._ask(request, learnt)
+
+    async def _ask(self, request: Request, context: int | None) -> Completion:
         seconds, effort = request.seconds, self._settings.reasoning_effort
         schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
         shape: Any = {"type": "json_schema", "json_schema": schema}
+        most = request.max_tokens
+        if context is not None:
+            room = context - estimated_tokens(request.system) - estimated_tokens(request.user) - _TEMPLATE_TOKENS
+            if room < most * _LEAST_ANSWER:
+                raise ModelError("too_long", f"the model's context holds {context} tokens")
+            most = min(most, room)
         try:
             raw = await self.openai.chat.completions.with_raw_response.create(
                 model=request.model,
                 temperature=0,
-                max_completion_tokens=request.max_tokens,
+                max_completion_tokens=most,
                 messages=[
                     {"role": "system", "content": request.system},
                     {"role": "user", "content": request.user},
@@ -113,7 +137,29 @@ class ModelClient:
         except (openai.OpenAIError, httpx2.InvalidURL) as error:
             raise _model_error(error) from None
         earlier = raw.http_response.extensions[_EARLIER]
-        return read_completion(raw.content, request.model, price, earlier)
+        price = partial(self.price, requested=request.model)
+        return read_completion(raw.content, request.model, price, earlier, partial=request.partial)
+
+    def price(self, tokens: Tokens, model: str, requested: str = "") -> float | None:
+        """See `price_of`."""
+        return price_of(self._settings, tokens, model, requested)
+
+    def context(self, model: str) -> int | None:
+        """Tokens of prompt and answer together, as set or as a refusal stated; None: not known."""
+        return self._settings.model_context or self._limiter.dialects.contexts.get(self._key(model))
+
+    @property
+    def forms(self) -> dict[tuple[str, str], ReportForm]:
+        """See `Dialects.forms`; the server is `server`."""
+        return self._limiter.dialects.forms
+
+    @property
+    def server(self) -> str:
+        """The base URL, by which dialects are remembered."""
+        return self._settings.openai_base_url
+
+    def _key(self, model: str) -> tuple[str, str]:
+        return self.server, model
 
     def adaptations(self, model: str) -> list[str]:
         """Names of the adaptations that this model needs, as `doctor` shows them."""
@@ -181,6 +227,9 @@ class _RetryingClient(httpx2.AsyncClient):
             dialect = further
         if response.is_success and dialect is not known:
             dialects.learn(self._server, model, dialect)
+        refused = response.is_error and is_too_long(response.content)
+        if refused and (context := stated_context(response.content)) is not None:
+            dialects.contexts[self._server, str(model)] = context
         return response
 
     async def _retried(
@@ -277,16 +326,34 @@ def _pause(response: httpx2.Response) -> float:
     status, headers = response.status_code, response.headers
     permanent = status < 500 and status not in {408, 409, 429}
     unpaid = status == 429 and b"insufficient_quota" in response.content
-    if permanent or unpaid or headers.get("x-should-retry") == "false":
+    if (
+        permanent
+        or unpaid
+        or (status >= 500 and is_too_long(response.content))
+        or headers.get("x-should-retry") == "false"
+    ):
         return math.inf
     wait = limits.wait_of(headers)
     return _PAUSE_SECONDS if wait is None else wait
 
 
-def price(tokens: Tokens, model: str) -> float | None:
-    """USD by genai-prices' table of list prices; None: the model is not in it."""
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text has: one for four letters of ASCII, one for any other sign."""
+    foreign = sum(not sign.isascii() for sign in text)
+    return foreign + -(-(len(text) - foreign) // 4)
+
+
+def price_of(models: ModelSettings, tokens: Tokens, model: str, requested: str = "") -> float | None:
+    """USD for tokens of a model: as stated in the settings, else by list price, else None.
+
+    A model of this machine that has neither costs nothing. A server may call its model by another
+    name than the one that was `requested`.
+    """
     if model == STAND_IN:
         return 0.0
+    stated = models.stated_prices
+    if (each := next((stated[name] for name in (requested, model, "*") if name in stated), None)) is not None:
+        return (tokens.prompt_tokens * each[0] + tokens.completion_tokens * each[1]) / 1_000_000
     used = genai_prices.Usage(
         input_tokens=tokens.prompt_tokens, cache_read_tokens=tokens.cached,
         output_tokens=tokens.completion_tokens,
@@ -294,7 +361,7 @@ def price(tokens: Tokens, model: str) -> float | None:
     try:
         return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
     except (LookupError, ValueError):
-        return None
+        return 0.0 if limits.points_here(models.openai_base_url) else None
 
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
@@ -313,6 +380,8 @@ def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
         return ModelError("rate_limited", f"{status}; lower `LISTENPOST_MODEL_CONCURRENCY`")
     if error.status_code == 400 and error.code == "content_filter":
         return ModelError("filtered", f"{status}; the server's content filter stopped the question")
+    if is_too_long(error.response.content) and error.status_code not in {404, 429}:
+        return ModelError("too_long", f"{status}; the question does not fit the model's context")
     if error.status_code == 404:
         return ModelError("http_error", f"{status}; check `OPENAI_BASE_URL` and the model's name")
     return ModelError("http_error", status)

@@ -94,16 +94,24 @@ class Dossier:
         return {exhibit.label: exhibit for exhibit in self._labels.values()}
 
 
-def text_of(item: Item, question: str = "") -> str:
-    """Everything of an item that a model is shown, on one line; comments that fit it first."""
-    best = best_comments(item, question)[:COMMENTS]
-    comments = [text for comment in best if (text := cut(_joined(comment.body), COMMENT))]
-    parts = [
-        cut(one_line(item.title), TITLE),
-        cut(_joined(item.body), BODY),
-        *(f'"{words}"' for words in comments),
+def quoted_texts(
+    exhibit: Exhibit, fence: Fence, question: str = "", *, before: str = "", comments: int = COMMENTS
+) -> str:
+    """Everything of an exhibit that a model is shown, on one line, each text in a fence of its own.
+
+    So no copied passage runs from a title into the text below it. `before` stands before the first;
+    comments that fit the question come first.
+    """
+    item, label = exhibit.item, exhibit.label
+    best = best_comments(item, question)[:comments]
+    texts = [
+        (f"{label} title", cut(one_line(item.title), TITLE)),
+        (label, cut(_joined(item.body), BODY)),
+        *((f"{label} comment", cut(_joined(comment.body), COMMENT)) for comment in best),
     ]
-    return " | ".join(part for part in parts if part)
+    quoted = [(name, text) for name, text in texts if text] or [(label, "")]
+    first, *rest = quoted
+    return " ".join(fence.quote(text, name) for name, text in ((first[0], before + first[1]), *rest))
 
 
 def _joined(text: str) -> str:
@@ -125,7 +133,7 @@ def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "", *, l
         place = f"({cut(exhibit.item.place, PLACE)}) " if exhibit.item.place else ""
         if linked and exhibit.item.credit:
             place += f"by {exhibit.item.credit}: "
-        quoted = fence.quote(place + text_of(exhibit.item, question), exhibit.label)
+        quoted = quoted_texts(exhibit, fence, question, before=place)
         link = web_url(exhibit.item.url) if linked else ""
         lines += [_facts(exhibit) + (f", {link}" if link else ""), quoted]
     return "\n".join(lines)
