@@ -195,13 +195,13 @@ _REFUSING = _INVALID | {500, 501}
 # `maximum context length is 8192 tokens`, `exceeds the available context size`, `prompt is too long`
 _TOO_LONG = re.compile(
     r"context.?(?:length|window|size)|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens"
-    r"|reduce the length of the (?:messages|prompt|input)|tokens must be <=",
+    r"|reduce the length of the (?:messages|prompt|input)|tokens\W{1,4}must be <=",
     re.I,
 )
 # `"n_ctx": 1024`, `context length is 8192 tokens`, `context size (1024 tokens)`, `32768 maximum context length`
 _CONTEXT = re.compile(
     r"n_ctx\W{1,6}(\d{3,8})|context.?(?:length|window|size)[^.\d]{0,40}?(\d{3,8})"
-    r"|(\d{3,8}) maximum context|tokens must be <= (\d{3,8})",
+    r"|(\d{3,8}) maximum context|tokens\W{1,4}must be <= (\d{3,8})",
     re.I,
 )
 # refusals that no change of the request answers

@@ -28,6 +28,7 @@ from api.models.dialects import GRADED_AT_ONCE
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
+from api.pipeline.question.query_guard import rewritten_query
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
 from api.reports.quotes import citable_text, verbatim
 from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
@@ -327,8 +328,9 @@ class OpenAIRewriter(ModelStep):
             return Rewrites((question.text,), usage_of_error(error))
         # the original as it is, then what differs from it in more than case and blanks
         distinct = {_folded(question.text): question.text}
-        for query in (one_line(clean(text)) for text in rewritten):
-            if 0 < len(query) <= _QUERY:
+        written = f"{question.text}\n{question.about}"
+        for text in rewritten:
+            if len(text) <= _QUERY and (query := rewritten_query(written, text)) is not None:
                 distinct.setdefault(_folded(query), query)
         return Rewrites(tuple(distinct.values())[:variants], usage)
 

@@ -100,25 +100,28 @@ class ModelClient:
         What cannot fit a known context is `too_long` without being sent; where the refusal first
         states the context, and the question fits it with a shorter answer, it is asked once more.
         """
-        known = self.context(request.model)
+        most = self._answer_tokens(request)
         try:
-            return await self._ask(request, known)
+            return await self._ask(request, most)
         except ModelError as error:
-            learnt = self.context(request.model)
-            if error.reason != "too_long" or known is not None or learnt is None:
+            if error.reason != "too_long" or (fewer := self._answer_tokens(request)) == most:
                 raise
-            return await self._ask(request, learnt)
+            return await self._ask(request, fewer)
 
-    async def _ask(self, request: Request, context: int | None) -> Completion:
+    def _answer_tokens(self, request: Request) -> int:
+        """The tokens that an answer may have, by the model's context as far as it is known."""
+        context = self.context(request.model)
+        if context is None:
+            return request.max_tokens
+        room = context - estimated_tokens(request.system) - estimated_tokens(request.user) - _TEMPLATE_TOKENS
+        if room < request.max_tokens * _LEAST_ANSWER:
+            raise ModelError("too_long", f"the model's context holds {context} tokens")
+        return min(request.max_tokens, room)
+
+    async def _ask(self, request: Request, most: int) -> Completion:
         seconds, effort = request.seconds, self._settings.reasoning_effort
         schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
         shape: Any = {"type": "json_schema", "json_schema": schema}
-        most = request.max_tokens
-        if context is not None:
-            room = context - estimated_tokens(request.system) - estimated_tokens(request.user) - _TEMPLATE_TOKENS
-            if room < most * _LEAST_ANSWER:
-                raise ModelError("too_long", f"the model's context holds {context} tokens")
-            most = min(most, room)
         try:
             raw = await self.openai.chat.completions.with_raw_response.create(
                 model=request.model,

@@ -25,21 +25,20 @@ async def relevant(client: ModelClient, count: int) -> list[bool]:
 
 
 async def test_schema_of_booleans(model: ModelServer, client: ModelClient) -> None:
-    """The wire carries exactly so many booleans, strictly, and a budget from their number."""
+    """A boolean under the number of each item, strictly, and a budget from their number."""
     model.replies = [says(verdicts([True] * 3)), says(verdicts([True] * 50))]
 
     await relevant(client, 3)
     await relevant(client, 50)
 
-    array = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3}
     assert model.asked[0]["response_format"]["json_schema"] == {
         "name": "relevance",
         "strict": True,
         "schema": {
             "type": "object",
             "additionalProperties": False,
-            "required": ["relevant"],
-            "properties": {"relevant": array},
+            "required": ["1", "2", "3"],
+            "properties": {number: {"type": "boolean"} for number in "123"},
         },
     }
     assert model.asked[0]["model"] == "gpt-4o-mini"
@@ -89,6 +88,7 @@ async def test_twelve_items(model: ModelServer, client: ModelClient) -> None:
     [
         (says("[true,false,true]"), 5, "count_mismatch"),
         (says("[true,false,true]"), 2, "count_mismatch"),
+        (says('{"1": true, "2": false}'), 3, "count_mismatch"),
         (says('["false","true"]'), 2, "malformed"),
         (says("[1,0,null]"), 3, "malformed"),
         (says('{"relevant":false}'), 1, "malformed"),

@@ -23,8 +23,8 @@ LONGEST = 16_000
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 ANSWER_WORDS: Mapping[PromptName, tuple[str, ...]] = MappingProxyType(
     {
-        "relevance": ("true", "false"),
-        "support": ("true", "false"),
+        "relevance": ("true",),
+        "support": ("true",),
         "grades": ("score", "explanation", "sentiment", "aspects", "quote"),
         "rewrites": ("queries",),
         "insufficient": ("explanation_text", "suggestions"),
