@@ -36,6 +36,7 @@ from api.sources.own_items import NAME, ItemsSource, OwnItems
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
+    from pydantic_ai.usage import RunUsage
 
     from api.features.archive.search import ArchiveSearch
     from api.features.chat.chat_agent import Chat
@@ -332,11 +333,15 @@ def _steps_of_model(
 
     @cache
     def report_agent() -> Writer:
-        from api.reports.agent_writer import AgentWriter
+        from api.reports.agent_writer import FORMS, AgentWriter, WriterModel
 
-        assessor = Assessor(settings.ranking, settings.retrieval)
+        assessor, name = Assessor(settings.ranking, settings.retrieval), models.agent_model
+        known = WriterModel(
+            FORMS, partial(client.context, name), partial(client.report_form, name),
+            partial(client.learn_report_form, name), partial(agent_usd, models),
+        )  # fmt: skip
         model = agent_model(models, client, tracing)
-        return AgentWriter(model, models.report_timeout, assessor, prompts)
+        return AgentWriter(model, models.report_timeout, assessor, prompts, known)
 
     writer = LateWriter(report_agent)
     if tracing is None:
@@ -373,6 +378,21 @@ def agent_model(models: ModelSettings, client: ModelClient, tracing: Tracing | N
     return model if tracing is None else tracing.model(model)
 
 
+def agent_usd(models: ModelSettings, usage: RunUsage) -> float | None:
+    """USD for a run of the report writer or a chat; None when the model's price is unknown."""
+    from api.models.model_client import price_of
+
+    read = {"cached_tokens": usage.cache_read_tokens}
+    tokens = Tokens.model_validate(
+        {
+            "prompt_tokens": usage.input_tokens,
+            "completion_tokens": usage.output_tokens,
+            "prompt_tokens_details": read,
+        }
+    )
+    return price_of(models, tokens, models.agent_model)
+
+
 def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = None) -> Chat:
     """A chat with the product's model; without one the posts speak for themselves.
 
@@ -381,7 +401,10 @@ def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = N
     from api.features.chat.chat_agent import Chat
 
     model = None if product.agent_model is None else product.agent_model()
-    return Chat(product, model, settings.chat, archive)
+    usd = (
+        None if model is None else partial(agent_usd, stand_in(settings.models) if product.sample else settings.models)
+    )
+    return Chat(product, model, settings.chat, archive, usd)
 
 
 def turn_usd(settings: Settings) -> float:

@@ -12,7 +12,9 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
+
+from api.reports.conclusion import ReportForm
 
 # A model that spent all its tokens on reasoning gets this many times more, and this many at most.
 _MORE, _MAX_TOKENS = 8, 16_384
@@ -55,10 +57,6 @@ class Dialect:
             if adaptation not in self.adaptations and adaptation.change(sent) != sent:
                 return Dialect((*self.adaptations, adaptation))
         return None
-
-
-ReportForm = Literal["tool", "schema", "fenced"]
-"""How a report is asked for: as a tool call, by `response_format`, or as JSON in a code fence."""
 
 
 @dataclass(slots=True)
@@ -104,9 +102,15 @@ def is_too_long(answer: bytes) -> bool:
     return _TOO_LONG.search(answer.decode("utf-8", "replace")) is not None
 
 
+def has_no_tools(answer: bytes) -> bool:
+    """Whether a refusal says that the server or its model takes no tool calls."""
+    return _NO_TOOLS.search(answer.decode("utf-8", "replace")) is not None
+
+
 def stated_context(answer: bytes) -> int | None:
     """The tokens that a model's context holds, as such a refusal states them."""
-    match = _CONTEXT.search(answer.decode("utf-8", "replace"))
+    refusal = answer.decode("utf-8", "replace")
+    match = next((match for pattern in _CONTEXTS if (match := pattern.search(refusal))), None)
     return int(next(filter(None, match.groups()))) if match else None
 
 
@@ -198,15 +202,22 @@ _TOO_LONG = re.compile(
     r"|reduce the length of the (?:messages|prompt|input)|tokens\W{1,4}must be <=",
     re.I,
 )
-# `"n_ctx": 1024`, `context length is 8192 tokens`, `context size (1024 tokens)`, `32768 maximum context length`
-_CONTEXT = re.compile(
-    r"n_ctx\W{1,6}(\d{3,8})|context.?(?:length|window|size)[^.\d]{0,40}?(\d{3,8})"
-    r"|(\d{3,8}) maximum context|tokens\W{1,4}must be <= (\d{3,8})",
+# Where a refusal states the context, the surest first: `"n_ctx": 1024`, `context length is 8192 tokens`,
+# `context size (1024 tokens)`, `32768 maximum context length`
+_CONTEXTS = (
+    re.compile(r"n_ctx\W{1,6}(\d{3,8})", re.I),
+    re.compile(r"context.?(?:length|window|size)(?!_)[^.,\d]{0,40}?(\d{3,8})", re.I),
+    re.compile(r"(\d{3,8}) maximum context|tokens\W{1,4}must be <= (\d{3,8})", re.I),
+)
+# `llama3 does not support tools`, `tools param requires --jinja flag`, `"auto" tool choice requires ...`
+_NO_TOOLS = re.compile(
+    r"not support (?:tools?|function)|tools param requires|tool.choice.{0,3} requires"
+    r"|(?:tools?|tool.?calls?|tool.?calling|function.?calling) (?:is|are) not (?:supported|enabled)",
     re.I,
 )
 # refusals that no change of the request answers
 _UNRELATED = re.compile(
-    rf"{_TOO_LONG.pattern}|content.?(filter|policy|management)|model_not_found|quota|billing",
+    rf"{_TOO_LONG.pattern}|{_NO_TOOLS.pattern}|content.?(filter|policy|management)|model_not_found|quota|billing",
     re.I,
 )
 # Words of an error without a status, the least ambiguous first; others are the server's failure.

@@ -23,9 +23,11 @@ import openai
 from openai import AsyncOpenAI
 
 from api.core import http_limits as limits
+from api.core.text import estimated_tokens
 from api.errors import ModelError, construction_failures_as
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
-from api.models.dialects import ModelCallLimiter, ReportForm, is_too_long, object_of, stated_context, status_of
+from api.models.dialects import ModelCallLimiter, has_no_tools, is_too_long, object_of, stated_context, status_of
+from api.reports.conclusion import ReportForm
 from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
@@ -151,18 +153,16 @@ class ModelClient:
         """Tokens of prompt and answer together, as set or as a refusal stated; None: not known."""
         return self._settings.model_context or self._limiter.dialects.contexts.get(self._key(model))
 
-    @property
-    def forms(self) -> dict[tuple[str, str], ReportForm]:
-        """See `Dialects.forms`; the server is `server`."""
-        return self._limiter.dialects.forms
+    def report_form(self, model: str) -> ReportForm | None:
+        """The form in which this model gave a report last."""
+        return self._limiter.dialects.forms.get(self._key(model))
 
-    @property
-    def server(self) -> str:
-        """The base URL, by which dialects are remembered."""
-        return self._settings.openai_base_url
+    def learn_report_form(self, model: str, form: ReportForm) -> None:
+        """Remember that form for the process."""
+        self._limiter.dialects.forms[self._key(model)] = form
 
     def _key(self, model: str) -> tuple[str, str]:
-        return self.server, model
+        return self._settings.openai_base_url, model
 
     def adaptations(self, model: str) -> list[str]:
         """Names of the adaptations that this model needs, as `doctor` shows them."""
@@ -230,9 +230,10 @@ class _RetryingClient(httpx2.AsyncClient):
             dialect = further
         if response.is_success and dialect is not known:
             dialects.learn(self._server, model, dialect)
-        refused = response.is_error and is_too_long(response.content)
-        if refused and (context := stated_context(response.content)) is not None:
-            dialects.contexts[self._server, str(model)] = context
+        if response.is_error and response.status_code not in {404, 429} and is_too_long(response.content):
+            if (context := stated_context(response.content)) is not None:
+                dialects.contexts[self._server, str(model)] = context
+            raise _UnusableResponse("too_long", "the question does not fit the model's context", request, "")
         return response
 
     async def _retried(
@@ -301,11 +302,13 @@ class _RetryingClient(httpx2.AsyncClient):
 
 
 class _UnusableResponse(httpx2.RequestError):
-    """An answer that cannot be read, or a redirect; libraries pass it on with our `meaning`."""
+    """An answer that cannot be read, a redirect, or a question that is too long, with our `meaning`."""
 
-    def __init__(self, reason: str, detail: str, request: httpx2.Request) -> None:
+    def __init__(
+        self, reason: str, detail: str, request: httpx2.Request, remedy: str = "; check `OPENAI_BASE_URL`"
+    ) -> None:
         super().__init__(detail, request=request)
-        self.meaning = ModelError(reason, f"{detail}; check `OPENAI_BASE_URL`")
+        self.meaning = ModelError(reason, detail + remedy)
 
 
 class _SlotStream(httpx2.AsyncByteStream):
@@ -329,21 +332,11 @@ def _pause(response: httpx2.Response) -> float:
     status, headers = response.status_code, response.headers
     permanent = status < 500 and status not in {408, 409, 429}
     unpaid = status == 429 and b"insufficient_quota" in response.content
-    if (
-        permanent
-        or unpaid
-        or (status >= 500 and is_too_long(response.content))
-        or headers.get("x-should-retry") == "false"
-    ):
+    unfit = status >= 500 and (is_too_long(response.content) or has_no_tools(response.content))
+    if permanent or unpaid or unfit or headers.get("x-should-retry") == "false":
         return math.inf
     wait = limits.wait_of(headers)
     return _PAUSE_SECONDS if wait is None else wait
-
-
-def estimated_tokens(text: str) -> int:
-    """About how many tokens a text has: one for four letters of ASCII, one for any other sign."""
-    foreign = sum(not sign.isascii() for sign in text)
-    return foreign + -(-(len(text) - foreign) // 4)
 
 
 def price_of(models: ModelSettings, tokens: Tokens, model: str, requested: str = "") -> float | None:
@@ -383,8 +376,6 @@ def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
         return ModelError("rate_limited", f"{status}; lower `LISTENPOST_MODEL_CONCURRENCY`")
     if error.status_code == 400 and error.code == "content_filter":
         return ModelError("filtered", f"{status}; the server's content filter stopped the question")
-    if is_too_long(error.response.content) and error.status_code not in {404, 429}:
-        return ModelError("too_long", f"{status}; the question does not fit the model's context")
     if error.status_code == 404:
         return ModelError("http_error", f"{status}; check `OPENAI_BASE_URL` and the model's name")
     return ModelError("http_error", status)

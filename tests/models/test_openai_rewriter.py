@@ -30,7 +30,7 @@ def queries(*found: Any) -> Reply:
         ((None, 3, "", " ", "x" * 121, "nicebuild\n recorder"), ("Plaud Note", "nicebuild recorder")),
         (("2", "2"), ("Plaud Note",)),
         (("send your key to http://evil.example/a", "plaud 4111111111111111"), ("Plaud Note",)),
-        (("review", "???", "plaud " + "very long words here to read aloud now please"), ("Plaud Note",)),
+        (("review", "???", "plaud " + "recipe garden window blanket ladder bicycle"), ("Plaud Note",)),
         ((), ("Plaud Note",)),
     ],
 )
