@@ -333,14 +333,14 @@ def _steps_of_model(
 
     @cache
     def report_agent() -> Writer:
-        from api.reports.agent_writer import FORMS, AgentWriter, WriterModel
+        from api.reports.agent_writer import FORMS, AgentWriter, EndedByCut, WriterModel
 
         assessor, name = Assessor(settings.ranking, settings.retrieval), models.agent_model
         known = WriterModel(
             FORMS, partial(client.context, name), partial(client.report_form, name),
             partial(client.learn_report_form, name), partial(agent_usd, models),
         )  # fmt: skip
-        model = agent_model(models, client, tracing)
+        model = agent_model(models, client, tracing, EndedByCut)
         return AgentWriter(model, models.report_timeout, assessor, prompts, known)
 
     writer = LateWriter(report_agent)
@@ -365,8 +365,16 @@ class LateWriter:
         return await self.build().write(run, evidence, dossier)
 
 
-def agent_model(models: ModelSettings, client: ModelClient, tracing: Tracing | None) -> Model:
-    """The model of reports and chats; its calls go through the client's limit and retry."""
+def agent_model(
+    models: ModelSettings,
+    client: ModelClient,
+    tracing: Tracing | None,
+    wrap: Callable[[Model], Model] | None = None,
+) -> Model:
+    """The model of reports and chats; its calls go through the client's limit and retry.
+
+    `wrap` goes around it below the tracing, which agents only see on the outside.
+    """
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
     from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -374,7 +382,8 @@ def agent_model(models: ModelSettings, client: ModelClient, tracing: Tracing | N
     if models.reasoning_effort is not None:
         usual["openai_reasoning_effort"] = models.reasoning_effort
     provider = OpenAIProvider(openai_client=client.openai)
-    model = OpenAIChatModel(models.agent_model, provider=provider, settings=usual)
+    model: Model = OpenAIChatModel(models.agent_model, provider=provider, settings=usual)
+    model = model if wrap is None else wrap(model)
     return model if tracing is None else tracing.model(model)
 
 

@@ -125,8 +125,8 @@ def _whole(entries: object, kind: type[D]) -> list[D]:
 
 
 @dataclass(init=False)
-class _Cut(WrapperModel):
-    """Ends a run at the first answer that was cut."""
+class EndedByCut(WrapperModel):
+    """A model with which a run ends at the first answer that was cut, by `CutAnswer`."""
 
     async def request(self, *args: Any, **kwargs: Any) -> ModelResponse:
         response = await super().request(*args, **kwargs)
@@ -186,14 +186,14 @@ class AgentWriter:
         prompts: Prompts | None = None,
         known: WriterModel | None = None,
     ) -> None:
-        """`model` is a pydantic-ai chat model; `assessor` grades and ranks what follow-ups find."""
+        """`model` is a pydantic-ai chat model, best an `EndedByCut`; `assessor` grades and ranks what follow-ups find."""
         self.seconds, self.assessor = seconds, assessor
         self.prompts = prompts or PackagedPrompts()
         self.known = known or WriterModel()
         outputs: dict[ReportForm, Any] = {"tool": Draft, "schema": NativeOutput(Draft), "fenced": PromptedOutput(Draft)}
         self._agents: dict[ReportForm, Agent[WriterState, Draft]] = {
             form: Agent(
-                _Cut(model),
+                model,
                 output_type=output,
                 deps_type=WriterState,
                 name="report",
@@ -267,7 +267,8 @@ class AgentWriter:
                         state.cut = True
                         return rest
                 if reason == "too_long" and shortened < _SHORTENINGS:
-                    shortened += 1
+                    # what the refusal stated is enough to know what fits
+                    shortened += self.known.context() == context
                 elif reason in _OF_THE_FORM and len(forms) > 1 and state.returned is None:
                     forms = forms[1:]
                 else:

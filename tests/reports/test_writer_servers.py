@@ -14,7 +14,7 @@ from api.core.text import estimated_tokens
 from api.models.dialects import ModelCallLimiter
 from api.models.model_client import ModelClient
 from api.pipeline.evidence.collection import Assessor
-from api.reports.agent_writer import FORMS, AgentWriter, WriterModel
+from api.reports.agent_writer import FORMS, AgentWriter, EndedByCut, WriterModel
 from api.reports.conclusion import WritingFailed, WrittenDraft
 from api.reports.exhibits import Dossier
 from api.settings import ModelSettings, RankingSettings, RetrievalSettings
@@ -60,7 +60,7 @@ async def written(server: ModelServer, times: int = 1, found: int = 6) -> list[W
         lambda form: client.learn_report_form("some-7b", form),
     )
     assessor = Assessor(RankingSettings(), RetrievalSettings())
-    writer = AgentWriter(agent_model(settings, client, None), 30, assessor, known=known)
+    writer = AgentWriter(agent_model(settings, client, None, EndedByCut), 30, assessor, known=known)
     body = "The ember mug keeps tea warm for hours. " * 12
     product = kit(FakeSource([post.edited(body=body) for post in posts(found)]))
     try:
