@@ -19,7 +19,7 @@ from api.core.ports import Grader, Judge, Rewriter, SilentObserver, Source, Supp
 from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
 from api.features.analyses.store_ports import SourceMemory
-from api.models.answer_parsing import STAND_IN, Tokens
+from api.models.answer_parsing import STAND_IN
 from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.local.judge import LocalJudge
 from api.models.local.senses import find_senses
@@ -36,7 +36,6 @@ from api.sources.own_items import NAME, ItemsSource, OwnItems
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
-    from pydantic_ai.usage import RunUsage
 
     from api.features.archive.search import ArchiveSearch
     from api.features.chat.chat_agent import Chat
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 
 
 Mode = Literal["live", "sandbox"]
-UNKNOWN_TURN_USD = 0.2
-"""Reserved for a chat turn by a model whose price is unknown, and given back after it."""
 
 
 def load_settings(*, sandbox: bool = False) -> Settings:
@@ -333,12 +330,13 @@ def _steps_of_model(
 
     @cache
     def report_agent() -> Writer:
+        from api.models.model_client import price_of_run
         from api.reports.agent_writer import FORMS, AgentWriter, EndedByCut, WriterModel
 
         assessor, name = Assessor(settings.ranking, settings.retrieval), models.agent_model
         known = WriterModel(
             FORMS, partial(client.context, name), partial(client.report_form, name),
-            partial(client.learn_report_form, name), partial(agent_usd, models),
+            partial(client.learn_report_form, name), partial(price_of_run, models),
         )  # fmt: skip
         model = agent_model(models, client, tracing, EndedByCut)
         return AgentWriter(model, models.report_timeout, assessor, prompts, known)
@@ -387,21 +385,6 @@ def agent_model(
     return model if tracing is None else tracing.model(model)
 
 
-def agent_usd(models: ModelSettings, usage: RunUsage) -> float | None:
-    """USD for a run of the report writer or a chat; None when the model's price is unknown."""
-    from api.models.model_client import price_of
-
-    read = {"cached_tokens": usage.cache_read_tokens}
-    tokens = Tokens.model_validate(
-        {
-            "prompt_tokens": usage.input_tokens,
-            "completion_tokens": usage.output_tokens,
-            "prompt_tokens_details": read,
-        }
-    )
-    return price_of(models, tokens, models.agent_model)
-
-
 def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = None) -> Chat:
     """A chat with the product's model; without one the posts speak for themselves.
 
@@ -410,20 +393,12 @@ def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = N
     from api.features.chat.chat_agent import Chat
 
     model = None if product.agent_model is None else product.agent_model()
-    usd = (
-        None if model is None else partial(agent_usd, stand_in(settings.models) if product.sample else settings.models)
-    )
-    return Chat(product, model, settings.chat, archive, usd)
+    if model is None:
+        return Chat(product, model, settings.chat, archive)
+    from api.models.model_client import price_of_run
 
-
-def turn_usd(settings: Settings) -> float:
-    """USD that one turn may cost, if most of its tokens are read and some are written."""
-    from api.models.model_client import price_of
-
-    tokens = settings.chat.tokens
-    used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)
-    usd = price_of(settings.models, used, settings.models.agent_model)
-    return UNKNOWN_TURN_USD if usd is None else usd
+    models = stand_in(settings.models) if product.sample else settings.models
+    return Chat(product, model, settings.chat, archive, partial(price_of_run, models))
 
 
 def stand_in(models: ModelSettings) -> ModelSettings:

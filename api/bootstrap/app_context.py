@@ -16,7 +16,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
-from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over, turn_usd
+from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over
 from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, queue_due, resume_run
 from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive, with_report_items
 from api.core.domain import Question
@@ -249,6 +249,8 @@ class AppContext:
             chats = ChatSessions(chat(self.settings, product, archive), self.store)
         if not own:
             self._chats[product.sample] = chats
+        from api.bootstrap.estimates import turn_usd  # loads with the product
+
         usd = 0.0 if product.sample else await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[ChatEvent], None]) -> ChatEvent:

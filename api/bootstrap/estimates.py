@@ -31,6 +31,9 @@ _LONG_REQUESTS = 5
 UNKNOWN_USD = 0.1
 """Stands in for an analysis by models whose price nobody knows."""
 
+UNKNOWN_TURN_USD = 0.2
+"""Reserved for a chat turn by a model whose price is unknown, and given back after it."""
+
 _GATE, _GATE_ITEM, _LEAST_ITEM = (250, 10), (150, 5), (10, 1)
 _GRADE, _GRADE_ITEM = (900, 50), (700, 120)
 _OTHER, _LEAST_OTHER = (1500, 500), (100, 5)
@@ -221,6 +224,16 @@ def most_usd(settings: Settings, ask: Ask) -> float:
     """USD that a question may cost at most; over own or stored items no source is asked."""
     usd = estimate(settings, ask, len(ask.items) or ask.again_items or None).most["usd"]
     return UNKNOWN_USD if usd is None else float(usd)
+
+
+def turn_usd(settings: Settings) -> float:
+    """USD that one turn may cost, if most of its tokens are read and some are written."""
+    from api.models.model_client import price_of  # loads the model's library
+
+    tokens = settings.chat.tokens
+    used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)
+    usd = price_of(settings.models, used, settings.models.agent_model)
+    return UNKNOWN_TURN_USD if usd is None else usd
 
 
 def gate_usd(settings: Settings, items: int) -> float:

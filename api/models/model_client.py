@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import genai_prices
@@ -29,6 +29,9 @@ from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_complet
 from api.models.dialects import ModelCallLimiter, has_no_tools, is_too_long, object_of, stated_context, status_of
 from api.reports.conclusion import ReportForm
 from api.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from pydantic_ai.usage import RunUsage
 
 _CONNECT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
@@ -358,6 +361,18 @@ def price_of(models: ModelSettings, tokens: Tokens, model: str, requested: str =
         return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
     except (LookupError, ValueError):
         return 0.0 if limits.points_here(models.openai_base_url) else None
+
+
+def price_of_run(models: ModelSettings, usage: RunUsage) -> float | None:
+    """USD for a run of the report writer or a chat; None when the model's price is unknown."""
+    tokens = Tokens.model_validate(
+        {
+            "prompt_tokens": usage.input_tokens,
+            "completion_tokens": usage.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": usage.cache_read_tokens},
+        }
+    )
+    return price_of(models, tokens, models.agent_model)
 
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_ai import Agent, ModelRetry, NativeOutput, PromptedOutput, RunContext, Tool, UsageLimits
 from pydantic_ai.exceptions import AgentRunError, UnexpectedModelBehavior, UserError
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -18,7 +18,6 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
-from pydantic_core import from_json
 
 from api.core.display_names import reason_in_words, title_in
 from api.core.domain import Decision, Usage
@@ -101,10 +100,9 @@ class CutAnswer(UnexpectedModelBehavior):
         ]
         written = next((text for text in texts if isinstance(text, str) and "{" in text), "")
         try:
-            value = from_json(written[written.find("{") :], allow_partial=True)
-        except ValueError:
-            return None
-        if not isinstance(value, dict):
+            text = written[written.find("{") :]
+            value = TypeAdapter(dict[str, Any]).validate_json(text, experimental_allow_partial=True)
+        except ValidationError:
             return None
         findings = _whole(value.get("findings"), DraftFinding)
         topic, summary = (text if isinstance(text := value.get(name), str) else "" for name in ("topic", "summary"))
@@ -129,6 +127,7 @@ class EndedByCut(WrapperModel):
     """A model with which a run ends at the first answer that was cut, by `CutAnswer`."""
 
     async def request(self, *args: Any, **kwargs: Any) -> ModelResponse:
+        """See `Model.request`."""
         response = await super().request(*args, **kwargs)
         if response.finish_reason == "length":
             raise CutAnswer(response)
@@ -186,7 +185,10 @@ class AgentWriter:
         prompts: Prompts | None = None,
         known: WriterModel | None = None,
     ) -> None:
-        """`model` is a pydantic-ai chat model, best an `EndedByCut`; `assessor` grades and ranks what follow-ups find."""
+        """`model` is a pydantic-ai chat model, best an `EndedByCut`.
+
+        `assessor` grades and ranks what follow-ups find.
+        """
         self.seconds, self.assessor = seconds, assessor
         self.prompts = prompts or PackagedPrompts()
         self.known = known or WriterModel()
