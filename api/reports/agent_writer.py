@@ -100,8 +100,8 @@ class CutAnswer(UnexpectedModelBehavior):
         ]
         written = next((text for text in texts if isinstance(text, str) and "{" in text), "")
         try:
-            text = written[written.find("{") :]
-            value = TypeAdapter(dict[str, Any]).validate_json(text, experimental_allow_partial=True)
+            cut = written[written.find("{") :]
+            value = TypeAdapter(dict[str, Any]).validate_json(cut, experimental_allow_partial=True)
         except ValidationError:
             return None
         findings = _whole(value.get("findings"), DraftFinding)
