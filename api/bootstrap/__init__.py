@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import SecretStr
 
 from api import settings as all_settings
+from api.bootstrap.model_writer import LateWriter, check_model_server, writer_model
+from api.bootstrap.model_writer import agent_model as agent_model
 from api.core.ports import Grader, Judge, Rewriter, SilentObserver, Source, SupportChecker, UpstreamCheck
 from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
@@ -23,6 +25,7 @@ from api.models.answer_parsing import STAND_IN
 from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.local.judge import LocalJudge
 from api.models.local.senses import find_senses
+from api.models.local.support import SecondOpinion
 from api.pipeline.evidence.collection import Assessor, Evidence, Steps
 from api.pipeline.evidence.crawl import Run
 from api.pipeline.gate.verdicts import Gate
@@ -215,6 +218,7 @@ def _product(
             "model": _NO_KEY if client is None else partial(_probe_model, client, settings.models),
             "langfuse": langfuse,
         },
+        server_check=None if client is None else partial(check_model_server, client, settings.models, tracing),
         requests=lambda: [
             f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}"
             for entry in ([] if sandbox is None else sandbox.log)
@@ -271,12 +275,14 @@ def _gate(
     if _judges_here(settings, sandboxed):
         judge = local
     elif client is not None:
-        from api.models.model_calls import OpenAIJudge
+        from api.models.model_calls import OpenAIJudge, OrderCheckedJudge
 
         judge = OpenAIJudge(
             client, models.filter_model, models.scoring_timeout, prompts=prompts,
             examples=models.correction_examples,
         )  # fmt: skip
+        if models.order_check:
+            judge = OrderCheckedJudge(judge, models.order_check)
     primary = judge if tracing is None else tracing.judge(judge)
     if judge is local:
         return Gate(primary)
@@ -310,8 +316,8 @@ def _checker(
     from api.models.model_calls import OpenAISupport
 
     model = models.support_model or models.filter_model
-    support = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
-    return support if tracing is None else tracing.checker(support)
+    support: SupportChecker = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
+    return SecondOpinion(support if tracing is None else tracing.checker(support))
 
 
 def _steps_of_model(
@@ -330,16 +336,11 @@ def _steps_of_model(
 
     @cache
     def report_agent() -> Writer:
-        from api.models.model_client import price_of_run
-        from api.reports.agent_writer import FORMS, AgentWriter, EndedByCut, WriterModel
+        from api.reports.agent_writer import AgentWriter, EndedByCut
 
-        assessor, name = Assessor(settings.ranking, settings.retrieval), models.agent_model
-        known = WriterModel(
-            FORMS, partial(client.context, name), partial(client.report_form, name),
-            partial(client.learn_report_form, name), partial(price_of_run, models),
-        )  # fmt: skip
+        assessor = Assessor(settings.ranking, settings.retrieval)
         model = agent_model(models, client, tracing, EndedByCut)
-        return AgentWriter(model, models.report_timeout, assessor, prompts, known)
+        return AgentWriter(model, models.report_timeout, assessor, prompts, writer_model(client, models))
 
     writer = LateWriter(report_agent)
     if tracing is None:
@@ -350,39 +351,6 @@ def _steps_of_model(
         tracing.explainer(explainer),
         writer,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class LateWriter:
-    """A writer built when it is first needed: many runs end without a report."""
-
-    build: Callable[[], Writer]
-
-    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
-        """See `Writer.write`."""
-        return await self.build().write(run, evidence, dossier)
-
-
-def agent_model(
-    models: ModelSettings,
-    client: ModelClient,
-    tracing: Tracing | None,
-    wrap: Callable[[Model], Model] | None = None,
-) -> Model:
-    """The model of reports and chats; its calls go through the client's limit and retry.
-
-    `wrap` goes around it below the tracing, which agents only see on the outside.
-    """
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    usual = OpenAIChatModelSettings()
-    if models.reasoning_effort is not None:
-        usual["openai_reasoning_effort"] = models.reasoning_effort
-    provider = OpenAIProvider(openai_client=client.openai)
-    model: Model = OpenAIChatModel(models.agent_model, provider=provider, settings=usual)
-    model = model if wrap is None else wrap(model)
-    return model if tracing is None else tracing.model(model)
 
 
 def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = None) -> Chat:

@@ -10,15 +10,17 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import sha256
 from itertools import chain, islice, zip_longest
+from random import Random
 from typing import Any, Generic, TypeVar
 
 from api.core.domain import Correction, Grade, Question, Usage, Verdict
 from api.core.items import Item
 from api.core.model_cost import cost_on_failure, usage_of_error
-from api.core.ports import UNGRADED, Claim, Grades, Judgement, Rewrites, Support
+from api.core.ports import UNGRADED, Claim, Grades, Judge, Judgement, Rewrites, Support
 from api.core.prompts import PackagedPrompts, PromptName, Prompts
 from api.core.text import Fence, clean, cut, one_line
 from api.core.words import index_tokens
@@ -192,6 +194,38 @@ class OpenAIJudge(ModelStep):
         return Judgement(tuple(Verdict(flag, self.name) for flag in flags), self.name, usage)
 
 
+@dataclass(frozen=True, slots=True)
+class OrderCheckedJudge:
+    """Judges a share of the pages in another order as well, at the same time; implements `Judge`."""
+
+    inner: Judge
+    share: float
+
+    @property
+    def name(self) -> str:
+        """The name of the judge."""
+        return self.inner.name
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """The verdicts in the given order; which pages are checked depends on their items alone."""
+        digest = sha256("\0".join((question.text, *(item.key for item in items))).encode()).digest()
+        if len(items) < 2 or int.from_bytes(digest[:4]) >= self.share * 2**32:
+            return await self.inner.judge(question, items, source)
+        order = list(range(len(items)))
+        Random(digest).shuffle(order)  # noqa: S311  # nosec B311 (no secret)
+        shuffled = [items[at] for at in order]
+        calls = (self.inner.judge(question, page, source) for page in (items, shuffled))
+        judged, other = await asyncio.gather(*calls, return_exceptions=True)
+        if isinstance(judged, BaseException):
+            raise judged
+        if isinstance(other, BaseException):  # the check alone failed
+            return replace(judged, usage=judged.usage + usage_of_error(other))
+        flags = [verdict.relevant for verdict in judged.verdicts]
+        pairs = zip(order, other.verdicts, strict=True)
+        stable = sum(flags[at] == verdict.relevant for at, verdict in pairs) / len(order)
+        return replace(judged, usage=judged.usage + other.usage, order_stability=stable)
+
+
 # Characters of each that the model sees beside the sentence.
 _PASSAGE, _CONTEXT = 800, 500
 
@@ -239,7 +273,7 @@ class OpenAIGrader(ModelStep):
         """One grade per item, in order; what failed is a defaulted 3, logged once with causes."""
         starts = range(0, len(items), GRADED_AT_ONCE)
         chunks = [items[start : start + GRADED_AT_ONCE] for start in starts]
-        answers = await asyncio.gather(*(self._grade(question, chunk) for chunk in chunks))
+        answers = await asyncio.gather(*(self.grade_chunk(question, chunk) for chunk in chunks))
         causes = Counter(chain.from_iterable(causes for _, causes, _ in answers))
         if causes:
             named = ", ".join(f"{cause}: {count}" for cause, count in causes.items())
@@ -247,7 +281,7 @@ class OpenAIGrader(ModelStep):
         grades = tuple(chain.from_iterable(grades for grades, _, _ in answers))
         return Grades(grades, sum((usage for _, _, usage in answers), Usage()), self.model)
 
-    async def _grade(self, question: Question, items: Sequence[Item]) -> tuple[list[Grade], list[str], Usage]:
+    async def grade_chunk(self, question: Question, items: Sequence[Item]) -> tuple[list[Grade], list[str], Usage]:
         """Grades of one call, a cause for each that is a default, and what the call cost.
 
         A chunk that is too long for the model is asked about in halves.
@@ -280,9 +314,9 @@ class OpenAIGrader(ModelStep):
                 return [UNGRADED] * count, [error.reason] * count, usage_of_error(error)
         else:
             return grades, causes, usage
-        parts = [await self._grade(question, part) for part in (items[: count // 2], items[count // 2 :])]
-        grades, causes = (list(chain.from_iterable(values)) for values in list(zip(*parts, strict=True))[:2])
-        return grades, causes, sum((part[2] for part in parts), Usage())
+        first = await self.grade_chunk(question, items[: count // 2])
+        second = await self.grade_chunk(question, items[count // 2 :])
+        return first[0] + second[0], first[1] + second[1], first[2] + second[2]
 
 
 def grade_from(entry: Any, item: Item) -> Grade:
@@ -394,12 +428,12 @@ class OpenAIExplainer(ModelStep):
         return Explanation(fitted(text, shortfall.advice), suggestions, usage)
 
 
-# Reason of a `ModelError` -> outcome; any other answer is `broken`.
-_OUTCOMES = {
+OUTCOMES = {
     "no_key": "not_configured", "unauthorized": "refused", "rate_limited": "rate_limited",
     "quota": "quota_exhausted", "timeout": "timed_out", "unreachable": "unreachable",
     "http_error": "unreachable",
 }  # fmt: skip
+"""Reason of a `ModelError` -> outcome of a probe; any other answer is `broken`."""
 
 
 async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
@@ -410,7 +444,7 @@ async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
     try:
         judged = await judge.judge(Question("ember mug"), (item,), item.source)
     except ModelError as error:
-        usage, outcome = usage_of_error(error), _OUTCOMES.get(error.reason, "broken")
+        usage, outcome = usage_of_error(error), OUTCOMES.get(error.reason, "broken")
         details = [error.detail or error.reason]
         if outcome == "broken":
             details = [f"{error.reason}: {details[0]}"]

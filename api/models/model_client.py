@@ -156,6 +156,11 @@ class ModelClient:
         """Tokens of prompt and answer together, as set or as a refusal stated; None: not known."""
         return self._settings.model_context or self._limiter.dialects.contexts.get(self._key(model))
 
+    @property
+    def local(self) -> bool:
+        """Whether the server is on this machine."""
+        return limits.points_here(self._settings.openai_base_url)
+
     def report_form(self, model: str) -> ReportForm | None:
         """The form in which this model gave a report last."""
         return self._limiter.dialects.forms.get(self._key(model))

@@ -20,9 +20,11 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from api.core.display_names import reason_in_words, title_in
-from api.core.domain import Decision, Usage
+from api.core.domain import Decision, Question, Usage, Verdict
+from api.core.items import Assessed, Item
+from api.core.model_cost import UnusableAnswer
 from api.core.progress import SourceGathered
-from api.core.prompts import PackagedPrompts, Prompt, Prompts
+from api.core.prompts import PackagedPrompts, Prompt, Prompts, packaged
 from api.core.text import Fence, estimated_tokens
 from api.core.work import Failure, contained
 from api.errors import ModelError
@@ -122,6 +124,15 @@ def _whole(entries: object, kind: type[D]) -> list[D]:
     return kept
 
 
+_OUTPUTS: Mapping[ReportForm, Any] = {"tool": Draft, "schema": NativeOutput(Draft), "fenced": PromptedOutput(Draft)}
+FORM_WORDS: Mapping[ReportForm, str] = {
+    "tool": "by tool call",
+    "schema": "by `response_format`",
+    "fenced": "for JSON in a code fence",
+}
+"""How each form is named to people."""
+
+
 @dataclass(init=False)
 class EndedByCut(WrapperModel):
     """A model with which a run ends at the first answer that was cut, by `CutAnswer`."""
@@ -192,7 +203,6 @@ class AgentWriter:
         self.seconds, self.assessor = seconds, assessor
         self.prompts = prompts or PackagedPrompts()
         self.known = known or WriterModel()
-        outputs: dict[ReportForm, Any] = {"tool": Draft, "schema": NativeOutput(Draft), "fenced": PromptedOutput(Draft)}
         self._agents: dict[ReportForm, Agent[WriterState, Draft]] = {
             form: Agent(
                 model,
@@ -202,7 +212,7 @@ class AgentWriter:
                 retries=1,
                 model_settings=ModelSettings(temperature=0),
             )
-            for form, output in outputs.items()
+            for form, output in _OUTPUTS.items()
         }
         for agent in self._agents.values():
             agent.output_validator(_return_once)
@@ -349,6 +359,36 @@ def usage_of(usage: RunUsage, price: Callable[[RunUsage], float | None] | None =
     usd = known if price is None else price(usage)
     tokens = (usage.input_tokens, usage.output_tokens)
     return Usage(*tokens, usd if usage.requests else 0.0, usage.requests)
+
+
+async def probed_draft(
+    model: Model, seconds: float, known: WriterModel, question: Question, items: Sequence[Item]
+) -> tuple[str, Usage]:
+    """How a model gives a draft over these items, in the first form that it takes, and what that cost.
+
+    Raises `ModelError` when it takes none.
+    """
+    fence, usage = Fence(), RunUsage()
+    exhibits = Dossier().show(Assessed(item, Verdict(True)) for item in items)
+    instructions = packaged("report").filled(rule=fence.rule, words=_FEWEST_WORDS, tone="", passage=LONGEST_PASSAGE)
+    task = f"{fence.quote(question.text, 'question')}\n{describe(exhibits, fence, question.text)}"
+    settings = ModelSettings(temperature=0, max_tokens=_DRAFT_TOKENS + _WORD_TOKENS * _FEWEST_WORDS)
+    reason = "malformed"
+    for form in known.forms:
+        agent: Agent[None, Draft] = Agent(model, output_type=_OUTPUTS[form], name="probe", retries=0)
+        try:
+            async with asyncio.timeout(seconds):
+                await agent.run(task, instructions=instructions, usage=usage, model_settings=settings)
+        except (TimeoutError, AgentRunError, UserError, ValidationError) as error:
+            reason = reason_of(error)
+            if isinstance(error, CutAnswer):
+                usage.incr(error.response.usage)
+            if reason not in _OF_THE_FORM:
+                break
+        else:
+            known.remember(form)
+            return FORM_WORDS[form], usage_of(usage, known.usd)
+    raise UnusableAnswer(reason, "", usage_of(usage, known.usd))
 
 
 async def _return_once(ctx: RunContext[WriterState], draft: Draft) -> Draft:
