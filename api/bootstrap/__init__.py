@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
@@ -26,11 +26,9 @@ from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.local.judge import LocalJudge
 from api.models.local.senses import find_senses
 from api.models.local.support import SecondOpinion
-from api.pipeline.evidence.collection import Assessor, Evidence, Steps
-from api.pipeline.evidence.crawl import Run
+from api.pipeline.evidence.collection import Assessor, Steps
 from api.pipeline.gate.verdicts import Gate
-from api.reports.conclusion import NoModel, Writer, WrittenDraft
-from api.reports.exhibits import Dossier
+from api.reports.conclusion import NoModel, Writer
 from api.reports.shortfall import Explainer
 from api.services.product import Product
 from api.settings import ModelSettings, Settings, TracingSettings
@@ -38,8 +36,6 @@ from api.sources import ALL_SOURCES, SOURCES, default_sources
 from api.sources.own_items import NAME, ItemsSource, OwnItems
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model
-
     from api.features.archive.search import ArchiveSearch
     from api.features.chat.chat_agent import Chat
     from api.langfuse.tracing import Tracing

@@ -8,7 +8,7 @@ import pytest
 
 from api.core.domain import Correction, Question
 from api.errors import ModelError
-from api.models.model_calls import OpenAIJudge
+from api.models.model_calls import OpenAIJudge, OrderCheckedJudge
 from api.models.model_client import ModelClient
 from api.services.tools import shown as shown_item
 from tests.models.items import NONCE, fixed, item
@@ -255,3 +255,18 @@ async def test_corrections_are_examples_nearest_first_and_balanced(model: ModelS
     assert examples[0][1].strip() == "the recorder transcribes meetings"
     assert max(len(text) for _, text in examples) <= 200
     assert "judged" not in untold
+
+
+@pytest.mark.parametrize(("share", "calls"), [(0.0, 1), (1.0, 2)])
+async def test_a_share_of_the_pages_is_judged_in_another_order(
+    model: ModelServer, client: ModelClient, share: float, calls: int
+) -> None:
+    """The given order counts; how many verdicts stayed stands beside them, and what both cost."""
+    model.respond = lambda asked: says(verdicts([True, False, True, False]))
+
+    found = await OrderCheckedJudge(OpenAIJudge(client), share).judge(PLAUD, [item(t) for t in "abcd"], "reddit")
+
+    assert [verdict.relevant for verdict in found.verdicts] == [True, False, True, False]
+    assert len(model.asked) == calls
+    assert found.usage.input_tokens == 1000 * calls
+    assert found.order_stability is None if calls == 1 else found.order_stability in {0.0, 0.5, 1.0}

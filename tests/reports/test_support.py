@@ -368,7 +368,7 @@ async def test_what_a_second_check_doubts_is_unverified_and_in_no_headline() -> 
     assert [(finding.text, finding.support) for finding in checked.draft.findings] == [
         ("The lid leaks.", "checked"), ("Tea stays warm.", "unverified"),
     ]  # fmt: skip
-    assert (checked.draft.topic, checked.draft.summary) == ("Ember mug", "The lid leaks.")
+    assert (checked.draft.topic, checked.draft.summary) == ("ember mug", "The lid leaks.")
     assert (checked.check.supported, checked.check.disputed) == (3, 1)
     assert "support check: 1 finding(s) of whose words the passages hold none, marked unverified" in checked.notes
 

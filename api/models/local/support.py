@@ -81,6 +81,8 @@ class LocalSupport:
 
 # Share of a sentence's content words in the passage, at which and below which nothing of it is there.
 _ABSENT = 0.25
+# two letters in a row of another script: `电池`, `батарея`
+_FOREIGN = regex.compile(r"[\p{L}--[\p{Latin}]]{2}", regex.V1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ def doubts(claim: Claim, question: Question) -> bool:
 
     Of texts in other languages, and of translations, it knows nothing.
     """
-    if is_not_english(claim.sentence) or is_not_english(claim.passage) or carries(claim, question):
+    texts = (claim.sentence, claim.passage)
+    if any(is_not_english(text) or _FOREIGN.search(text) for text in texts) or carries(claim, question):
         return False
     asked = {fold(word) for word in content_words(f"{question.text} {question.about}")}
     held = [fold(word) for word in _WORD.findall(claim.passage)]
