@@ -47,6 +47,8 @@ WATCH_RUN = "watch"
 LOST_SECONDS = 60.0
 """Time for which the engine may not know work that an analysis waits for. An analysis is marked as running before its
 work is stored, which a busy server of two over one SQLite file has done after more than two looks."""
+GIVEN_UP = "the process that did it ended again and again, so it is not continued; ask with fewer sources or items"
+"""Reason of an analysis whose work is given up, since several processes ended while they did it."""
 LOST = "the record of its work is gone; ask its question again"
 _log = logging.getLogger(__name__)
 
@@ -127,12 +129,17 @@ class BackgroundEngine:
     async def _tend(self, engine: DurableEngine) -> None:
         while True:
             try:
-                await engine.tend(self.store.gone)
+                await self._fail_given_up(await engine.tend(self.store.gone))
                 await self._fail_lost_work(engine)
                 await self.look()
             except StoreUnavailable as error:
                 _log.warning("work of other processes could not be looked for: %s", error)
             await asyncio.sleep(self.pause)
+
+    async def _fail_given_up(self, work_ids: Collection[str]) -> None:
+        for work in await self.store.durable() if work_ids else ():
+            if work.work_id in work_ids:
+                await self.store.fail(work.tenant, work.analysis_id, GIVEN_UP)
 
     async def _fail_lost_work(self, engine: DurableEngine) -> None:
         """Mark analyses as failed whose work the engine has not known for `patience` seconds."""
