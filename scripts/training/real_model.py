@@ -97,7 +97,7 @@ def labelled(options: argparse.Namespace) -> list[LabelledQuery]:
     if options.labels:
         queries = read_labelled(options.labels.read_text("utf-8").split("\n"), str(options.labels))
     mixed = [query for query in queries if 0 < sum(item.relevant for item in query.items) < len(query.items)]
-    pages = (LabelledQuery(q.query, q.source_hint, q.items[: options.page], about=q.about) for q in mixed)
+    pages = (LabelledQuery(q.query, q.source, q.items[: options.page], about=q.about) for q in mixed)
     return list(islice(pages, options.pages))
 
 
