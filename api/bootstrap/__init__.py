@@ -8,26 +8,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
 from api import settings as all_settings
+from api.bootstrap.model_writer import LateWriter, check_model_server, writer_model
+from api.bootstrap.model_writer import agent_model as agent_model
 from api.core.ports import Grader, Judge, Rewriter, SilentObserver, Source, SupportChecker, UpstreamCheck
 from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
 from api.features.analyses.store_ports import SourceMemory
-from api.models.answer_parsing import STAND_IN, Tokens
+from api.models.answer_parsing import STAND_IN
 from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.local.judge import LocalJudge
 from api.models.local.senses import find_senses
-from api.pipeline.evidence.collection import Assessor, Evidence, Steps
-from api.pipeline.evidence.crawl import Run
+from api.models.local.support import SecondOpinion
+from api.pipeline.evidence.collection import Assessor, Steps
 from api.pipeline.gate.verdicts import Gate
-from api.reports.conclusion import NoModel, Writer, WrittenDraft
-from api.reports.exhibits import Dossier
+from api.reports.conclusion import NoModel, Writer
 from api.reports.shortfall import Explainer
 from api.services.product import Product
 from api.settings import ModelSettings, Settings, TracingSettings
@@ -35,8 +36,6 @@ from api.sources import ALL_SOURCES, SOURCES, default_sources
 from api.sources.own_items import NAME, ItemsSource, OwnItems
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model
-
     from api.features.archive.search import ArchiveSearch
     from api.features.chat.chat_agent import Chat
     from api.langfuse.tracing import Tracing
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 
 
 Mode = Literal["live", "sandbox"]
-UNKNOWN_TURN_USD = 0.2
-"""Price of a chat turn by a model whose price is unknown."""
 
 
 def load_settings(*, sandbox: bool = False) -> Settings:
@@ -217,6 +214,7 @@ def _product(
             "model": _NO_KEY if client is None else partial(_probe_model, client, settings.models),
             "langfuse": langfuse,
         },
+        server_check=None if client is None else partial(check_model_server, client, settings.models, tracing),
         requests=lambda: [
             f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}"
             for entry in ([] if sandbox is None else sandbox.log)
@@ -273,12 +271,14 @@ def _gate(
     if _judges_here(settings, sandboxed):
         judge = local
     elif client is not None:
-        from api.models.model_calls import OpenAIJudge
+        from api.models.model_calls import OpenAIJudge, OrderCheckedJudge
 
         judge = OpenAIJudge(
             client, models.filter_model, models.scoring_timeout, prompts=prompts,
             examples=models.correction_examples,
         )  # fmt: skip
+        if models.order_check:
+            judge = OrderCheckedJudge(judge, models.order_check)
     primary = judge if tracing is None else tracing.judge(judge)
     if judge is local:
         return Gate(primary)
@@ -312,8 +312,8 @@ def _checker(
     from api.models.model_calls import OpenAISupport
 
     model = models.support_model or models.filter_model
-    support = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
-    return support if tracing is None else tracing.checker(support)
+    support: SupportChecker = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
+    return SecondOpinion(support if tracing is None else tracing.checker(support))
 
 
 def _steps_of_model(
@@ -332,11 +332,11 @@ def _steps_of_model(
 
     @cache
     def report_agent() -> Writer:
-        from api.reports.agent_writer import AgentWriter
+        from api.reports.agent_writer import AgentWriter, EndedByCut
 
         assessor = Assessor(settings.ranking, settings.retrieval)
-        model = agent_model(models, client, tracing)
-        return AgentWriter(model, models.report_timeout, assessor, prompts)
+        model = agent_model(models, client, tracing, EndedByCut)
+        return AgentWriter(model, models.report_timeout, assessor, prompts, writer_model(client, models))
 
     writer = LateWriter(report_agent)
     if tracing is None:
@@ -349,30 +349,6 @@ def _steps_of_model(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LateWriter:
-    """A writer built when it is first needed: many runs end without a report."""
-
-    build: Callable[[], Writer]
-
-    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
-        """See `Writer.write`."""
-        return await self.build().write(run, evidence, dossier)
-
-
-def agent_model(models: ModelSettings, client: ModelClient, tracing: Tracing | None) -> Model:
-    """The model of reports and chats; its calls go through the client's limit and retry."""
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    usual = OpenAIChatModelSettings()
-    if models.reasoning_effort is not None:
-        usual["openai_reasoning_effort"] = models.reasoning_effort
-    provider = OpenAIProvider(openai_client=client.openai)
-    model = OpenAIChatModel(models.agent_model, provider=provider, settings=usual)
-    return model if tracing is None else tracing.model(model)
-
-
 def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = None) -> Chat:
     """A chat with the product's model; without one the posts speak for themselves.
 
@@ -381,16 +357,12 @@ def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = N
     from api.features.chat.chat_agent import Chat
 
     model = None if product.agent_model is None else product.agent_model()
-    return Chat(product, model, settings.chat, archive)
+    if model is None:
+        return Chat(product, model, settings.chat, archive)
+    from api.models.model_client import price_of_run
 
-
-def turn_usd(settings: Settings) -> float:
-    """USD that one turn may cost, if most of its tokens are read and some are written."""
-    from api.models.model_client import price
-
-    tokens = settings.chat.tokens
-    used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)
-    return price(used, settings.models.agent_model) or UNKNOWN_TURN_USD
+    models = stand_in(settings.models) if product.sample else settings.models
+    return Chat(product, model, settings.chat, archive, partial(price_of_run, models))
 
 
 def stand_in(models: ModelSettings) -> ModelSettings:

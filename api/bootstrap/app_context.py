@@ -16,7 +16,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
-from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over, turn_usd
+from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over
 from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, queue_due, resume_run
 from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive, with_report_items
 from api.core.domain import Question
@@ -249,6 +249,8 @@ class AppContext:
             chats = ChatSessions(chat(self.settings, product, archive), self.store)
         if not own:
             self._chats[product.sample] = chats
+        from api.bootstrap.estimates import turn_usd  # loads with the product
+
         usd = 0.0 if product.sample else await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[ChatEvent], None]) -> ChatEvent:
@@ -257,8 +259,7 @@ class AppContext:
                 async with aclosing(events):
                     async for event in events:
                         if isinstance(event, Turn):
-                            spent.counts = bool(event.usage.input_tokens)
-                            spent.usd = event.usage.usd
+                            spent.ended(event.usage.input_tokens, event.usage.usd)
                             return event
                         emit(event)
             raise AssertionError("a turn ends with a `Turn`")
@@ -373,5 +374,6 @@ async def judge_within(
     async with limits.working(tenant, usd) as spent:
         spent.counts = bool(items)
         gated = await gate.judge(question, items, source)
-        spent.usd = gated.usage.usd
+        spent.ended(gated.usage.input_tokens, gated.usage.usd)
+        spent.counts = bool(items)
     return gated

@@ -31,6 +31,9 @@ _LONG_REQUESTS = 5
 UNKNOWN_USD = 0.1
 """Stands in for an analysis by models whose price nobody knows."""
 
+UNKNOWN_TURN_USD = 0.2
+"""Reserved for a chat turn by a model whose price is unknown, and given back after it."""
+
 _GATE, _GATE_ITEM, _LEAST_ITEM = (250, 10), (150, 5), (10, 1)
 _GRADE, _GRADE_ITEM = (900, 50), (700, 120)
 _OTHER, _LEAST_OTHER = (1500, 500), (100, 5)
@@ -223,12 +226,23 @@ def most_usd(settings: Settings, ask: Ask) -> float:
     return UNKNOWN_USD if usd is None else float(usd)
 
 
+def turn_usd(settings: Settings) -> float:
+    """USD that one turn may cost, if most of its tokens are read and some are written."""
+    from api.models.model_client import price_of  # loads the model's library
+
+    tokens = settings.chat.tokens
+    used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)
+    usd = price_of(settings.models, used, settings.models.agent_model)
+    return UNKNOWN_TURN_USD if usd is None else usd
+
+
 def gate_usd(settings: Settings, items: int) -> float:
     """USD that judging this many items may cost."""
-    from api.models.model_client import price  # loads the model's library
+    from api.models.model_client import price_of  # loads the model's library
 
     used = _tokens(_Work(gates=_chunks(items, PER_CALL), judged=items))
-    return price(used, settings.models.filter_model) or UNKNOWN_USD / 100
+    usd = price_of(settings.models, used, settings.models.filter_model)
+    return UNKNOWN_USD / 100 if usd is None else usd
 
 
 def add(usd: float | None, other: float | None) -> float | None:
@@ -282,10 +296,10 @@ def _estimate(settings: Settings, least: _Work, likely: _Work, most: _Work, foll
 
 def _priced(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, Any]:
     """The counts and their price; `follow_ups` are items that the writer looks up itself."""
-    from api.models.model_client import price  # loads the model's library
+    from api.models.model_client import price_of  # loads the model's library
 
     models, calls = settings.models, work.gates + work.grades + work.others + work.checks
-    filtering = price(_tokens(work), models.filter_model) if calls else 0.0
+    filtering = price_of(models, _tokens(work), models.filter_model) if calls else 0.0
     writing: float | None = 0.0
     if work.reports:
         requests, shown = min(work.reports, _LONG_REQUESTS), work.exhibits + follow_ups
@@ -293,9 +307,10 @@ def _priced(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, A
             prompt_tokens=requests * (_REPORT[0] + shown * _EXHIBIT[0]),
             completion_tokens=requests * _REPORT[1],
         )
-        writing = price(written, models.agent_model)
+        writing = price_of(models, written, models.agent_model)
     check = Tokens(prompt_tokens=work.checks * _CHECK[0], completion_tokens=work.checks * _CHECK[1])
-    checking = price(check, models.support_model or models.filter_model) if work.checks else 0.0
+    checker = models.support_model or models.filter_model
+    checking = price_of(models, check, checker) if work.checks else 0.0
     usd = add(add(filtering, writing), checking)
     return {
         "upstream_calls": work.requests,

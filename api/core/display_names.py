@@ -62,6 +62,7 @@ MODEL_REASONS: Mapping[str, str] = MappingProxyType(
         "refused": "it declined to answer",
         "filtered": "a content filter took the answer away",
         "truncated": "the answer was cut at its length limit",
+        "too_long": "the question does not fit the model's context",
         "count_mismatch": "the wrong number of answers",
         "malformed": "its answer was malformed",
         "defect": "a defect of this program",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from api.core.domain import Usage
 from api.core.ports import PER_CALL
@@ -76,16 +77,44 @@ async def ask_in_batches(
 ) -> list[A]:
     """Ask about all things, `PER_CALL` in a call, concurrently; `flags` of an answer has one each.
 
-    Raises `ModelError` for other flags: after `count_mismatch` nobody knows which thing one is
-    about, and the text "false" (`malformed`) would count as true.
+    A call that is too long for the model is made again in two halves. Raises `ModelError` for other
+    flags: after `count_mismatch` nobody knows which thing one is about, and the text "false"
+    (`malformed`) would count as true.
     """
+
+    async def answers_on(chunk: Sequence[T]) -> _Halves[A]:
+        try:
+            answer = await ask(chunk)
+        except ModelError as error:
+            if error.reason != "too_long" or len(chunk) < 2:
+                raise
+            middle, before = (len(chunk) + 1) // 2, usage_of_error(error)
+        else:
+            with cost_on_failure(answer.usage):
+                given = flags(answer)
+                if len(given) != len(chunk):
+                    raise ModelError("count_mismatch", f"{len(given)} for {len(chunk)}")
+                if not all(isinstance(flag, bool) for flag in given):
+                    raise ModelError("malformed", "an answer that is no boolean")
+            return _Halves([answer])
+        # one after the other: the second half knows what the first learnt of the model's context
+        with cost_on_failure(before):
+            first = await answers_on(chunk[:middle])
+        with cost_on_failure(before + first.usage):
+            second = await answers_on(chunk[middle:])
+        return _Halves([*first.answers, *second.answers])
+
     chunks = [things[start : start + PER_CALL] for start in range(0, len(things), PER_CALL)]
-    answers = await gather_answers([ask(chunk) for chunk in chunks])
-    with cost_on_failure(sum((answer.usage for answer in answers), Usage())):
-        for answer, chunk in zip(answers, chunks, strict=True):
-            given = flags(answer)
-            if len(given) != len(chunk):
-                raise ModelError("count_mismatch", f"{len(given)} for {len(chunk)}")
-            if not all(isinstance(flag, bool) for flag in given):
-                raise ModelError("malformed", "an answer that is no boolean")
-    return answers
+    halves = await gather_answers([answers_on(chunk) for chunk in chunks])
+    return [answer for part in halves for answer in part.answers]
+
+
+@dataclass(frozen=True, slots=True)
+class _Halves(Generic[A]):
+    """The answers about one chunk: one, or those about its parts."""
+
+    answers: list[A]
+
+    @property
+    def usage(self) -> Usage:
+        return sum((answer.usage for answer in self.answers), Usage())

@@ -105,6 +105,8 @@ class Judgement:
     verdicts: tuple[Verdict, ...]
     model: str
     usage: Usage = Usage()
+    order_stability: float | None = None
+    """Share of the verdicts that stayed when the page was judged in another order; None: it was not."""
 
 
 # an argument of the public tools is checked against it
@@ -161,6 +163,8 @@ class Support:
     supported: tuple[bool, ...]
     model: str
     usage: Usage = Usage()
+    doubted: tuple[bool, ...] = ()
+    """Supported ones of which a second check finds nothing in the passage; empty: nobody looked."""
 
 
 class SupportChecker(Protocol):

@@ -8,12 +8,13 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from random import Random
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import regex
 
@@ -24,6 +25,7 @@ from api.core.ports import Grader, Judge
 from api.errors import ConfigurationError, ModelError
 from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opinion, score
 from api.evaluation.labelled_items import LabelledQuery
+from api.evaluation.metrics import summary
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would repeat: the evaluation stops."""
@@ -67,7 +69,7 @@ class GraderCandidate:
         return Answered(tuple(opinions), graded.usage)
 
 
-Candidate = JudgeCandidate | GraderCandidate
+Candidate: TypeAlias = "JudgeCandidate | GraderCandidate | RememberedAnswers"
 
 
 class AnswerCache:
@@ -160,13 +162,7 @@ async def evaluate(
     asked in sequence. Raises `ModelError` for a failure of `HOPELESS`, or without any answer.
     """
     options = options or EvaluationOptions()
-    pages = [
-        _LabelledPage(number, start, question, query.source, items[start : start + options.page])
-        for number, query in enumerate(queries)
-        for question in [query.question(about=options.about)]
-        for items in [query.shown()]
-        for start in range(0, len(items), options.page)
-    ]
+    pages = _pages(queries, options)
     total, done, hopeless = sum(len(page.items) for page in pages), 0, None
     key = (lambda page: page.number) if around else (lambda page: (page.number, page.start))
     queue = iter([list(group) for _, group in groupby(pages, key=key)])
@@ -200,6 +196,119 @@ async def evaluate(
     if hopeless is not None:
         raise hopeless
     return _result(candidate.name, queries, sheets, options)
+
+
+def _pages(queries: Sequence[LabelledQuery], options: EvaluationOptions) -> list[_LabelledPage]:
+    return [
+        _LabelledPage(number, start, question, query.source, items[start : start + options.page])
+        for number, query in enumerate(queries)
+        for question in [query.question(about=options.about)]
+        for items in [query.shown()]
+        for start in range(0, len(items), options.page)
+    ]
+
+
+@dataclass(slots=True)
+class RememberedAnswers:
+    """A candidate that is asked about the same page once."""
+
+    candidate: Candidate
+    _known: dict[str, Answered] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """See `JudgeCandidate`."""
+        return self.candidate.name
+
+    @property
+    def template(self) -> str:
+        """See `JudgeCandidate`."""
+        return self.candidate.template
+
+    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
+        """See `JudgeCandidate.answer`."""
+        key = page_key(self.name, self.template, question, source, items)
+        if key not in self._known:
+            self._known[key] = await self.candidate.answer(question, items, source)
+        return self._known[key]
+
+
+UNSTABLE = 0.9
+"""Share of verdicts that stay, at which and below which a judge is not to be trusted with a page."""
+# Share of the verdicts that are those of their position in every call, from which a pattern is named,
+# how far above the labels' own share that is, and calls that it takes.
+_PATTERN, _ABOVE_LABELS, _LEAST_CALLS = 0.95, 0.1, 4
+
+
+async def order_stability(
+    candidate: Candidate, queries: Sequence[LabelledQuery], options: EvaluationOptions, *,
+    cache: AnswerCache | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Shares of verdicts that stay when a page is shuffled, and when its yield is another.
+
+    Each with a 95 % interval over pages. `pattern` holds the verdicts by position where they are
+    nearly the same in all calls, whatever was read; else it is empty. Pages that fail count nowhere.
+    """
+    slots = asyncio.Semaphore(options.concurrency)
+    labels = [[item.relevant for item in query.items] for query in queries]
+    calls: list[tuple[list[bool], list[bool]]] = []
+    stays: dict[str, list[tuple[int, int]]] = {"shuffled": [], "other_yield": []}
+
+    async def flags_of(page: _LabelledPage, order: Sequence[int]) -> dict[int, bool]:
+        changed = replace(page, items=tuple(page.items[at] for at in order))
+        answered = await _answered(candidate, changed, cache)
+        flags = [opinion.relevant for opinion in answered.opinions]
+        calls.append((flags, [labels[page.number][page.start + at] for at in order]))
+        return dict(zip(order, flags, strict=True))
+
+    async def compare_orders(page: _LabelledPage) -> None:
+        truth = labels[page.number][page.start : page.start + len(page.items)]
+        given, shuffled = list(range(len(truth))), list(range(len(truth)))
+        Random(_digest(f"{page.number} {page.start}")).shuffle(shuffled)  # noqa: S311 # nosec B311 (no secret)
+        majority = 2 * sum(truth) >= len(truth)
+        alike = [at for at in given if truth[at] is majority]
+        fewer = [at for at in given if at not in set(alike[1::2])]
+        async with slots:
+            try:
+                first = await flags_of(page, given)
+                for kind, order in (("shuffled", shuffled), ("other_yield", fewer)):
+                    # a page that is all the same has no other yield, and a single item no other order
+                    if order != given and (kind == "shuffled" or len(set(truth)) > 1):
+                        again = await flags_of(page, order)
+                        same = sum(first[at] is again[at] for at in order)
+                        stays[kind].append((same, len(order)))
+            except ModelError as error:
+                if error.reason in HOPELESS:
+                    raise
+
+    await asyncio.gather(*map(compare_orders, _pages(queries, options)))
+    return {**{kind: _stayed(pages) for kind, pages in stays.items()}, "pattern": _fixed_pattern(calls)}
+
+
+def _stayed(pages: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    def share(drawn: Sequence[tuple[int, int]]) -> dict[str, float | None]:
+        total = sum(count for _, count in drawn)
+        return {"stay": sum(same for same, _ in drawn) / total if total else None}
+
+    figures = summary(pages, share)
+    low, high = figures["intervals"].get("stay", (None, None))
+    return {"n": sum(count for _, count in pages), "stay": figures["stay"], "low": low, "high": high}
+
+
+def _fixed_pattern(calls: Sequence[tuple[Sequence[bool], Sequence[bool]]]) -> str:
+    """The verdicts by position, `TFTF`, where they do not depend on what was read."""
+    if len(calls) < _LEAST_CALLS:
+        return ""
+
+    def by_position(rows: Sequence[Sequence[bool]]) -> tuple[str, float]:
+        columns = [[row[at] for row in rows if at < len(row)] for at in range(max(map(len, rows)))]
+        usual = [2 * sum(column) > len(column) for column in columns]
+        agreeing = sum(column.count(flag) for column, flag in zip(columns, usual, strict=True))
+        return "".join("FT"[flag] for flag in usual), agreeing / sum(map(len, columns))
+
+    pattern, share = by_position([flags for flags, _ in calls])
+    _, expected = by_position([truth for _, truth in calls])
+    return pattern if share >= max(_PATTERN, expected + _ABOVE_LABELS) else ""
 
 
 def _result(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -30,6 +31,8 @@ class Completion:
     text: str
     usage: Usage
     model: str
+    cut: bool = False
+    """The answer ended at its token limit; only what is whole of it may count."""
 
 
 class _Message(BaseModel):
@@ -58,6 +61,8 @@ class _ChatCompletion(BaseModel):
 
 # A server that counts more tokens in one answer does not count tokens.
 _MAX_TOKENS = 10**12
+# Tokens by which it is seen whether a model costs anything at all.
+_UNCOUNTED = 1_000_000
 
 
 class _PromptDetails(BaseModel):
@@ -87,9 +92,12 @@ Price = Callable[[Tokens, str], float | None]
 """USD for tokens of a model; None when its price is unknown."""
 
 
-def read_completion(body: bytes, requested: str, price: Price, earlier: Sequence[bytes] = ()) -> Completion:
+def read_completion(
+    body: bytes, requested: str, price: Price, earlier: Sequence[bytes] = (), *, partial: bool = False
+) -> Completion:
     """The answer in a response to model `requested`, with the cost of `earlier` empty answers.
 
+    With `partial` the text of an answer that was cut is returned, too.
     The cost is unknown without valid token counts. Raises `ModelError`: `truncated`, `filtered`,
     `refused` or `malformed`, with what that cost.
     """
@@ -105,7 +113,8 @@ def read_completion(body: bytes, requested: str, price: Price, earlier: Sequence
         if not completion.choices:
             raise ModelError("filtered", "the server answered with no choice")
         choice = completion.choices[0]
-        if choice.finish_reason in {"length", "max_tokens"}:
+        cut = choice.finish_reason in {"length", "max_tokens"}
+        if cut and not (partial and choice.message.text):
             raise ModelError("truncated", "the answer was cut at its token limit")
         if choice.finish_reason == "content_filter":
             raise ModelError("filtered", "the server's content filter stopped the answer")
@@ -113,33 +122,47 @@ def read_completion(body: bytes, requested: str, price: Price, earlier: Sequence
             raise ModelError("refused", "the model declined to answer")
         if not (text := choice.message.text):
             raise ModelError("malformed", "the answer is empty")
-    return Completion(text, usage, completion.model or requested)
+    return Completion(text, usage, completion.model or requested, cut)
 
 
 def _usage(body: bytes, requested: str, price: Price) -> Usage:
     try:
         counted = _UsageReport.model_validate_json(body)
     except ValidationError:
-        return Usage(usd=None, requests=1)
+        uncounted = Tokens(prompt_tokens=_UNCOUNTED, completion_tokens=_UNCOUNTED)
+        # what costs nothing costs nothing however much it was
+        return Usage(usd=0.0 if price(uncounted, requested) == 0 else None, requests=1)
     tokens = counted.usage
     usd = price(tokens, counted.model or requested)
     return Usage(tokens.prompt_tokens, tokens.completion_tokens, usd, 1)
 
 
-# reasoning before the answer, `<think>...</think>`; without its end tag all that follows
-_REASONING = re.compile(r"<think(?:ing)?\b[^<>]*>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+# Reasoning before the answer: `<think>...</think>`, `[THINK]...[/THINK]`; without its end all that follows.
+_THOUGHT = r"(?:think(?:ing)?|reasoning|thoughts?)"
+_REASONING = re.compile(rf"<{_THOUGHT}\b[^<>]*>.*?(?:</{_THOUGHT}>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)", re.S | re.I)
 # an end tag alone, where the chat template held the start: `The user wants ... </think> {...}`
-_REASONING_END = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
+_REASONING_END = re.compile(rf"\A.*(?:</{_THOUGHT}>|\[/THINK\])", re.S | re.I)
+# channels of a harmony model: `<|channel|>analysis<|message|>...<|end|>`, then the `final` one
+_CHANNEL = "<|channel|>"
+_HARMONY_NAME = re.compile(r"\s*(\w+)[^<]{0,80}<\|message\|>")
+_HARMONY_TAG = re.compile(r"<\|(?:start|end|return|call|message)\|>(?:assistant\b)?")
 # both lines around a code block: "```json" and "```"
 _CODE_FENCE = re.compile(r"```[\w-]*")
 
 
-def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
-    """Exactly `count` booleans: `{key: [...]}` or the only array in the text, perhaps nested.
+def verdicts(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
+    """Exactly `count` booleans, in order, each under its number: `{"1": true, "2": false}`.
 
-    Accepts `[[true, false]]` and `[[true], [false]]`; else raises `ModelError`.
+    Also understood, where a server knows no schema: the same under `key`, `{key: [...]}`, or the
+    only array in the text, perhaps nested: `[[true, false]]`, `[[true], [false]]`. Else raises
+    `ModelError`.
     """
     text = unwrapped(text)
+    if (numbered := _numbered(text)) is not None:
+        flags = _in_order(numbered, count)
+        if any(type(flag) is not bool for flag in flags):
+            raise ModelError("malformed", "a verdict that is no boolean")
+        return tuple(flags)
     whole = _loaded(text)
     if isinstance(whole, dict) and not isinstance(whole.get(key, []), list):
         raise ModelError("malformed", f"`{key}` is not an array")
@@ -152,6 +175,67 @@ def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
     if len(values) != count:
         raise ModelError("count_mismatch", f"{len(values)} verdicts for {count} items")
     return tuple(values)
+
+
+def numbered_entries(text: str, count: int, key: str, *, whole: bool = True) -> list[Any]:
+    """Exactly `count` entries, by number, in a list under `key`, or in a bare list.
+
+    Without `whole` the text was cut at its limit: the entries that are complete, None for others.
+    Raises `ModelError` for other numbers or another count.
+    """
+    if not whole:
+        return _complete_entries(unwrapped(text), count)
+    if (numbered := _numbered(unwrapped(text))) is not None:
+        return _in_order(numbered, count)
+    values = entries(text, key)
+    if len(values) != count:
+        raise ModelError("count_mismatch", f"{len(values)} {key} for {count} items")
+    return values
+
+
+def _numbered(text: str) -> dict[str, Any] | None:
+    """The object of which all names are numbers, perhaps within another; None without one."""
+    value = _loaded(text[max(text.find("{"), 0) : text.rfind("}") + 1], object_pairs_hook=_unrepeated)
+    if isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), dict):
+        value = value if next(iter(value)).isdecimal() else inner
+    return value if isinstance(value, dict) and value and all(name.isdecimal() for name in value) else None
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; raises `ValueError` when a name is there twice, since nobody knows which one counts."""
+    if len(values := dict(pairs)) < len(pairs):
+        raise ValueError("a name is there twice")
+    return values
+
+
+def _in_order(numbered: Mapping[str, Any], count: int) -> list[Any]:
+    wanted = [str(number) for number in range(1, count + 1)]
+    if numbered.keys() != set(wanted):
+        raise ModelError("count_mismatch", f"{len(numbered)} numbered answers for {count} items, or other numbers")
+    return [numbered[name] for name in wanted]
+
+
+# the start of a numbered entry: `"3": {`
+_ENTRY = re.compile(r'"(\d{1,4})"\s*:\s*(?=\{)')
+
+
+def _complete_entries(text: str, count: int) -> list[Any]:
+    """What of a cut object of entries, or of a cut list of them, is whole; None for the rest."""
+    decoder, kept = json.JSONDecoder(), dict[int, Any]()
+    starts = [(int(match[1]), match.end()) for match in _ENTRY.finditer(text)]
+    if not starts and (at := text.find("[")) >= 0:
+        number = 1
+        while (at := text.find("{", at)) >= 0 and number <= count:
+            starts.append((number, at))
+            try:
+                at = decoder.raw_decode(text, at)[1]
+            except (ValueError, RecursionError):
+                break
+            number += 1
+    for number, at in starts:
+        with suppress(ValueError, RecursionError):
+            kept.setdefault(number, decoder.raw_decode(text, at)[0])
+    return [kept.get(number) for number in range(1, count + 1)]
 
 
 def entries(text: str, key: str) -> list[Any]:
@@ -173,6 +257,10 @@ def record(text: str) -> dict[str, Any]:
 
 def unwrapped(text: str) -> str:
     """The text without reasoning and code fences; unclosed reasoning takes all that follows."""
+    if _CHANNEL in text:
+        channels = ((_HARMONY_NAME.match(part), part) for part in text.split(_CHANNEL)[1:])
+        final = [part[name.end() :] for name, part in channels if name is not None and name[1] == "final"]
+        text = _HARMONY_TAG.sub("", final[-1]) if final else ""
     text = _REASONING_END.sub("", _REASONING.sub("", text))
     return _CODE_FENCE.sub("", text).strip()
 
@@ -186,8 +274,8 @@ def _document(text: str) -> Any:
     return _loaded(text[min(starts) : end + 1]) if starts else None
 
 
-def _loaded(text: str) -> Any:
+def _loaded(text: str, **options: Any) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, **options)
     except (ValueError, RecursionError):
         return None

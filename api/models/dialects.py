@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.reports.conclusion import ReportForm
+
 # A model that spent all its tokens on reasoning gets this many times more, and this many at most.
 _MORE, _MAX_TOKENS = 8, 16_384
 Body = Mapping[str, Any]
@@ -62,10 +64,15 @@ class Dialects:
     """Dialects by server and model; one object for all clients of a process."""
 
     _known: dict[tuple[str, str], Dialect] = field(default_factory=dict)
+    contexts: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Tokens of prompt and answer together that a server's model takes, as a refusal stated."""
+    forms: dict[tuple[str, str], ReportForm] = field(default_factory=dict)
+    """The form in which a server's model gave a report last."""
 
     def of(self, server: str, model: object) -> Dialect:
-        """The dialect that worked last."""
-        return self._known.get((server, str(model)), Dialect())
+        """The dialect that worked last; before that, what is known of the server."""
+        usual = Dialect((_NO_LENGTHS,) if _WITHOUT_LENGTHS.search(server) else ())
+        return self._known.get((server, str(model)), usual)
 
     def learn(self, server: str, model: object, dialect: Dialect) -> None:
         """Remember a dialect that worked."""
@@ -88,6 +95,23 @@ def status_of(answer: bytes) -> int | None:
         return int(str(code))
     text = json.dumps(error)
     return next((status for pattern, status in _STATUSES if pattern.search(text)), 502)
+
+
+def is_too_long(answer: bytes) -> bool:
+    """Whether a refusal says that prompt and answer do not fit the model's context."""
+    return _TOO_LONG.search(answer.decode("utf-8", "replace")) is not None
+
+
+def has_no_tools(answer: bytes) -> bool:
+    """Whether a refusal says that the server or its model takes no tool calls."""
+    return _NO_TOOLS.search(answer.decode("utf-8", "replace")) is not None
+
+
+def stated_context(answer: bytes) -> int | None:
+    """The tokens that a model's context holds, as such a refusal states them."""
+    refusal = answer.decode("utf-8", "replace")
+    match = next((match for pattern in _CONTEXTS if (match := pattern.search(refusal))), None)
+    return int(next(filter(None, match.groups()))) if match else None
 
 
 def _only_reasoned(answer: bytes) -> bool:
@@ -139,6 +163,9 @@ def _more_tokens(body: Body) -> Body:
 
 # `Failed to compile grammar`, `'response_format' of type 'json_schema' is not supported`
 _SHAPE = re.compile(r"response_format|schema|grammar|structured|(min|max)(Items|Length)", re.I)
+_NO_LENGTHS = Adaptation("without limits on texts", _SHAPE, _pruned("minLength", "maxLength"))
+# The strict schemas of OpenAI's own servers take no limits on texts.
+_WITHOUT_LENGTHS = re.compile(r"https://(?:api\.openai\.com|[\w-]+\.openai\.azure\.com)(?:[/:]|\Z)", re.I)
 _UNLIMITED = Adaptation(
     "without limits on lists and texts", _SHAPE,
     _pruned("minItems", "maxItems", "uniqueItems", "minLength", "maxLength"),
@@ -160,17 +187,37 @@ ADAPTATIONS = (
         "without `reasoning_effort`", re.compile("reasoning|effort"), _without("reasoning_effort")
     ),
     Adaptation("without `strict`", re.compile(r"\bstrict\b"), _pruned("strict")),
+    _NO_LENGTHS,
     _UNLIMITED,
     _SCHEMALESS,
 )  # fmt: skip
 """In the order in which they are tried when a refusal matches several."""
-_RELAXED_SCHEMA = (_UNLIMITED, _SCHEMALESS)
+_RELAXED_SCHEMA = (_NO_LENGTHS, _UNLIMITED, _SCHEMALESS)
 _INVALID = frozenset({400, 422})
 # some servers refuse a feature with 500 or 501, which counts only if the refusal names the feature
 _REFUSING = _INVALID | {500, 501}
-# refusals that no change of the request answers: `maximum context length is 8192 tokens`
+# `maximum context length is 8192 tokens`, `exceeds the available context size`, `prompt is too long`
+_TOO_LONG = re.compile(
+    r"context.?(?:length|window|size)|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens"
+    r"|reduce the length of the (?:messages|prompt|input)|tokens\W{1,4}must be <=",
+    re.I,
+)
+# Where a refusal states the context, the surest first: `"n_ctx": 1024`, `context length is 8192 tokens`,
+# `context size (1024 tokens)`, `32768 maximum context length`
+_CONTEXTS = (
+    re.compile(r"n_ctx\W{1,6}(\d{3,8})", re.I),
+    re.compile(r"context.?(?:length|window|size)(?!_)[^.,\d]{0,40}?(\d{3,8})", re.I),
+    re.compile(r"(\d{3,8}) maximum context|tokens\W{1,4}must be <= (\d{3,8})", re.I),
+)
+# `llama3 does not support tools`, `tools param requires --jinja flag`, `"auto" tool choice requires ...`
+_NO_TOOLS = re.compile(
+    r"not support (?:tools?|function)|tools param requires|tool.choice.{0,3} requires"
+    r"|(?:tools?|tool.?calls?|tool.?calling|function.?calling) (?:is|are) not (?:supported|enabled)",
+    re.I,
+)
+# refusals that no change of the request answers
 _UNRELATED = re.compile(
-    r"context.?(length|window)|content.?(filter|policy|management)|model_not_found|quota|billing",
+    rf"{_TOO_LONG.pattern}|{_NO_TOOLS.pattern}|content.?(filter|policy|management)|model_not_found|quota|billing",
     re.I,
 )
 # Words of an error without a status, the least ambiguous first; others are the server's failure.

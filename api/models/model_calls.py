@@ -10,23 +10,27 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import sha256
 from itertools import chain, islice, zip_longest
+from random import Random
 from typing import Any, Generic, TypeVar
 
 from api.core.domain import Correction, Grade, Question, Usage, Verdict
 from api.core.items import Item
 from api.core.model_cost import cost_on_failure, usage_of_error
-from api.core.ports import UNGRADED, Claim, Grades, Judgement, Rewrites, Support
+from api.core.ports import UNGRADED, Claim, Grades, Judge, Judgement, Rewrites, Support
 from api.core.prompts import PackagedPrompts, PromptName, Prompts
 from api.core.text import Fence, clean, cut, one_line
 from api.core.words import index_tokens
 from api.errors import ModelError
-from api.models.answer_parsing import booleans, entries, record
+from api.models.answer_parsing import entries, numbered_entries, record, verdicts
 from api.models.dialects import GRADED_AT_ONCE
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
+from api.pipeline.question.query_guard import rewritten_query
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
 from api.reports.quotes import citable_text, verbatim
 from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
@@ -34,7 +38,6 @@ from api.settings import ModelSettings
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-_TEXT = {"type": "string"}
 # Tokens of the JSON around the entries of a list, with room for a model that indents it.
 _LIST_TOKENS = 512
 
@@ -49,6 +52,8 @@ class ModelCall(Generic[T]):
     """The text of the answer as values; raises `ModelError` where it cannot be used."""
     max_tokens: int
     name: str = ""  # name of the schema as sent; empty: that of the prompt
+    parse_cut: Callable[[str], T] | None = None
+    """The same for an answer that was cut at its limit; None: that is no answer."""
 
 
 def strict_object(**properties: Any) -> dict[str, Any]:
@@ -57,16 +62,30 @@ def strict_object(**properties: Any) -> dict[str, Any]:
     return closed | {"required": list(properties), "properties": properties}
 
 
+def text_of_at_most(length: int) -> dict[str, Any]:
+    """A schema of a text, bounded so that a model that repeats itself ends."""
+    return {"type": "string", "maxLength": length}
+
+
 def array_of(entry: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
     """A schema of a list of `least` to `most` entries."""
     return {"type": "array", "items": entry, "minItems": least, "maxItems": most}
 
 
+def numbered(entry: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """A schema of an object with an entry for each number from 1 to `count`, and no other."""
+    return strict_object(**dict.fromkeys(map(str, range(1, count + 1)), entry))
+
+
 def verdict_call(prompt: PromptName, field: str, count: int) -> ModelCall[tuple[bool, ...]]:
-    """A yes or no for each of `count` numbered things: how they are asked for and read."""
+    """A yes or no for each of `count` numbered things: how they are asked for and read.
+
+    Each stands under its number, so a list can neither be copied nor be a verdict too short; `field`
+    is what a server without schemas may call the list.
+    """
     return ModelCall(
-        prompt, strict_object(**{field: array_of({"type": "boolean"}, count, count)}),
-        lambda text: booleans(text, count, field), _LIST_TOKENS + 8 * count,
+        prompt, numbered({"type": "boolean"}, count),
+        lambda text: verdicts(text, count, field), _LIST_TOKENS + 8 * count,
     )  # fmt: skip
 
 
@@ -92,10 +111,12 @@ class ModelStep:
                 name=call.name or call.prompt, schema=call.schema,
                 system=prompt.filled(rule=fence.rule), user="\n".join(lines),
                 max_tokens=call.max_tokens, model=self.model, seconds=self.seconds,
+                partial=call.parse_cut is not None,
             )  # fmt: skip
             answer = await self.client.ask(request)
         with cost_on_failure(answer.usage):
-            return call.parse(answer.text), answer.usage
+            parse = call.parse_cut if answer.cut and call.parse_cut is not None else call.parse
+            return parse(answer.text), answer.usage
 
 
 def quote_question(question: Question, fence: Fence) -> list[str]:
@@ -173,6 +194,38 @@ class OpenAIJudge(ModelStep):
         return Judgement(tuple(Verdict(flag, self.name) for flag in flags), self.name, usage)
 
 
+@dataclass(frozen=True, slots=True)
+class OrderCheckedJudge:
+    """Judges a share of the pages in another order as well, at the same time; implements `Judge`."""
+
+    inner: Judge
+    share: float
+
+    @property
+    def name(self) -> str:
+        """The name of the judge."""
+        return self.inner.name
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """The verdicts in the given order; which pages are checked depends on their items alone."""
+        digest = sha256("\0".join((question.text, *(item.key for item in items))).encode()).digest()
+        if len(items) < 2 or int.from_bytes(digest[:4]) >= self.share * 2**32:
+            return await self.inner.judge(question, items, source)
+        order = list(range(len(items)))
+        Random(digest).shuffle(order)  # noqa: S311  # nosec B311 (no secret)
+        shuffled = [items[at] for at in order]
+        calls = (self.inner.judge(question, page, source) for page in (items, shuffled))
+        judged, other = await asyncio.gather(*calls, return_exceptions=True)
+        if isinstance(judged, BaseException):
+            raise judged
+        if isinstance(other, BaseException):  # the check alone failed
+            return replace(judged, usage=judged.usage + usage_of_error(other))
+        flags = [verdict.relevant for verdict in judged.verdicts]
+        pairs = zip(order, other.verdicts, strict=True)
+        stable = sum(flags[at] == verdict.relevant for at, verdict in pairs) / len(order)
+        return replace(judged, usage=judged.usage + other.usage, order_stability=stable)
+
+
 # Characters of each that the model sees beside the sentence.
 _PASSAGE, _CONTEXT = 800, 500
 
@@ -202,10 +255,13 @@ class OpenAISupport(ModelStep):
 _TITLE, _BODY, _COMMENT, _COMMENTS = 300, 1500, 300, 3
 # Characters of an explanation and of an aspect that are taken, and aspects of an item.
 _EXPLANATION, _ASPECT, _ASPECTS = 300, 30, 5
+_QUOTED = 300
+"""Characters of a quote in an answer; the prompt asks for 200."""
 _GRADE = strict_object(
-    score={"type": "integer", "enum": [1, 2, 3, 4, 5]}, explanation=_TEXT,
+    score={"type": "integer", "enum": [1, 2, 3, 4, 5]}, explanation=text_of_at_most(_EXPLANATION),
     sentiment={"type": ["integer", "null"], "enum": [-1, 0, 1, None]},
-    aspects={"type": "array", "items": _TEXT, "maxItems": _ASPECTS}, quote=_TEXT,
+    aspects={"type": "array", "items": text_of_at_most(_ASPECT), "maxItems": _ASPECTS},
+    quote=text_of_at_most(_QUOTED),
 )  # fmt: skip
 
 
@@ -217,7 +273,7 @@ class OpenAIGrader(ModelStep):
         """One grade per item, in order; what failed is a defaulted 3, logged once with causes."""
         starts = range(0, len(items), GRADED_AT_ONCE)
         chunks = [items[start : start + GRADED_AT_ONCE] for start in starts]
-        answers = await asyncio.gather(*(self._grade(question, chunk) for chunk in chunks))
+        answers = await asyncio.gather(*(self.grade_chunk(question, chunk) for chunk in chunks))
         causes = Counter(chain.from_iterable(causes for _, causes, _ in answers))
         if causes:
             named = ", ".join(f"{cause}: {count}" for cause, count in causes.items())
@@ -225,30 +281,42 @@ class OpenAIGrader(ModelStep):
         grades = tuple(chain.from_iterable(grades for grades, _, _ in answers))
         return Grades(grades, sum((usage for _, _, usage in answers), Usage()), self.model)
 
-    async def _grade(self, question: Question, items: Sequence[Item]) -> tuple[list[Grade], list[str], Usage]:
-        """Grades of one call, a cause for each that is a default, and what the call cost."""
+    async def grade_chunk(self, question: Question, items: Sequence[Item]) -> tuple[list[Grade], list[str], Usage]:
+        """Grades of one call, a cause for each that is a default, and what the call cost.
 
-        def parse(text: str) -> list[Grade]:
-            graded = entries(text, "grades")
-            if len(graded) != len(items):
-                raise ModelError("count_mismatch", f"{len(graded)} grades for {len(items)} items")
-            return [grade_from(entry, item) for entry, item in zip(graded, items, strict=True)]
-
+        A chunk that is too long for the model is asked about in halves.
+        """
         fence, count = self.fence(), len(items)
         lines = quote_question(question, fence)
         for number, item in enumerate(items, 1):
-            texts = (excerpt(item.title, _TITLE), excerpt(item.body, _BODY))
-            lines.append(fence.quote(" | ".join(filter(None, texts)), str(number)))
+            title, body = excerpt(item.title, _TITLE), excerpt(item.body, _BODY)
+            lines += [fence.quote(title, f"{number} title")] if title else []
+            lines += [fence.quote(body, str(number))] if body or not title else []
             best = best_comments(item, question.text)
             comments = filter(None, (excerpt(comment.body, _COMMENT) for comment in best))
             lines += [fence.quote(text, f"{number} comment") for text in islice(comments, _COMMENTS)]
-        schema = strict_object(grades=array_of(_GRADE, count, count))
-        call = ModelCall("grades", schema, parse, _LIST_TOKENS + 300 * count)
+        schema = numbered({"$ref": "#/$defs/grade"}, count) | {"$defs": {"grade": _GRADE}}
+
+        def grades_in(text: str, whole: bool) -> tuple[list[Grade], list[str]]:
+            graded = numbered_entries(text, count, "grades", whole=whole)
+            grades = [grade_from(entry, item) for entry, item in zip(graded, items, strict=True)]
+            cause = "malformed" if whole else "truncated"
+            return grades, [cause for grade in grades if grade.defaulted]
+
+        call = ModelCall(
+            "grades", schema, partial(grades_in, whole=True), _LIST_TOKENS + 300 * count,
+            parse_cut=partial(grades_in, whole=False),
+        )  # fmt: skip
         try:
-            grades, usage = await self.ask(call, fence, lines)
+            (grades, causes), usage = await self.ask(call, fence, lines)
         except ModelError as error:
-            return [UNGRADED] * count, [error.reason] * count, usage_of_error(error)
-        return grades, ["malformed" for grade in grades if grade.defaulted], usage
+            if error.reason != "too_long" or count < 2:
+                return [UNGRADED] * count, [error.reason] * count, usage_of_error(error)
+        else:
+            return grades, causes, usage
+        first = await self.grade_chunk(question, items[: count // 2])
+        second = await self.grade_chunk(question, items[count // 2 :])
+        return first[0] + second[0], first[1] + second[1], first[2] + second[2]
 
 
 def grade_from(entry: Any, item: Item) -> Grade:
@@ -284,7 +352,7 @@ class OpenAIRewriter(ModelStep):
         lines = [f"queries wanted: {wanted}", *quote_question(question, fence)]
         lines += [fence.quote(excerpt(gap, _GAP), "seen") for gap in gaps[:_GAPS]]
         call = ModelCall(
-            "rewrites", strict_object(queries=array_of(_TEXT, 1, wanted)),
+            "rewrites", strict_object(queries=array_of(text_of_at_most(_QUERY), 1, wanted)),
             lambda text: strings(entries(text, "queries")), _LIST_TOKENS + 40 * wanted,
         )  # fmt: skip
         try:
@@ -294,8 +362,9 @@ class OpenAIRewriter(ModelStep):
             return Rewrites((question.text,), usage_of_error(error))
         # the original as it is, then what differs from it in more than case and blanks
         distinct = {_folded(question.text): question.text}
-        for query in (one_line(clean(text)) for text in rewritten):
-            if 0 < len(query) <= _QUERY:
+        written = f"{question.text}\n{question.about}"
+        for text in rewritten:
+            if len(text) <= _QUERY and (query := rewritten_query(written, text)) is not None:
                 distinct.setdefault(_folded(query), query)
         return Rewrites(tuple(distinct.values())[:variants], usage)
 
@@ -308,7 +377,12 @@ def _folded(query: str) -> str:
 _FEWEST_WORDS = 60
 # Characters of a quoted line and of a suggestion, and suggestions.
 _LINE, _SUGGESTION, _SUGGESTIONS = 200, 120, 3
-_EXPLANATION_SCHEMA = strict_object(explanation_text=_TEXT, suggestions={"type": "array", "items": _TEXT})
+# Characters of an explanation: 250 words are asked for.
+_LONGEST_EXPLANATION = 1900
+_EXPLANATION_SCHEMA = strict_object(
+    explanation_text=text_of_at_most(_LONGEST_EXPLANATION),
+    suggestions={"type": "array", "items": text_of_at_most(_SUGGESTION), "maxItems": _SUGGESTIONS},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,12 +428,12 @@ class OpenAIExplainer(ModelStep):
         return Explanation(fitted(text, shortfall.advice), suggestions, usage)
 
 
-# Reason of a `ModelError` -> outcome; any other answer is `broken`.
-_OUTCOMES = {
+OUTCOMES = {
     "no_key": "not_configured", "unauthorized": "refused", "rate_limited": "rate_limited",
     "quota": "quota_exhausted", "timeout": "timed_out", "unreachable": "unreachable",
     "http_error": "unreachable",
 }  # fmt: skip
+"""Reason of a `ModelError` -> outcome of a probe; any other answer is `broken`."""
 
 
 async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
@@ -370,7 +444,7 @@ async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
     try:
         judged = await judge.judge(Question("ember mug"), (item,), item.source)
     except ModelError as error:
-        usage, outcome = usage_of_error(error), _OUTCOMES.get(error.reason, "broken")
+        usage, outcome = usage_of_error(error), OUTCOMES.get(error.reason, "broken")
         details = [error.detail or error.reason]
         if outcome == "broken":
             details = [f"{error.reason}: {details[0]}"]

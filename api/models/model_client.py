@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import genai_prices
@@ -23,13 +23,21 @@ import openai
 from openai import AsyncOpenAI
 
 from api.core import http_limits as limits
+from api.core.text import estimated_tokens
 from api.errors import ModelError, construction_failures_as
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
-from api.models.dialects import ModelCallLimiter, object_of, status_of
+from api.models.dialects import ModelCallLimiter, has_no_tools, is_too_long, object_of, stated_context, status_of
+from api.reports.conclusion import ReportForm
 from api.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from pydantic_ai.usage import RunUsage
 
 _CONNECT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
+# Tokens of a chat template around two messages, and the share of `max_tokens` that must be left for
+# an answer where the context is known.
+_TEMPLATE_TOKENS, _LEAST_ANSWER = 24, 0.25
 # extension of a response: bodies of earlier empty answers, which are paid for
 _EARLIER = "listenpost.earlier"
 _DISCONNECTED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
@@ -46,6 +54,7 @@ class Request:
     max_tokens: int
     model: str
     seconds: float  # deadline for the answer, retries included; counts from when a slot is free
+    partial: bool = False  # whether an answer that was cut is wanted, too
 
 
 class ModelClient:
@@ -91,7 +100,30 @@ class ModelClient:
             )  # fmt: skip
 
     async def ask(self, request: Request) -> Completion:
-        """One completion at temperature 0, in the server's dialect; raises `ModelError`."""
+        """One completion at temperature 0, in the server's dialect; raises `ModelError`.
+
+        What cannot fit a known context is `too_long` without being sent; where the refusal first
+        states the context, and the question fits it with a shorter answer, it is asked once more.
+        """
+        most = self._answer_tokens(request)
+        try:
+            return await self._ask(request, most)
+        except ModelError as error:
+            if error.reason != "too_long" or (fewer := self._answer_tokens(request)) == most:
+                raise
+            return await self._ask(request, fewer)
+
+    def _answer_tokens(self, request: Request) -> int:
+        """The tokens that an answer may have, by the model's context as far as it is known."""
+        context = self.context(request.model)
+        if context is None:
+            return request.max_tokens
+        room = context - estimated_tokens(request.system) - estimated_tokens(request.user) - _TEMPLATE_TOKENS
+        if room < request.max_tokens * _LEAST_ANSWER:
+            raise ModelError("too_long", f"the model's context holds {context} tokens")
+        return min(request.max_tokens, room)
+
+    async def _ask(self, request: Request, most: int) -> Completion:
         seconds, effort = request.seconds, self._settings.reasoning_effort
         schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
         shape: Any = {"type": "json_schema", "json_schema": schema}
@@ -99,7 +131,7 @@ class ModelClient:
             raw = await self.openai.chat.completions.with_raw_response.create(
                 model=request.model,
                 temperature=0,
-                max_completion_tokens=request.max_tokens,
+                max_completion_tokens=most,
                 messages=[
                     {"role": "system", "content": request.system},
                     {"role": "user", "content": request.user},
@@ -113,7 +145,32 @@ class ModelClient:
         except (openai.OpenAIError, httpx2.InvalidURL) as error:
             raise _model_error(error) from None
         earlier = raw.http_response.extensions[_EARLIER]
-        return read_completion(raw.content, request.model, price, earlier)
+        price = partial(self.price, requested=request.model)
+        return read_completion(raw.content, request.model, price, earlier, partial=request.partial)
+
+    def price(self, tokens: Tokens, model: str, requested: str = "") -> float | None:
+        """See `price_of`."""
+        return price_of(self._settings, tokens, model, requested)
+
+    def context(self, model: str) -> int | None:
+        """Tokens of prompt and answer together, as set or as a refusal stated; None: not known."""
+        return self._settings.model_context or self._limiter.dialects.contexts.get(self._key(model))
+
+    @property
+    def local(self) -> bool:
+        """Whether the server is on this machine."""
+        return limits.points_here(self._settings.openai_base_url)
+
+    def report_form(self, model: str) -> ReportForm | None:
+        """The form in which this model gave a report last."""
+        return self._limiter.dialects.forms.get(self._key(model))
+
+    def learn_report_form(self, model: str, form: ReportForm) -> None:
+        """Remember that form for the process."""
+        self._limiter.dialects.forms[self._key(model)] = form
+
+    def _key(self, model: str) -> tuple[str, str]:
+        return self._settings.openai_base_url, model
 
     def adaptations(self, model: str) -> list[str]:
         """Names of the adaptations that this model needs, as `doctor` shows them."""
@@ -181,6 +238,10 @@ class _RetryingClient(httpx2.AsyncClient):
             dialect = further
         if response.is_success and dialect is not known:
             dialects.learn(self._server, model, dialect)
+        if response.is_error and response.status_code not in {404, 429} and is_too_long(response.content):
+            if (context := stated_context(response.content)) is not None:
+                dialects.contexts[self._server, str(model)] = context
+            raise _UnusableResponse("too_long", "the question does not fit the model's context", request, "")
         return response
 
     async def _retried(
@@ -249,11 +310,13 @@ class _RetryingClient(httpx2.AsyncClient):
 
 
 class _UnusableResponse(httpx2.RequestError):
-    """An answer that cannot be read, or a redirect; libraries pass it on with our `meaning`."""
+    """An answer that cannot be read, a redirect, or a question that is too long, with our `meaning`."""
 
-    def __init__(self, reason: str, detail: str, request: httpx2.Request) -> None:
+    def __init__(
+        self, reason: str, detail: str, request: httpx2.Request, remedy: str = "; check `OPENAI_BASE_URL`"
+    ) -> None:
         super().__init__(detail, request=request)
-        self.meaning = ModelError(reason, f"{detail}; check `OPENAI_BASE_URL`")
+        self.meaning = ModelError(reason, detail + remedy)
 
 
 class _SlotStream(httpx2.AsyncByteStream):
@@ -277,16 +340,24 @@ def _pause(response: httpx2.Response) -> float:
     status, headers = response.status_code, response.headers
     permanent = status < 500 and status not in {408, 409, 429}
     unpaid = status == 429 and b"insufficient_quota" in response.content
-    if permanent or unpaid or headers.get("x-should-retry") == "false":
+    unfit = status >= 500 and (is_too_long(response.content) or has_no_tools(response.content))
+    if permanent or unpaid or unfit or headers.get("x-should-retry") == "false":
         return math.inf
     wait = limits.wait_of(headers)
     return _PAUSE_SECONDS if wait is None else wait
 
 
-def price(tokens: Tokens, model: str) -> float | None:
-    """USD by genai-prices' table of list prices; None: the model is not in it."""
+def price_of(models: ModelSettings, tokens: Tokens, model: str, requested: str = "") -> float | None:
+    """USD for tokens of a model: as stated in the settings, else by list price, else None.
+
+    A model of this machine that has neither costs nothing. A server may call its model by another
+    name than the one that was `requested`.
+    """
     if model == STAND_IN:
         return 0.0
+    stated = models.stated_prices
+    if (each := next((stated[name] for name in (requested, model, "*") if name in stated), None)) is not None:
+        return (tokens.prompt_tokens * each[0] + tokens.completion_tokens * each[1]) / 1_000_000
     used = genai_prices.Usage(
         input_tokens=tokens.prompt_tokens, cache_read_tokens=tokens.cached,
         output_tokens=tokens.completion_tokens,
@@ -294,7 +365,19 @@ def price(tokens: Tokens, model: str) -> float | None:
     try:
         return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
     except (LookupError, ValueError):
-        return None
+        return 0.0 if limits.points_here(models.openai_base_url) else None
+
+
+def price_of_run(models: ModelSettings, usage: RunUsage) -> float | None:
+    """USD for a run of the report writer or a chat; None when the model's price is unknown."""
+    tokens = Tokens.model_validate(
+        {
+            "prompt_tokens": usage.input_tokens,
+            "completion_tokens": usage.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": usage.cache_read_tokens},
+        }
+    )
+    return price_of(models, tokens, models.agent_model)
 
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:

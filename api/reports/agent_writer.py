@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any, TypeVar, get_args
 
-from pydantic import ValidationError
-from pydantic_ai import Agent, ModelRetry, RunContext, Tool, UsageLimits
-from pydantic_ai.exceptions import AgentRunError, UserError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_ai import Agent, ModelRetry, NativeOutput, PromptedOutput, RunContext, Tool, UsageLimits
+from pydantic_ai.exceptions import AgentRunError, UnexpectedModelBehavior, UserError
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from api.core.display_names import reason_in_words, title_in
-from api.core.domain import Decision, Usage
+from api.core.domain import Decision, Question, Usage, Verdict
+from api.core.items import Assessed, Item
+from api.core.model_cost import UnusableAnswer
 from api.core.progress import SourceGathered
-from api.core.prompts import PackagedPrompts, Prompt, Prompts
-from api.core.text import Fence
+from api.core.prompts import PackagedPrompts, Prompt, Prompts, packaged
+from api.core.text import Fence, estimated_tokens
 from api.core.work import Failure, contained
 from api.errors import ModelError
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.evidence.crawl import Run, combine
 from api.pipeline.question.query_guard import guarded_query
-from api.reports.conclusion import WRITER_REQUESTS, FollowUp, WritingFailed, WrittenDraft, shown_share
-from api.reports.draft_rules import Draft, DraftText, check, shortened
-from api.reports.exhibits import Dossier, Exhibit, describe, gate_line, gate_lines
+from api.reports.conclusion import WRITER_REQUESTS, FollowUp, ReportForm, WritingFailed, WrittenDraft, shown_share
+from api.reports.draft_rules import Draft, DraftFinding, DraftQuote, DraftText, check
+from api.reports.draft_rules import shortened as shorter_draft
+from api.reports.exhibits import Dossier, Exhibit, describe, describe_within, gate_line, gate_lines
 from api.reports.report import LONGEST_PASSAGE
 
 # Words that a full report may always have, however few its items.
@@ -44,10 +52,97 @@ _REASONS = {
     "ModelAuthenticationError": "unauthorized",
     "ContentFilterError": "filtered",
     "OutputTokenLimitExceeded": "truncated",
+    "CutAnswer": "truncated",
     "ModelConnectionError": "unreachable",
     "ModelHTTPError": "http_error",
     "ModelAPIError": "unreachable",
 }
+
+
+FORMS: tuple[ReportForm, ...] = get_args(ReportForm)
+# Reasons after which the next form may help.
+_OF_THE_FORM = frozenset({"malformed", "truncated", "http_error", "refused"})
+# Tokens of a context below which a report is asked for in few words and without tools, tokens of a
+# prompt beside instructions, question and exhibits, by form, and times that exhibits are shortened.
+_SMALL_CONTEXT, _SHORTENINGS = 4096, 4
+_OTHER_TOKENS: Mapping[ReportForm, int] = {"tool": 900, "schema": 60, "fenced": 500}
+# Tokens of a draft: for its frame, for each of its words with their passages, and at most.
+_DRAFT_TOKENS, _WORD_TOKENS, _MOST_TOKENS = 1000, 6, 8192
+
+
+@dataclass(frozen=True, slots=True)
+class WriterModel:
+    """What is known of the server's model that writes."""
+
+    forms: Sequence[ReportForm] = ("tool",)
+    """The forms that may be tried, in this order."""
+    context: Callable[[], int | None] = lambda: None
+    """Tokens of prompt and answer together; None: not known."""
+    last: Callable[[], ReportForm | None] = lambda: None
+    """The form in which it gave a report last."""
+    remember: Callable[[ReportForm], object] = lambda form: None
+    usd: Callable[[RunUsage], float | None] | None = None
+    """The price of a run; None: as the library knows it."""
+
+
+class CutAnswer(UnexpectedModelBehavior):
+    """The model's answer ended at its token limit; nobody asks for it again with the same limit."""
+
+    def __init__(self, response: ModelResponse) -> None:
+        super().__init__("the answer was cut at its token limit")
+        self.response = response
+
+    @property
+    def draft(self) -> Draft | None:
+        """What is whole of a draft in it; None without a whole finding."""
+        texts = [
+            part.args if isinstance(part, ToolCallPart) else part.content
+            for part in self.response.parts
+            if isinstance(part, ToolCallPart | TextPart)
+        ]
+        written = next((text for text in texts if isinstance(text, str) and "{" in text), "")
+        try:
+            cut = written[written.find("{") :]
+            value = TypeAdapter(dict[str, Any]).validate_json(cut, experimental_allow_partial=True)
+        except ValidationError:
+            return None
+        findings = _whole(value.get("findings"), DraftFinding)
+        topic, summary = (text if isinstance(text := value.get(name), str) else "" for name in ("topic", "summary"))
+        quotes = _whole(value.get("quotes"), DraftQuote)
+        return Draft(topic=topic, summary=summary, findings=findings, quotes=quotes) if findings else None
+
+
+D = TypeVar("D", bound=BaseModel)
+
+
+def _whole(entries: object, kind: type[D]) -> list[D]:
+    """The entries of a cut list that are whole."""
+    kept: list[D] = []
+    for entry in entries if isinstance(entries, list) else []:
+        with suppress(ValidationError):
+            kept.append(kind.model_validate(entry))
+    return kept
+
+
+_OUTPUTS: Mapping[ReportForm, Any] = {"tool": Draft, "schema": NativeOutput(Draft), "fenced": PromptedOutput(Draft)}
+FORM_WORDS: Mapping[ReportForm, str] = {
+    "tool": "by tool call",
+    "schema": "by `response_format`",
+    "fenced": "for JSON in a code fence",
+}
+"""How each form is named to people."""
+
+
+@dataclass(init=False)
+class EndedByCut(WrapperModel):
+    """A model with which a run ends at the first answer that was cut, by `CutAnswer`."""
+
+    async def request(self, *args: Any, **kwargs: Any) -> ModelResponse:
+        """See `Model.request`."""
+        response = await super().request(*args, **kwargs)
+        if response.finish_reason == "length":
+            raise CutAnswer(response)
+        return response
 
 
 @dataclass(slots=True)
@@ -65,15 +160,21 @@ class WriterState:
     returned: Draft | None = None  # the draft that was sent back for correction, at most one
     checked: tuple[Draft, tuple[Exhibit, ...], DraftText] | None = None
     """The draft that was checked last, over which exhibits, and what may stand of it."""
+    cut: bool = False  # the draft is what was whole of an answer that was cut
+    shown: int | None = None  # exhibits that fitted the model's context; None: all
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note on refused follow-ups, for the reader."""
-        refused = self.calls - len(self.followed_up)
-        if not refused:
-            return ()
-        rule = "one per source and on the question"
-        return (f"{refused} of {self.calls} follow-up calls by the writer were refused: {rule}",)
+        """Notes for the reader on refused follow-ups and on what did not fit."""
+        notes: list[str] = []
+        if refused := self.calls - len(self.followed_up):
+            rule = "one per source and on the question"
+            notes.append(f"{refused} of {self.calls} follow-up calls by the writer were refused: {rule}")
+        if self.cut:
+            notes.append("the report model's answer was cut at its length limit: what was whole of it is used")
+        if self.shown is not None and self.shown < (all_shown := len(self.evidence.shown)):
+            notes.append(f"the report model's context holds {self.shown} of {all_shown} exhibits")
+        return tuple(notes)
 
     def check(self, draft: Draft) -> DraftText:
         """What may stand of a draft; over the same exhibits it is checked once."""
@@ -87,19 +188,34 @@ class WriterState:
 class AgentWriter:
     """Writes reports with one model, by an agent that is built once."""
 
-    def __init__(self, model: Model, seconds: float, assessor: Assessor, prompts: Prompts | None = None) -> None:
-        """`model` is a pydantic-ai chat model; `assessor` grades and ranks what follow-ups find."""
+    def __init__(
+        self,
+        model: Model,
+        seconds: float,
+        assessor: Assessor,
+        prompts: Prompts | None = None,
+        known: WriterModel | None = None,
+    ) -> None:
+        """`model` is a pydantic-ai chat model, best an `EndedByCut`.
+
+        `assessor` grades and ranks what follow-ups find.
+        """
         self.seconds, self.assessor = seconds, assessor
         self.prompts = prompts or PackagedPrompts()
-        self._agent: Agent[WriterState, Draft] = Agent(
-            model,
-            output_type=Draft,
-            deps_type=WriterState,
-            name="report",
-            retries=1,
-            model_settings=ModelSettings(temperature=0),
-        )
-        self._agent.output_validator(_return_once)
+        self.known = known or WriterModel()
+        self._agents: dict[ReportForm, Agent[WriterState, Draft]] = {
+            form: Agent(
+                model,
+                output_type=output,
+                deps_type=WriterState,
+                name="report",
+                retries=1,
+                model_settings=ModelSettings(temperature=0),
+            )
+            for form, output in _OUTPUTS.items()
+        }
+        for agent in self._agents.values():
+            agent.output_validator(_return_once)
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
         """One report over the evidence's exhibits; raises `WritingFailed` without a usable draft.
@@ -111,15 +227,15 @@ class AgentWriter:
         usage = RunUsage()
         notes: tuple[str, ...] = ()
         try:
-            async with self.prompts.using("report") as prompt:
-                draft = await self._run_agent(prompt, state, usage)
+            async with asyncio.timeout(self.seconds):
+                draft = await self._draft(state, usage)
         except (TimeoutError, AgentRunError, UserError, ValidationError) as error:
             reason = reason_of(error)
             if state.returned is None:
                 limited = type(error).__name__ == "UsageLimitExceeded"
                 detail = f"report, more than {WRITER_REQUESTS} model requests"
                 raise WritingFailed(
-                    reason, detail if limited else "report", usage_of(usage),
+                    reason, detail if limited else "report", usage_of(usage, self.known.usd),
                     tuple(state.follow_ups), state.notes,
                 ) from error  # fmt: skip
             draft = state.returned
@@ -128,55 +244,151 @@ class AgentWriter:
         text = state.check(draft)
         if evidence.decided.decision is Decision.SHORT:
             before = len(text.findings)
-            text = shortened(text, int(_TOLERANCE * self._words(evidence)))
+            text = shorter_draft(text, int(_TOLERANCE * self._words(evidence)))
             if left_out := before - len(text.findings):
                 cut = f"{left_out} finding(s) left out: few items carry a short report only"
                 notes = (*notes, cut)
-        return WrittenDraft(text, usage_of(usage), tuple(state.follow_ups), (*state.notes, *notes))
+        return WrittenDraft(text, usage_of(usage, self.known.usd), tuple(state.follow_ups), (*state.notes, *notes))
 
     def _words(self, evidence: Evidence) -> int:
         """The words of a report: so many for each item, half of that for a short one."""
         words = max(_FEWEST_WORDS, self.assessor.ranking.words_per_item * len(evidence.shown))
         return words // (2 if evidence.decided.decision is Decision.SHORT else 1)
 
-    async def _run_agent(self, prompt: Prompt, state: WriterState, usage: RunUsage) -> Draft:
+    async def _draft(self, state: WriterState, usage: RunUsage) -> Draft:
+        """A draft in the first form that the server's model takes, over what fits its context."""
+        forms, last = list(self.known.forms), self.known.last()
+        if last in forms:
+            forms = forms[forms.index(last) :]
+        exhibits, shortened = state.dossier.show(state.evidence.shown), 0
+        while True:
+            form = forms[0]
+            context = self.known.context()
+            if context is not None and context < _SMALL_CONTEXT and form == "tool" and len(forms) > 1:
+                forms = forms[1:]
+                continue
+            small = shortened > 1 or (context is not None and context < _SMALL_CONTEXT)
+            try:
+                async with self.prompts.using("report_small" if small else "report") as prompt:
+                    draft = await self._run_agent(form, prompt, state, usage, exhibits, context, shortened)
+            except (AgentRunError, UserError, ValidationError) as error:
+                reason = reason_of(error)
+                if isinstance(error, CutAnswer):
+                    usage.incr(error.response.usage)
+                    if (rest := error.draft) is not None:
+                        state.cut = True
+                        return rest
+                if reason == "too_long" and shortened < _SHORTENINGS:
+                    # what the refusal stated is enough to know what fits
+                    shortened += self.known.context() == context
+                elif reason in _OF_THE_FORM and len(forms) > 1 and state.returned is None:
+                    forms = forms[1:]
+                else:
+                    raise
+            else:
+                self.known.remember(form)
+                return draft
+
+    async def _run_agent(
+        self,
+        form: ReportForm,
+        prompt: Prompt,
+        state: WriterState,
+        usage: RunUsage,
+        exhibits: Sequence[Exhibit],
+        context: int | None,
+        shortened: int,
+    ) -> Draft:
         evidence, fence = state.evidence, state.fence
         question, sources = evidence.scope.question, evidence.crawl.sources
         share = shown_share(evidence)
-        task = [
+        short = evidence.decided.decision is Decision.SHORT
+        words = self._words(evidence)
+        instructions = prompt.filled(
+            rule=fence.rule,
+            words=min(words, _FEWEST_WORDS) if prompt.name == "report_small" else words,
+            tone="Few items were relevant: say that this is a starting point." if short else "",
+            passage=LONGEST_PASSAGE,
+        )
+        head = [
             fence.quote(question.text, "question"),
             *([fence.quote(question.about, "about")] if question.about else []),
             *gate_lines(sources),
             *([f"Below are {share}."] if share else []),
             "",
-            describe(state.dossier.show(evidence.shown), fence, question.text),
         ]
-        short = evidence.decided.decision is Decision.SHORT
-        instructions = prompt.filled(
-            rule=fence.rule,
-            words=self._words(evidence),
-            tone="Few items were relevant: say that this is a starting point." if short else "",
-            passage=LONGEST_PASSAGE,
-        )
+        described, answer = describe(exhibits, fence, question.text), _DRAFT_TOKENS + _WORD_TOKENS * words
+        answer = min(answer, _MOST_TOKENS)
+        if context is not None or shortened:
+            room = estimated_tokens(described)
+            if context is not None:
+                answer = min(answer, context // 3)
+                taken = estimated_tokens(instructions) + estimated_tokens("\n".join(head)) + _OTHER_TOKENS[form]
+                room = min(room, context - answer - taken)
+            # a refusal after that says that the estimate was too low
+            room = room * 2 // (2 + shortened)
+            described, state.shown = describe_within(exhibits, fence, question.text, room)
+            if not state.shown:
+                raise TooLong
         answered = (gathered.source for gathered in sources if gathered.outcome.answered)
         tools = [_follow_up_tool(name) for name in answered if name != "items"]
-        async with asyncio.timeout(self.seconds):
-            result = await self._agent.run(
-                "\n".join(task),
-                deps=state,
-                instructions=instructions,
-                toolsets=[FunctionToolset(tools, id="follow-ups")],
-                usage=usage,
-                usage_limits=UsageLimits(request_limit=WRITER_REQUESTS),
-            )
+        result = await self._agents[form].run(
+            "\n".join([*head, described]),
+            deps=state,
+            instructions=instructions,
+            toolsets=[FunctionToolset(tools, id="follow-ups")] if form == "tool" else [],
+            usage=usage,
+            usage_limits=UsageLimits(request_limit=WRITER_REQUESTS),
+            model_settings=ModelSettings(temperature=0, max_tokens=answer),
+        )
         return result.output
 
 
-def usage_of(usage: RunUsage) -> Usage:
-    """What a run of an agent used."""
-    usd = None if usage.cost is None else float(usage.cost)
+class TooLong(AgentRunError):
+    """Not even one exhibit fits the model's context."""
+
+    meaning = ModelError("too_long")
+
+    def __init__(self) -> None:
+        super().__init__("not even one exhibit fits the model's context")
+
+
+def usage_of(usage: RunUsage, price: Callable[[RunUsage], float | None] | None = None) -> Usage:
+    """What a run of an agent used; `price` replaces what the library knows of prices."""
+    known = None if usage.cost is None else float(usage.cost)
+    usd = known if price is None else price(usage)
     tokens = (usage.input_tokens, usage.output_tokens)
     return Usage(*tokens, usd if usage.requests else 0.0, usage.requests)
+
+
+async def probed_draft(
+    model: Model, seconds: float, known: WriterModel, question: Question, items: Sequence[Item]
+) -> tuple[str, Usage]:
+    """How a model gives a draft over these items, in the first form that it takes, and what that cost.
+
+    Raises `ModelError` when it takes none.
+    """
+    fence, usage = Fence(), RunUsage()
+    exhibits = Dossier().show(Assessed(item, Verdict(True)) for item in items)
+    instructions = packaged("report").filled(rule=fence.rule, words=_FEWEST_WORDS, tone="", passage=LONGEST_PASSAGE)
+    task = f"{fence.quote(question.text, 'question')}\n{describe(exhibits, fence, question.text)}"
+    settings = ModelSettings(temperature=0, max_tokens=_DRAFT_TOKENS + _WORD_TOKENS * _FEWEST_WORDS)
+    reason = "malformed"
+    for form in known.forms:
+        agent: Agent[None, Draft] = Agent(model, output_type=_OUTPUTS[form], name="probe", retries=0)
+        try:
+            async with asyncio.timeout(seconds):
+                await agent.run(task, instructions=instructions, usage=usage, model_settings=settings)
+        except (TimeoutError, AgentRunError, UserError, ValidationError) as error:
+            reason = reason_of(error)
+            if isinstance(error, CutAnswer):
+                usage.incr(error.response.usage)
+            if reason not in _OF_THE_FORM:
+                break
+        else:
+            known.remember(form)
+            return FORM_WORDS[form], usage_of(usage, known.usd)
+    raise UnusableAnswer(reason, "", usage_of(usage, known.usd))
 
 
 async def _return_once(ctx: RunContext[WriterState], draft: Draft) -> Draft:

@@ -96,6 +96,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, senses: 
             *decided.notes,
             *_shortened(evidence.crawl.sources),
             *(_namesakes(question) if evidence.crawl.answered and not senses else ()),
+            *_disagreement(evidence.crawl.sources),
             *conclusion.notes,
             *(offered if several else ()),
         ),
@@ -230,6 +231,7 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         yield_ratio=gathered.yield_ratio,
         refetched=gathered.refetched,
         refetch_gain=gathered.refetch_gain,
+        disputed=_disputed(gathered),
         first=_first(gathered),
         capped=gathered.capped,
         upstream_calls=gathered.upstream_calls,
@@ -238,6 +240,28 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         sample=origin.sample,
         trace_id=origin.trace_id,
     )
+
+
+def _disputed(gathered: Gathered) -> int:
+    return sum(entry.verdict.disputed for entry in (*gathered.kept, *gathered.dropped))
+
+
+# Shares of the judged items from which a report says that a second judge disagrees, and from which
+# that its judge may not read them; the latter takes so many items of a source.
+_SOME_DISPUTED, _MANY_DISPUTED, _LEAST_DISPUTED = 0.03, 0.3, 3
+
+
+def _disagreement(sources: Iterable[Gathered]) -> Iterator[str]:
+    """What the local judge, which is asked beside a model, thinks of the verdicts."""
+    pages = [(gathered, _disputed(gathered), len(gathered.kept) + len(gathered.dropped)) for gathered in sources]
+    disputed, judged = sum(count for _, count, _ in pages), sum(total for *_, total in pages)
+    if not disputed or disputed < _SOME_DISPUTED * judged:
+        return
+    yield f"the local judge is sure of the opposite of {disputed} of {judged} verdicts"
+    for gathered, count, total in pages:
+        if count >= max(_LEAST_DISPUTED, _MANY_DISPUTED * total):
+            where = f"{gathered.title or gathered.source}, {count} of {total}"
+            yield f"the model may not read what it judges ({where}): `listenpost doctor` tests that"
 
 
 def _first(gathered: Gathered) -> FirstSearch:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol
 
 from api.core.display_names import SourceLabels, reason_in_words
 from api.core.domain import Decision, Question, Usage
@@ -33,6 +33,8 @@ from api.reports.shortfall import Explainer, Explanation, Shortfall, plain_expla
 from api.reports.support_check import supported
 
 WRITER_REQUESTS = 8  # most model requests of one report
+ReportForm = Literal["tool", "schema", "fenced"]
+"""How a draft is asked for: as a tool call, by `response_format`, or as JSON in the model's text."""
 _NO_KEY = "`OPENAI_API_KEY` is not set"
 
 

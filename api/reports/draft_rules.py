@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from typing import Annotated, Any
 
 import regex
 from pydantic import BaseModel, Field
@@ -27,11 +28,19 @@ LONGEST_SENTENCE = 600
 """Characters of a finding or sentence that a support check reads; what is longer goes."""
 
 
+def _at_most(length: int) -> dict[str, Any]:
+    """A bound for the model's own text in the schema; what is longer is read all the same."""
+    return {"maxLength": length}
+
+
 class DraftPassage(BaseModel):
     """Words of one exhibit that say what the finding says."""
 
-    cite: str = Field(description="Exhibit name such as E1")
-    passage: str = Field(description=f"Copied word for word, at most {LONGEST_PASSAGE} characters")
+    cite: str = Field(description="Exhibit name such as E1", json_schema_extra=_at_most(40))
+    passage: str = Field(
+        description=f"Copied word for word, at most {LONGEST_PASSAGE} characters",
+        json_schema_extra=_at_most(LONGEST_SENTENCE),
+    )
 
 
 class DraftFinding(BaseModel):
@@ -45,18 +54,20 @@ class DraftFinding(BaseModel):
 class DraftQuote(BaseModel):
     """Verbatim words of one exhibit."""
 
-    text: str
-    cite: str
+    text: str = Field(json_schema_extra=_at_most(LONGEST_SENTENCE))
+    cite: str = Field(json_schema_extra=_at_most(40))
 
 
 class Draft(BaseModel):
     """What the model hands in."""
 
-    topic: str
-    summary: str
+    topic: str = Field(json_schema_extra=_at_most(200))
+    summary: str = Field(json_schema_extra=_at_most(1500))
     findings: list[DraftFinding]
     quotes: list[DraftQuote] = Field(default_factory=list)
-    suggestions: list[str] = Field(default_factory=list, description="Next questions")
+    suggestions: list[Annotated[str, Field(json_schema_extra=_at_most(200))]] = Field(
+        default_factory=list, description="Next questions"
+    )
 
 
 # `[E1]`, `(E1; E2)`: a citation after a full stop still belongs to the sentence

@@ -12,7 +12,7 @@ import regex
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, reason_in_words, title_in
 from api.core.domain import Outcome
 from api.core.items import Assessed, Gathered, Item
-from api.core.text import Fence, cut, one_line, web_url
+from api.core.text import Fence, cut, estimated_tokens, one_line, web_url
 from api.pipeline.evidence.ranking import best_comments
 from api.reports.report import GateState
 
@@ -32,6 +32,8 @@ OF_THREAD = "a comment, the title is its thread's"
 """What a model is told of a comment that was found by itself, so as not to quote the title."""
 # where a line that does not end a sentence is followed by one that begins it: `Still fine|\nIt is`
 _LINE_END = regex.compile(r"(?<![.!?…:,;。！？\s])[^\S\n]*+\n\s*+(?!\p{Ll})")
+# the sentences that are whole at the beginning of a text that was cut
+_WHOLE_SENTENCES = regex.compile(r".*[.!?…。！？⏎](?=\s|$)", regex.S)
 _NAME = regex.compile(r"[a-z]+(?:_[a-z]+)?")
 
 
@@ -94,16 +96,26 @@ class Dossier:
         return {exhibit.label: exhibit for exhibit in self._labels.values()}
 
 
-def text_of(item: Item, question: str = "") -> str:
-    """Everything of an item that a model is shown, on one line; comments that fit it first."""
-    best = best_comments(item, question)[:COMMENTS]
-    comments = [text for comment in best if (text := cut(_joined(comment.body), COMMENT))]
-    parts = [
-        cut(one_line(item.title), TITLE),
-        cut(_joined(item.body), BODY),
-        *(f'"{words}"' for words in comments),
+def quoted_texts(
+    exhibit: Exhibit, fence: Fence, question: str = "", *, before: str = "", body: int = BODY, comments: int = COMMENTS
+) -> str:
+    """Everything of an exhibit that a model is shown, on one line, each text in a fence of its own.
+
+    So no copied passage runs from a title into the text below it. `before` stands before the first;
+    comments that fit the question come first. A `body` that is shortened further ends with a sentence.
+    """
+    item, label = exhibit.item, exhibit.label
+    best, text = best_comments(item, question)[:comments], cut(_joined(item.body), BODY)
+    if len(text) > body:
+        text = (_WHOLE_SENTENCES.match(cut(text, body)) or ("",))[0]
+    texts = [
+        (f"{label} title", cut(one_line(item.title), TITLE)),
+        (label, text),
+        *((f"{label} comment", cut(_joined(comment.body), COMMENT)) for comment in best),
     ]
-    return " | ".join(part for part in parts if part)
+    quoted = [(name, text) for name, text in texts if text] or [(label, "")]
+    first, *rest = quoted
+    return " ".join(fence.quote(text, name) for name, text in ((first[0], before + first[1]), *rest))
 
 
 def _joined(text: str) -> str:
@@ -114,7 +126,15 @@ def _joined(text: str) -> str:
     return one_line(_LINE_END.sub(f" {LINE_END} ", text.strip()))
 
 
-def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "", *, linked: bool = False) -> str:
+def describe(
+    exhibits: Sequence[Exhibit],
+    fence: Fence,
+    question: str = "",
+    *,
+    linked: bool = False,
+    body: int = BODY,
+    comments: int = COMMENTS,
+) -> str:
     """The exhibits as the model reads them: our facts in the clear, their words fenced.
 
     Where nobody turns labels into links after the model, it is shown them: `linked`; and who has
@@ -125,10 +145,28 @@ def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "", *, l
         place = f"({cut(exhibit.item.place, PLACE)}) " if exhibit.item.place else ""
         if linked and exhibit.item.credit:
             place += f"by {exhibit.item.credit}: "
-        quoted = fence.quote(place + text_of(exhibit.item, question), exhibit.label)
+        quoted = quoted_texts(exhibit, fence, question, before=place, body=body, comments=comments)
         link = web_url(exhibit.item.url) if linked else ""
         lines += [_facts(exhibit) + (f", {link}" if link else ""), quoted]
     return "\n".join(lines)
+
+
+# Comments and characters of a body that are shown where the model's context is small, step by step.
+_SHORTER = ((COMMENTS, BODY), (2, BODY), (0, BODY), (0, BODY // 2))
+
+
+def describe_within(exhibits: Sequence[Exhibit], fence: Fence, question: str, tokens: int) -> tuple[str, int]:
+    """The exhibits in about so many tokens, and how many of them that are: shortened by whole passages.
+
+    First comments go, then the ends of texts, then the last exhibits; nothing fits: no text and 0.
+    """
+    for comments, body in _SHORTER:
+        described = [describe([exhibit], fence, question, body=body, comments=comments) for exhibit in exhibits]
+        sizes = list(accumulate(estimated_tokens(text) + 1 for text in described))
+        if sizes and sizes[-1] <= tokens:
+            break
+    count = sum(size <= tokens for size in sizes)
+    return "\n".join(described[:count]), count
 
 
 def fitting(items: Sequence[Assessed], room: int, question: str) -> Sequence[Assessed]:

@@ -196,6 +196,8 @@ class SourceReport(Published):
     """None when items went unjudged."""
     refetched: bool
     refetch_gain: int
+    disputed: Annotated[int, IF_SET] = 0
+    """Verdicts of which the second judge is sure of the opposite."""
     first: First = None
     capped: Capped = None
     upstream_calls: int
@@ -229,6 +231,8 @@ class SupportCheck(Published):
     """Pairs of a sentence and a passage that were checked."""
     supported: int = 0
     """Of these, pairs in which the passage says what the sentence says."""
+    disputed: Annotated[int, IF_SET] = 0
+    """Supported pairs that the local check doubts: they carry no checked finding."""
 
     @property
     def rate(self) -> float | None:

@@ -22,10 +22,11 @@ from api.core.work import translated
 from api.errors import ModelError
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, plain_topic
 from api.reports.exhibits import Dossier
-from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.polarity import ASKING, count_feelings, lean_wanted
 from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
 from api.reports.quotes import says_count
+from api.reports.quotes import sentences as sentences_of
 from api.reports.report import Finding, Passage, Quote, SupportCheck
 
 _NOT_CHECKED = "the support check did not work"
@@ -57,8 +58,9 @@ async def supported(
     Costs no call without findings or a checker, and never raises. Headline and summary are checked
     by the findings that share words with them; a summary that counts themes is counted again.
     """
+    draft, asking = _without_questions(draft)
     if checker is None or not draft.findings:
-        return CheckedDraft(draft, SupportCheck())
+        return CheckedDraft(draft, SupportCheck(), notes=asking)
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
     headlines, sentences = _to_check(draft, question)
     texts = headlines + sentences
@@ -74,12 +76,17 @@ async def supported(
     except ModelError as error:
         check = SupportCheck(status="degraded", reason=error.reason, model=checker.name)
         note = f"{_NOT_CHECKED} ({reason_in_words(error.reason)}): the findings are unverified"
-        return CheckedDraft(draft, check, usage_of_error(error), (note,))
+        return CheckedDraft(draft, check, usage_of_error(error), (*asking, note))
     flags = [flag for answer in answers for flag in answer.supported]
+    doubts = [doubt for answer in answers for doubt in answer.doubted or [False] * len(answer.supported)]
+    doubted = {(id(f), passage) for (f, passage), doubt in zip(pairs, doubts, strict=False) if doubt}
     carried = {(id(f), passage) for (f, passage), holds in zip(pairs, flags, strict=False) if holds}
-    left = {id(f): _left_of(f, carried) for f in draft.findings}
+    left = {id(f): _left_of(f, carried, doubted) for f in draft.findings}
+    unread = [f for f in left.values() if f is not None and f.support != "checked"]
+    # what is not checked is in no headline
+    sure = {key: None if finding in unread else finding for key, finding in left.items()}
     holds = flags[len(pairs) :]
-    stands = [h and _stands(t, f, left) for t, f, h in zip(texts, related, holds, strict=True)]
+    stands = [h and _stands(t, f, sure) for t, f, h in zip(texts, related, holds, strict=True)]
     headline_stands = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
     findings = tuple(filter(None, left.values()))
@@ -93,6 +100,8 @@ async def supported(
         (int(not headline_stands), "headline that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
+    many = f"support check: {len(unread)} finding(s) of whose words the passages hold none, marked unverified"
+    doubting = (many,) if doubted and unread else ()
     return CheckedDraft(
         replace(
             draft,
@@ -101,9 +110,9 @@ async def supported(
             findings=findings,
             quotes=_without(draft.quotes, refused),
         ),
-        SupportCheck(status="ok", model=answers[0].model, pairs=len(pairs), supported=len(carried)),
+        SupportCheck(status="ok", model=answers[0].model, pairs=len(pairs), supported=holding, disputed=len(doubted)),
         sum((answer.usage for answer in answers), Usage()),
-        tuple(f"support check: {count} {what}, removed" for count, what in removed if count),
+        (*asking, *(f"support check: {count} {what}, removed" for count, what in removed if count), *doubting),
     )
 
 
@@ -127,11 +136,37 @@ def _without(quotes: Sequence[Quote], refused: Iterable[Passage]) -> tuple[Quote
     )
 
 
-def _left_of(finding: Finding, carried: Container[tuple[int, Passage]]) -> Finding | None:
-    """The finding on its supported passages, a theme counted again; None when it counts more."""
+def _without_questions(draft: DraftText) -> tuple[DraftText, tuple[str, ...]]:
+    """The draft, of which no praise or complaint rests on questions alone, and a note if any did.
+
+    Who asks whether something is so has not said that it is.
+    """
+
+    def only_asks(text: str) -> bool:
+        return not any(count_feelings(text)) and all(map(ASKING.search, sentences_of(text) or [text]))
+
+    findings = tuple(
+        replace(finding, kind="other")
+        if finding.kind in {"praise", "complaint"} and all(only_asks(p.passage) for p in finding.evidence)
+        else finding
+        for finding in draft.findings
+    )
+    changed = sum(before is not after for before, after in zip(draft.findings, findings, strict=True))
+    note = f"{changed} finding(s) called praise or complaint rest on questions alone and are neither"
+    return replace(draft, findings=findings), (note,) if changed else ()
+
+
+def _left_of(
+    finding: Finding, carried: Container[tuple[int, Passage]], doubted: Container[tuple[int, Passage]]
+) -> Finding | None:
+    """The finding on its supported passages, a theme counted again; None when it counts more.
+
+    It is checked unless all of these are doubted.
+    """
     passages = [passage for passage in finding.evidence if (id(finding), passage) in carried]
     text: str | None = finding.text
-    left = Finding.resting(finding.text, finding.kind, passages, "checked")
+    sure = any((id(finding), passage) not in doubted for passage in passages)
+    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified")
     if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
         text = recount_theme(finding.text, len(left.cites))
     return replace(left, text=text) if passages and text is not None else None

@@ -193,14 +193,26 @@ class QuotedPrompt:
 
     @property
     def numbered(self) -> list[Quoted]:
-        """Items labelled 1 to n."""
-        return [q for q in self.quoted if q.label.isdigit()]
+        """Items labelled 1 to n, title and text together."""
+        return self._together(r"\d+", comments=False)
 
     @property
     def exhibits(self) -> list[Quoted]:
-        """Items labelled E1, E2 and so on, each once."""
-        labelled = (q for q in self.quoted if re.fullmatch(r"E\d+", q.label))
-        return list({q.label: q for q in labelled}.values())
+        """Items labelled E1, E2 and so on, each once: title, text and comments together."""
+        return self._together(r"E\d+", comments=True)
+
+    def _together(self, name: str, *, comments: bool) -> list[Quoted]:
+        """The texts of each item: `E1 title`, `E1`, `E1 comment`."""
+        parts: dict[str, dict[str, None]] = {}
+        for quoted in self.quoted:
+            label, _, kind = quoted.label.partition(" ")
+            if not re.fullmatch(name, label) or kind not in {"", "title", "comment"}:
+                continue
+            if kind != "comment":
+                parts.setdefault(label, {})[quoted.text] = None
+            elif comments:
+                parts.setdefault(label, {})[f'"{quoted.text}"'] = None
+        return [Quoted(label, " | ".join(texts)) for label, texts in parts.items()]
 
     @property
     def shown(self) -> list[Exhibit]:
@@ -246,33 +258,55 @@ _SHORT = "starting point"  # in the instructions of a short report
 _FEW, _QUOTES, _ASPECTS, _FEWEST_WORDS = 2, 4, 5, 4
 
 
+# words of the package's prompts by which a kind is recognised where no schema is sent
+_ASKED_FOR = {
+    "object of these five fields": "grades", "with true or false as its value": "relevant",
+    "one name, queries": "queries", "two names: explanation_text": "explanation_text",
+}  # fmt: skip
+
+
 def kind_of(schema: Mapping[str, Any] | None, prompt: QuotedPrompt) -> str | None:
-    """The field of `KINDS` that is asked for; None for a chat."""
+    """The field of `KINDS` that is asked for; None for a chat.
+
+    Verdicts and grades stand under numbers: which of them is meant shows the schema's entry, and
+    whether sentences are quoted.
+    """
+    field = next((kind for words, kind in _ASKED_FOR.items() if words in prompt.plain), None)
     if schema is not None:
-        return next((field for field in KINDS if field in schema.get("properties", {})), None)
-    return next((field for field in KINDS if f'{{"{field}":' in prompt.plain), None)
+        fields = schema.get("properties", {})
+        field = next((field for field in KINDS if field in fields), None)
+        if fields and all(name.isdecimal() for name in fields):
+            boolean = next(iter(fields.values())).get("type") == "boolean"
+            field = "relevant" if boolean else "grades"
+    if field == "relevant" and prompt.all("sentence", numbered=True):
+        return "supported"
+    return field
 
 
 def answer(field: str, prompt: QuotedPrompt, judge: Probabilities) -> dict[str, Any]:
     """The JSON object for a kind of request."""
     if field == "relevant":
-        return {"relevant": [p >= _THRESHOLD for p in _judged(prompt, prompt.numbered, judge)]}
+        return _by_number(p >= _THRESHOLD for p in _judged(prompt, prompt.numbered, judge))
     if field == "supported":
         parts = zip(
             *(prompt.all(name, numbered=True) for name in ("sentence", "passage", "context")),
             strict=False,
         )
         question = Question(prompt.question, prompt.about)
-        return {"supported": [carries(Claim(*part), question) for part in parts]}
+        return _by_number(carries(Claim(*part), question) for part in parts)
     if field == "grades":
         chances = _judged(prompt, prompt.numbered, judge)
         graded = zip(prompt.numbered, chances, strict=True)
-        return {"grades": [_grade(prompt, item, chance) for item, chance in graded]}
+        return _by_number(_grade(prompt, item, chance) for item, chance in graded)
     if field == "queries":
         return {"queries": _queries(prompt)[: prompt.wanted]}
     if field == "explanation_text":
         return _explanation(prompt)
     return report(prompt)
+
+
+def _by_number(values: Iterable[Any]) -> dict[str, Any]:
+    return {str(number): value for number, value in enumerate(values, 1)}
 
 
 def report(prompt: QuotedPrompt) -> dict[str, Any]:

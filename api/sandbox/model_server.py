@@ -305,9 +305,9 @@ def _spoilt(generation: Generation, fault: str | None) -> Generation:
         return Generation("The first of them looks relevant to me, the others rather not.")
     if fault == "wrong_count":  # one verdict, grade or supported pair too few
         value = decoded(generation.content or "")
-        for field in ("relevant", "grades", "supported"):
-            if isinstance(value, dict) and field in value:
-                return Generation(json.dumps({field: value[field][:-1]}, ensure_ascii=False))
+        if isinstance(value, dict) and value and all(name.isdecimal() for name in value):
+            value.pop(str(len(value)))
+            return Generation(json.dumps(value, ensure_ascii=False))
     return generation
 
 

@@ -8,7 +8,7 @@ import json
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
@@ -45,6 +45,8 @@ ROOM: Mapping[DepthName, int] = MappingProxyType({"quick": 8_000, "standard": 17
 """Characters that a foreign model is shown of one answer at most, by depth."""
 # Of these for the rule and for the note of what is not shown.
 _MARGIN = 200
+ServerCheck = Callable[[], Awaitable[tuple[str, str, str]]]
+"""Outcome, detail and what to set."""
 MOST_RUNS = 64
 """Runs of agents, and conversations, that a product remembers."""
 
@@ -139,6 +141,8 @@ class Product:
     """Everything comes from the sandbox."""
     senses: SenseFinder | None = None
     """Finds the things that share a name; None: nobody looks."""
+    server_check: ServerCheck | None = None
+    """Asks the model server what the product will ask it: outcome, detail and what to set."""
     checker: SupportChecker | None = None
     """Checks sentences against their passages; None: nobody does, findings stay unverified."""
     chosen: tuple[str, ...] = ()

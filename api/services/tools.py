@@ -294,8 +294,8 @@ _OUTCOMES = {
     UsageError.code: Outcome.NOT_ASKED,
     ConfigurationError.code: Outcome.NOT_CONFIGURED,
 }
-# `<q-0a1b2c3d E12>`: the fence of an exhibit, which no stranger's text can hold
-_FENCED = regex.compile(r"<q-[0-9a-f]+ E(\d{1,9})>")
+# `<q-0a1b2c3d E12>`, `<q-0a1b2c3d E12 title>`: the fence of an exhibit, which no stranger's text can hold
+_FENCED = regex.compile(r"<q-[0-9a-f]+ E(\d{1,9})(?: title| comment)?>")
 # `[E12]`, `E12`: what a model cited; its answer may be kept where the tool's is not
 _CITED = regex.compile(r"\bE([1-9]\d{0,3})\b")
 

@@ -28,6 +28,7 @@ from api.settings.value_types import (
     MailAddress,
     MailServer,
     MailTargets,
+    ModelPrices,
     Origins,
     Root,
     Seconds,
@@ -35,6 +36,7 @@ from api.settings.value_types import (
     Sites,
     forums_in,
     group_config,
+    model_prices_in,
     names_in,
 )
 
@@ -87,6 +89,12 @@ class ModelSettings(BaseSettings):
     """Model for that check; unset: the filter model."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     """Reasoning effort that is asked of the model; unset: the server's default."""
+    model_context: Annotated[int, Field(ge=512, le=10_000_000)] | None = None
+    """Tokens of prompt and answer together that the server takes; unset: learnt from a refusal."""
+    model_prices: ModelPrices | None = None
+    """`MODEL=IN/OUT, ...` in USD per million tokens, `*` for all others; unset: list prices."""
+    order_check: Share = 0.0
+    """Share of the judged pages that are judged again in another order, as a Langfuse score."""
     model_concurrency: Count = 8
     """Model calls at once in the whole process."""
     scoring_timeout: Seconds = 15.0
@@ -95,6 +103,11 @@ class ModelSettings(BaseSettings):
     """Seconds for rewriting a query."""
     report_timeout: Seconds = 120.0
     """Seconds for the report writer, its follow-up calls included."""
+
+    @property
+    def stated_prices(self) -> dict[str, tuple[float, float]]:
+        """USD per million tokens in and out, by model; `*` for all others."""
+        return model_prices_in(self.model_prices)
 
 
 class SourceSettings(BaseSettings):

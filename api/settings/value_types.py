@@ -47,6 +47,21 @@ def forums_in(text: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(root.rstrip("/") for root in roots))
 
 
+# `gpt-oss-120b=0.1/0.4`, `*=0/0`: a model's name, USD per million tokens in and out
+_MODEL_PRICE = re.compile(r"([^\s=,]{1,200})=(\d{1,6}(?:\.\d{1,6})?)/(\d{1,6}(?:\.\d{1,6})?)")
+
+
+def model_prices_in(text: str | None) -> dict[str, tuple[float, float]]:
+    """USD per million tokens in and out by the name of a model, as a setting states them."""
+    stated = (_MODEL_PRICE.fullmatch(part.strip()) for part in (text or "").split(",") if part.strip())
+    return {match[1]: (float(match[2]), float(match[3])) for match in stated if match is not None}
+
+
+def _are_model_prices(text: str) -> bool:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return bool(parts) and all(map(_MODEL_PRICE.fullmatch, parts))
+
+
 def names_in(text: str) -> tuple[str, ...]:
     """The comma-separated names in a setting, in small letters, each once."""
     names = (name.strip().lower() for name in text.split(","))
@@ -116,6 +131,10 @@ MailTargets = Annotated[str, _checked(
 )]  # fmt: skip
 MailServer = Annotated[str, _checked(
     _is_server, "needs the name of a server, such as `smtp.example.org`, without scheme and port"
+)]  # fmt: skip
+ModelPrices = Annotated[str, _checked(
+    _are_model_prices,
+    "needs prices such as `some-model=0.15/0.6, *=0/0`: USD per million tokens in and out, `*` for all other models",
 )]  # fmt: skip
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]

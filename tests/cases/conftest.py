@@ -19,7 +19,7 @@ from tests.models.model_server import KEY, ModelServer, Reply, says, serving, ve
 from tests.services.kit import plain
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator
 
-EXHIBIT = re.compile(r"<q-\w+ (E\d+)>(?:\([^()]*\) )?([^<|]*)")
+EXHIBIT = re.compile(r"<q-\w+ (E\d+)(?: title)?>(?:\([^()]*\) )?([^<|]*)")
 
 
 def finding(text: str, *cites: str, kind: str = "praise") -> dict[str, Any]:
@@ -78,7 +78,8 @@ class Mind:
         if name == "support":
             return says(json.dumps({"supported": [True] * user.count(" sentence>")}))
         if name == "grades":
-            return says(json.dumps({"grades": [self.grade] * len(texts)}))
+            numbers = request["response_format"]["json_schema"]["schema"]["required"]
+            return says(json.dumps(dict.fromkeys(numbers, self.grade)))
         if name == "explanation":
             return says(json.dumps({"explanation": "Nobody said it. " * 60, "suggestions": ["x"]}))
         return says(json.dumps({"queries": []}))

@@ -216,3 +216,45 @@ async def test_a_table_runs_nothing_and_data_is_untouched(world: World) -> None:
     assert (row["title"], row["body"]) == (f"'{words}", "'-1+2")
     assert (row["rank"], row["score"]) == ("1", str(GRADE["score"]))
     assert (report["items"][0]["title"], report["items"][0]["body"]) == (words, "-1+2")
+
+
+async def test_a_judge_that_answers_by_position_is_named_in_the_report(world: World) -> None:
+    """Every second item, whatever stands there: the local judge is sure of the opposite of many."""
+    about = "I use my Ember mug every day and the Ember mug keeps my coffee warm for an hour"
+    other = "Replacing the belt of a lawn mower after the winter, which one fits"
+    talk(
+        world,
+        *(post(n, title=f"{about if n % 2 else other} {'abcdefgh'[n]}", selftext="") for n in range(8)),
+    )
+    places = iter(range(1000))
+    world.mind.relevant = lambda text: next(places) % 2 == 0
+
+    report = await world.analyze("Ember mug", sources=("reddit",))
+
+    notes = "\n".join(report["quality_notes"])
+    assert re.search(r"the local judge is sure of the opposite of \d+ of 8 verdicts", notes)
+    assert "the model may not read what it judges (Reddit, " in notes
+    assert "`listenpost doctor` tests that" in notes
+    disputed = sum(item["disputed"] for item in (*report["items"], *report["dropped"]))
+    assert report["sources"]["reddit"]["disputed"] == disputed >= 3
+
+
+async def test_an_invention_that_its_model_supports_is_not_published_as_checked(world: World) -> None:
+    """As a real small model wrote it and checked it: praise that rests on a question."""
+    talk(world, post(1, title="Ember mug and Spotify", selftext="Is there support for the Spotify Android app?"))
+    evidence = [{"cite": "E1", "passage": "Is there support for the Spotify Android app?"}]
+    invention = "It has a built-in camera and microphone."
+    world.mind.turns = (
+        drafted(
+            topic="A built-in camera and microphone",
+            summary=invention,
+            findings=[{"text": invention, "kind": "praise", "evidence": evidence}],
+        ),
+    )
+
+    report = await world.analyze("Ember mug", sources=("reddit",), depth="quick")
+
+    assert [(f["kind"], f["support"]) for f in report["findings"]] == [("other", "unverified")]
+    assert "camera" not in report["topic"]
+    assert "camera" not in report["summary"]
+    assert report["support"]["disputed"] == 1

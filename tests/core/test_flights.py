@@ -134,7 +134,7 @@ async def test_agents_that_ask_the_same_at_once_ask_once() -> None:
     assert [each.gathered.upstream_calls for each in heard].count(0) == 19
     assert sum(each.usage.input_tokens for each in heard) == 10
     assert {each.fetched.outcome for each in heard} == {Outcome.OK}
-    assert " E20>" in heard[19].text
+    assert " E20 title>" in heard[19].text
 
 
 async def test_a_source_that_is_down_is_asked_once_for_all_who_wait() -> None:

@@ -15,10 +15,19 @@ from api.core.items import Item
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Grades, Judgement
 from api.errors import ModelError, UsageError
-from api.evaluation.evaluate import AnswerCache, EvaluationOptions, GraderCandidate, JudgeCandidate, evaluate
+from api.evaluation.evaluate import (
+    AnswerCache,
+    EvaluationOptions,
+    GraderCandidate,
+    JudgeCandidate,
+    RememberedAnswers,
+    evaluate,
+    order_stability,
+)
 from api.evaluation.judge_scores import EvalResult
 from api.evaluation.labelled_items import LabelledItem, LabelledQuery
 from api.evaluation.metrics import compare
+from api.interfaces.cli.eval_tables import order_lines
 
 
 def query(name: str, good: int, bad: int, **fields: Any) -> LabelledQuery:
@@ -300,3 +309,59 @@ async def test_a_malformed_result_is_refused(other: dict[str, Any]) -> None:
     """The message says how such a file is written."""
     with pytest.raises(UsageError, match="--format json"):
         compare((await result_of(FakeJudge())).as_json(), other)
+
+
+@dataclass(frozen=True)
+class Positional:
+    """Answers a fixed pattern, whatever it reads."""
+
+    pattern: str
+    name: str = "positional"
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """See `Judge.judge`."""
+        signs = (self.pattern * len(items))[: len(items)]
+        return Judgement(tuple(Verdict(sign == "T", self.name) for sign in signs), self.name)
+
+
+MIXED = [query(f"thing {n}", 3 + n % 3, 5 - n % 3, about="a thing") for n in range(6)]
+
+
+async def test_verdicts_that_depend_on_the_item_alone_stay() -> None:
+    """In another order and on a page of another yield; a page is asked about once."""
+    judge = FakeJudge()
+    candidate = RememberedAnswers(JudgeCandidate(judge, "fake-1"))
+    await evaluate(candidate, MIXED, EvaluationOptions())
+
+    orders = await order_stability(candidate, MIXED, EvaluationOptions())
+
+    assert orders["shuffled"] == {"n": 48, "stay": 1.0, "low": 1.0, "high": 1.0}
+    assert orders["other_yield"]["stay"] == 1.0
+    assert 0 < orders["other_yield"]["n"] < 48
+    assert orders["pattern"] == ""
+    assert len(judge.seen) == 18
+    assert "do" not in order_lines(orders).split()
+
+
+@pytest.mark.parametrize("pattern", ["TF", "TFFF", "T", "F"])
+async def test_a_fixed_pattern_is_named(pattern: str) -> None:
+    """Also where all verdicts are the same, which stay in any order."""
+    orders = await order_stability(JudgeCandidate(Positional(pattern), "p"), MIXED, EvaluationOptions())
+
+    assert orders["pattern"] == (pattern * 8)[:8]
+    assert "this model does not read what it judges: it answers " + (pattern * 8)[:8] in order_lines(orders)
+    if len(pattern) > 1:
+        assert orders["shuffled"]["stay"] < 0.9
+
+
+async def test_of_unstable_verdicts_is_said_what_to_do() -> None:
+    """At 0.9 or less."""
+    part = {"n": 40, "stay": 0.85, "low": 0.8, "high": 0.9}
+
+    lines = order_lines(
+        {"shuffled": part, "other_yield": {"n": 0, "stay": None, "low": None, "high": None}, "pattern": ""}
+    )
+
+    assert "in another order 0.850 of 40 verdicts stay" in lines
+    assert "nothing to compare" in lines
+    assert "`LISTENPOST_JUDGE=local`" in lines

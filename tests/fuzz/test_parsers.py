@@ -22,7 +22,7 @@ from api.core.text import Fence, clean, cut, fold, one_line, unescape, web_url
 from api.core.words import canonical
 from api.errors import Broken, ConfigurationError, ModelError, UsageError
 from api.interfaces.shared.comparison_table import cell
-from api.models.answer_parsing import booleans, entries, record
+from api.models.answer_parsing import entries, record, verdicts
 from api.pipeline.evidence.duplicates import canonical_url
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_guard import compared_names, guarded_query
@@ -144,7 +144,7 @@ ENTRIES = (
     Entry("a kept report", reports(3), READER.report, (Unreadable,)),
     Entry("a kept report of version 1", reports(1), READER.report, (Unreadable,)),
     Entry("a kept report's summary", reports(3), READER.summary, (Unreadable,)),
-    Entry("a model's booleans", answers, lambda text: booleans(text, 1), (ModelError,)),
+    Entry("a model's booleans", answers, lambda text: verdicts(text, 1), (ModelError,)),
     Entry("a model's list", answers, lambda text: entries(text, "grades"), (ModelError,)),
     Entry("a model's object", answers, record, (ModelError,)),
     Entry("a model's quote", foreign.values, lambda words: verbatim(words, ITEM)),

@@ -185,4 +185,4 @@ async def client_of(model: ModelServer, key: str | None = KEY, limit: int = 8) -
 
 def verdicts(values: Sequence[Any]) -> str:
     """What a well-behaved model answers to a relevance question."""
-    return json.dumps({"relevant": list(values)})
+    return json.dumps({str(number): value for number, value in enumerate(values, 1)})

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.errors import ModelError
-from api.models.answer_parsing import booleans, entries, read_completion, record
+from api.models.answer_parsing import entries, numbered_entries, read_completion, record, verdicts
 
 
 def reason(text: str, count: int) -> str:
     """The reason code with which a text is not taken."""
     with pytest.raises(ModelError) as caught:
-        booleans(text, count)
+        verdicts(text, count)
     return caught.value.reason
 
 
@@ -38,12 +38,24 @@ def reason(text: str, count: int) -> str:
         ("[[true,false]]", (True, False)),
         ("[[true],[false]]", (True, False)),
         ('{"relevant": [[true], [false]]}', (True, False)),
+        ('{"1":true,"2":false}', (True, False)),
+        ('{"2": false, "1": true}', (True, False)),
+        ('{"relevant": {"1": true, "2": false}}', (True, False)),
+        ('Sure: ```json\n{"1": true}\n``` as [asked]', (True,)),
+        ("<reasoning>[false]?</reasoning>[true]", (True,)),
+        ('[THINK]{"1": false}[/THINK]{"1": true}', (True,)),
+        ("hm [/THINK][true]", (True,)),
+        (
+            '<|channel|>analysis<|message|>{"1": false}?<|end|><|start|>assistant<|channel|>final'
+            '<|message|>{"1": true}<|return|>',
+            (True,),
+        ),
         ("[" + "false," * 10 + "true,true]", (False,) * 10 + (True,) * 2),
     ],
 )
 def test_one_array_is_found(text: str, expected: tuple[bool, ...]) -> None:
     """Fences, thoughts and prose around the one array do not matter (B01, B02, B16, B19)."""
-    assert booleans(text, len(expected)) == expected
+    assert verdicts(text, len(expected)) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +72,11 @@ def test_one_array_is_found(text: str, expected: tuple[bool, ...]) -> None:
         ("Not relevant (NO)", 1),
         ("ДА", 1),
         ("Great! Ask me anything.", 2),
-        ('{"1":true,"2":false}', 2),
+        ('{"1":"true","2":false}', 2),
+        ('{"1":true,"1":false}', 1),
+        ('{"1":{"1":true}}', 1),
+        ('{"1":true,"2":fal', 2),
+        ('<|channel|>analysis<|message|>{"1":true}', 1),
         ('{"relevant":false}', 1),
         ('{"relevant":true,"ids":[true]}', 1),
         ("true", 1),
@@ -84,7 +100,16 @@ def test_anything_else_is_malformed(text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("[true,false,true]", 5), ("[true,false,true]", 2), ("[]", 3), ("[[]]", 3)]
+    ("text", "count"),
+    [
+        ("[true,false,true]", 5),
+        ("[true,false,true]", 2),
+        ("[]", 3),
+        ("[[]]", 3),
+        ('{"1": true}', 2),
+        ('{"1": true, "2": true}', 1),
+        ('{"0": true, "1": true}', 2),
+    ],
 )
 def test_wrong_counts(text: str, count: int) -> None:
     """A list that is too short, too long or empty is not aligned (B04, B05, B18)."""
@@ -95,7 +120,7 @@ def test_wrong_counts(text: str, count: int) -> None:
 def test_any_text_is_booleans_or_an_error(text: str, count: int) -> None:
     """Whatever a model says, there are exactly so many booleans or a reason."""
     try:
-        outcome = f"{sum(type(value) is bool for value in booleans(text, count))} booleans"
+        outcome = f"{sum(type(value) is bool for value in verdicts(text, count))} booleans"
     except ModelError as error:
         outcome = error.reason
 
@@ -122,6 +147,15 @@ def test_no_list(text: str) -> None:
     """What holds no such list is malformed."""
     with pytest.raises(ModelError, match="malformed"):
         entries(text, "queries")
+
+
+def test_of_a_cut_answer_whole_entries_are_kept() -> None:
+    """By number or in a list; what was begun is nothing."""
+    by_number = '{"1": {"a": 1}, "2": {"a": 2}, "3": {"a": '
+
+    assert numbered_entries(by_number, 3, "grades", whole=False) == [{"a": 1}, {"a": 2}, None]
+    assert numbered_entries('{"grades": [{"a": 1}, {"a"', 2, "grades", whole=False) == [{"a": 1}, None]
+    assert numbered_entries("[THINK] so", 1, "grades", whole=False) == [None]
 
 
 def test_fences_inside_a_value_stay() -> None:

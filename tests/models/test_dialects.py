@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -58,7 +58,10 @@ def error(message: str, param: str | None = None, code: str | None = None) -> di
     return {"error": {"message": message, "type": "invalid", "param": param, "code": code}}
 
 
-EASIER = "without limits on lists and texts"
+BOUNDED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "array", "items": {"type": "string", "maxLength": 9}, "minItems": 1}},
+}
 SERVERS = [
     Server(
         "reasoning model", has("temperature"), 400,
@@ -83,21 +86,8 @@ SERVERS = [
         2, "with `max_tokens`",
     ),
     Server(
-        "lists without limits", has("minItems"), 400,
-        error("Invalid schema for response_format 'relevance': 'minItems' is not permitted."),
-        2, EASIER,
-    ),
-    Server(
-        "limits of 0 or 1", has("minItems"), 400,
-        error("output_config.format.schema: For 'array' type, property 'maxItems' is unsupported"),
-        2, EASIER,
-    ),
-    Server(
-        "grammar", has("minItems"), 500, error("Failed to compile grammar"), 3, EASIER,
-    ),  # a 500 is tried again as it is, first
-    Server(
         "no grammar at all", has("response_format"), 400, error("Failed to compile grammar"),
-        3, f"{EASIER}, without a schema",
+        2, "without a schema",
     ),
     Server(
         "unknown strict", has("strict"), 400,
@@ -107,11 +97,11 @@ SERVERS = [
     Server(
         "no response_format", has("response_format"), 400,
         error("This response_format type is unavailable now"),
-        3, f"{EASIER}, without a schema",
+        2, "without a schema",
     ),
     Server(
         "words that nobody knows", has("response_format"), 400, error("bad request"),
-        3, f"{EASIER}, without a schema",
+        2, "without a schema",
     ),
     Server(
         "error in a 200", has("temperature"), 200,
@@ -121,7 +111,7 @@ SERVERS = [
     Server(
         "everything at once", has("temperature", "max_completion_tokens", "response_format"), 400,
         error("temperature, max_completion_tokens and response_format are not supported"),
-        5, f"without `temperature`, with `max_tokens`, {EASIER}, without a schema",
+        4, "without `temperature`, with `max_tokens`, without a schema",
     ),
 ]  # fmt: skip
 
@@ -157,6 +147,94 @@ async def test_the_budget_in_its_older_name_and_back(model: ModelServer, client:
     older, newer_name = {"max_tokens"}, {"max_completion_tokens"}
     assert names == [newer_name, older, older, newer_name, newer_name]
     assert [*model.asked[-1].values()].count(40) == 1
+
+
+@pytest.mark.parametrize(
+    ("refused", "message", "adapted"),
+    [
+        ("maxLength", "Invalid schema: 'maxLength' is not permitted.", "without limits on texts"),
+        (
+            "maxLength",
+            "Failed to parse grammar: too many repetitions",
+            "without limits on texts",
+        ),
+        (
+            "minItems",
+            "Invalid schema for response_format 'relevance': 'minItems' is not permitted.",
+            "without limits on texts, without limits on lists and texts",
+        ),
+    ],
+)
+async def test_limits_on_texts_are_given_up_first(
+    model: ModelServer, client: ModelClient, refused: str, message: str, adapted: str
+) -> None:
+    """Then those on lists; the schema itself stays as long as it can."""
+    model.respond = lambda asked: fails(400, message=message) if refused in json.dumps(asked) else says("{}")
+    request = Request("a", BOUNDED, "s", "u", 40, "gpt-4o-mini", 5.0)
+
+    await client.ask(request)
+    await client.ask(request)
+
+    assert "response_format" in model.asked[-1]
+    assert client.adaptations("gpt-4o-mini") == adapted.split(", ")
+    assert len(model.asked) == len(adapted.split(", ")) + 2
+
+
+def test_openais_own_servers_are_asked_without_limits_on_texts() -> None:
+    """Their strict schemas take none, which need not be learnt in every process."""
+    known = {
+        server: [adaptation.name for adaptation in Dialects().of(server, "m").adaptations]
+        for server in ("https://api.openai.com/v1", "https://me.openai.azure.com/openai/v1", "http://127.0.0.1:8/v1")
+    }
+
+    assert list(known.values()) == [["without limits on texts"], ["without limits on texts"], []]
+
+
+TOO_LONG = [
+    (
+        400,
+        '{"error":{"code":400,"message":"request (1337 tokens) exceeds the available context size (1024 tokens), try'
+        ' increasing it","type":"exceed_context_size_error","n_prompt_tokens":1337,"n_ctx":1024}}',
+        1024,
+    ),
+    (
+        400,
+        '{"error":{"message":"This model\'s maximum context length is 4096 tokens. However, your messages'
+        ' resulted in 5000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}',
+        4096,
+    ),
+    (500, '{"error": "the input length exceeds the context length"}', None),
+    (400, '{"error":"The number of tokens to keep from the initial prompt is greater than the context length."}', None),
+    (413, '{"message": "Prompt contains 40000 tokens, too large for model with 32768 maximum context length"}', 32768),
+    (422, '{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097"}', 4097),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "context"), TOO_LONG)
+async def test_what_is_too_long_is_said_and_sent_once(
+    model: ModelServer, client: ModelClient, status: int, body: str, context: int | None
+) -> None:
+    """In the words of six servers; the context is learnt where the refusal states it."""
+    model.replies = [Reply(body.encode(), status)]
+
+    with pytest.raises(ModelError) as caught:
+        await client.ask(ASKED)
+
+    assert (caught.value.reason, len(model.asked)) == ("too_long", 1)
+    assert client.context(ASKED.model) == context
+
+
+async def test_a_known_context_shortens_the_answer_first(model: ModelServer, client: ModelClient) -> None:
+    """A server that counts the answer's tokens as well is asked for fewer; a longer prompt is not sent."""
+    words = "'max_tokens' is too large: 2000. This model's maximum context length is 1000 tokens"
+    model.respond = lambda asked: fails(400, message=words) if asked["max_completion_tokens"] > 900 else says("{}")
+    request = Request("a", {}, "s", "u" * 800, 2000, "gpt-4o-mini", 5.0)
+
+    await client.ask(request)
+    with pytest.raises(ModelError, match="too_long"):
+        await client.ask(replace(request, user="u" * 3200))
+
+    assert [asked["max_completion_tokens"] for asked in model.asked] == [2000, 775]
 
 
 async def test_what_did_not_help_is_not_remembered(model: ModelServer, client: ModelClient) -> None:
@@ -408,7 +486,7 @@ async def test_the_agents_effort_is_the_settings(model: ModelServer, client: Mod
             "ok",
             "`gpt-4o-mini` judged one item; it cost 0.000210",
         ),
-        (says('{"relevant": [true]}', model="x"), "ok", "it took 1100 tokens, whose price is not"),
+        (says('{"relevant": [true]}', usage=None), "ok", "whose price is not"),
         (says("No."), "broken", "malformed: not an array of booleans; it cost 0.000210 USD"),
         (fails(401), "refused", "check `OPENAI_API_KEY`"),
         (fails(402), "quota_exhausted", "HTTP 402; the account's quota is used up"),

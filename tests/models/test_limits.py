@@ -36,8 +36,8 @@ async def test_a_grader_is_shown_so_much(model: ModelServer, client: ModelClient
     await OpenAIGrader(client, fence=fixed).grade(PLAUD, [item(LONG, LONG, LONG)] * 2)
 
     shown = model.user.splitlines()
-    assert shown[1] == fenced("1", f"{'w' * 300} | {'w' * 1500}")
-    assert shown[2] == fenced("1 comment", "w" * 300)
+    assert shown[1:3] == [fenced("1 title", "w" * 300), fenced("1", "w" * 1500)]
+    assert shown[3] == fenced("1 comment", "w" * 300)
     assert budget(model) == 512 + 2 * 300
 
 
@@ -53,18 +53,18 @@ async def test_an_explained_grade_is_cut(model: ModelServer, client: ModelClient
     assert len(taken.explanation) == kept
     assert taken.aspects == ("a" * 30, "c", "d", "e", "f")
     schema = model.asked[-1]["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["grades"]["items"]["properties"]["aspects"]["maxItems"] == 5
+    assert schema["$defs"]["grade"]["properties"]["aspects"]["maxItems"] == 5
 
 
 async def test_a_rewriter_is_shown_so_much(model: ModelServer, client: ModelClient) -> None:
-    """Twenty gaps of 200 characters; queries of 120 are taken; 512 tokens and 40 a query."""
-    model.replies = [says(json.dumps({"queries": ["q" * 121, "p" * 120]}))]
+    """Twenty gaps of 200 characters; queries of 120 are taken, cut to 100; 512 tokens and 40 a query."""
+    model.replies = [says(json.dumps({"queries": ["q" * 121, "plaud " * 20]}))]
 
     rewrites = await OpenAIRewriter(client, fence=fixed).rewrite(PLAUD, 3, [LONG] * 21)
 
     assert model.user.splitlines()[2:] == [fenced("seen", "w" * 200)] * 20
     assert budget(model) == 512 + 2 * 40
-    assert rewrites.queries == ("Plaud Note", "p" * 120)
+    assert rewrites.queries == ("Plaud Note", ("plaud " * 17)[:100].strip())
 
 
 async def test_an_explainer_is_shown_so_much(model: ModelServer, client: ModelClient) -> None:

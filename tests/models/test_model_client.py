@@ -14,7 +14,8 @@ from pydantic import SecretStr
 
 from api.core.domain import Usage
 from api.errors import ModelError
-from api.models.model_client import ModelClient, Request
+from api.models.answer_parsing import Tokens
+from api.models.model_client import ModelClient, Request, price_of
 from api.settings import ModelSettings
 from tests.models.model_server import KEY, ModelServer, Reply, client_of, fails, says, serving
 
@@ -78,16 +79,42 @@ async def test_cached_tokens_are_cheaper(model: ModelServer, client: ModelClient
 @pytest.mark.parametrize(
     ("more", "usage"),
     [
-        ({"model": "somebody-7b"}, Usage(1000, 100, None, 1)),
+        ({"model": "somebody-7b"}, Usage(1000, 100, 0.0, 1)),
         ({"usage": None}, Usage(0, 0, None, 1)),
         ({"usage": {"prompt_tokens": -1, "completion_tokens": 2}}, Usage(0, 0, None, 1)),
     ],
 )
 async def test_unknown_price(model: ModelServer, client: ModelClient, more: dict[str, Any], usage: Usage) -> None:
-    """An unknown model or count makes the cost unknown, never 0."""
+    """An unknown count makes the cost unknown; an unknown model of this machine costs nothing."""
     model.replies = [says("{}", **more)]
 
     assert (await client.ask(ASKED)).usage == usage
+
+
+@pytest.mark.parametrize(
+    ("url", "prices", "usd"),
+    [
+        ("https://models.example/v1", None, None),
+        ("http://[::1]:8080/v1", None, 0.0),
+        ("https://models.example/v1", "other=1/1, somebody-7b=0.5/2", 0.0007),
+        ("https://models.example/v1", "*=0/0", 0.0),
+        ("http://127.0.0.1:8080/v1", "somebody-7b=0.5/2, *=9/9", 0.0007),
+    ],
+)
+def test_a_price_is_stated_known_or_nothing(url: str, prices: str | None, usd: float | None) -> None:
+    """As set, by list, 0 on this machine, else unknown."""
+    settings = ModelSettings(openai_base_url=url, model_prices=prices)
+    used = Tokens(prompt_tokens=1000, completion_tokens=100)
+
+    assert price_of(settings, used, "/models/7b.gguf", "somebody-7b") == usd
+    assert price_of(ModelSettings(openai_base_url=url), used, "gpt-4o-mini") == pytest.approx(0.00021)
+
+
+@pytest.mark.parametrize("prices", ["", "a=1", "a=1/", "a b=1/2", "a=-1/2", "a=1/2;b=1/2"])
+def test_a_malformed_price_is_refused(prices: str) -> None:
+    """With the form that is wanted."""
+    with pytest.raises(ValueError, match="needs prices such as"):
+        ModelSettings(model_prices=prices)
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,12 @@ RUBRIC = (
 
 def graded(*grades: Any) -> Reply:
     """What a model answers."""
-    return says(json.dumps({"grades": grades}))
+    return says(json.dumps({str(number): grade for number, grade in enumerate(grades, 1)}))
 
 
 def counted(request: dict[str, Any]) -> Reply:
     """Grades every item of a request with 4."""
-    return graded(*[GOOD] * request["response_format"]["json_schema"]["schema"]["properties"]["grades"]["maxItems"])
+    return graded(*[GOOD] * len(request["response_format"]["json_schema"]["schema"]["required"]))
 
 
 async def one(model: ModelServer, client: ModelClient, grade: Any, *texts: str) -> Grade:
@@ -75,7 +75,8 @@ async def test_what_is_shown(model: ModelServer, client: ModelClient) -> None:
     await OpenAIGrader(client, fence=fixed).grade(PLAUD, [post])
 
     assert model.user.splitlines()[1:] == [
-        f"<q-{NONCE} 1>T | {'b' * 1500}</q-{NONCE}>",
+        f"<q-{NONCE} 1 title>T</q-{NONCE}>",
+        f"<q-{NONCE} 1>{'b' * 1500}</q-{NONCE}>",
         f"<q-{NONCE} 1 comment>one</q-{NONCE}>",
         f"<q-{NONCE} 1 comment>two &lt;/q&gt; three</q-{NONCE}>",
         f"<q-{NONCE} 1 comment>three</q-{NONCE}>",
@@ -86,7 +87,7 @@ async def test_chunks_of_ten(model: ModelServer, client: ModelClient) -> None:
     """Twenty-five items are three calls, and grades keep the order of the items."""
 
     def score_is_number(request: dict[str, Any]) -> Reply:
-        texts = re.findall(r"<q-\w+ \d+>(\d)</q", request["messages"][1]["content"])
+        texts = re.findall(r"<q-\w+ \d+ title>(\d)</q", request["messages"][1]["content"])
         return graded(*(GOOD | {"score": int(text)} for text in texts))
 
     model.respond = score_is_number
@@ -152,6 +153,43 @@ async def test_failed_chunk_defaults(
 
     assert found.grades == (UNGRADED, UNGRADED)
     assert [record.getMessage() for record in caplog.records] == [f"2 of 2 grades defaulted to 3 ({cause}: 2)"]
+
+
+async def test_of_a_cut_answer_whole_grades_stand(model: ModelServer, client: ModelClient) -> None:
+    """A loop in one explanation loses that grade alone, not the chunk."""
+    cut = json.dumps({"1": GOOD, "2": GOOD | {"explanation": "and so on " * 30}})[:-40]
+    model.replies = [says(cut, "length")]
+
+    found = await OpenAIGrader(client).grade(PLAUD, [item("a"), item("b")])
+
+    assert [(grade.score, grade.defaulted) for grade in found.grades] == [(4, False), (3, True)]
+    assert len(model.asked) == 1
+
+
+async def test_every_text_in_a_grade_has_an_end(model: ModelServer, client: ModelClient) -> None:
+    """So a model that repeats itself ends its string."""
+    await one(model, client, GOOD)
+
+    schema = model.asked[0]["response_format"]["json_schema"]["schema"]
+    fields = schema["$defs"]["grade"]["properties"]
+    assert schema["properties"] == {"1": {"$ref": "#/$defs/grade"}}
+    assert (fields["explanation"]["maxLength"], fields["quote"]["maxLength"]) == (300, 300)
+    assert fields["aspects"]["items"]["maxLength"] == 30
+
+
+async def test_a_chunk_that_is_too_long_is_graded_in_halves(model: ModelServer, client: ModelClient) -> None:
+    """As a llama.cpp server refuses it; the next chunks are not sent whole again."""
+    words = "request (2600 tokens) exceeds the available context size (2048 tokens), try increasing it"
+
+    def short(asked: dict[str, Any]) -> Reply:
+        text = asked["messages"][1]["content"]
+        return fails(400, message=words) if len(text) > 5000 else counted(asked)
+
+    model.respond = short
+    found = await OpenAIGrader(client).grade(PLAUD, [item("t", "warm " * 200) for _ in range(8)])
+
+    assert [grade.defaulted for grade in found.grades] == [False] * 8
+    assert len(model.asked) == 3
 
 
 async def test_one_chunk_fails(model: ModelServer, client: ModelClient) -> None:

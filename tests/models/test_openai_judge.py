@@ -10,7 +10,7 @@ import pytest
 
 from api.core.domain import Correction, Question
 from api.errors import ModelError
-from api.models.model_calls import OpenAIJudge
+from api.models.model_calls import OpenAIJudge, OrderCheckedJudge
 from api.models.model_client import ModelClient
 from api.services.tools import shown as shown_item
 from tests.models.items import NONCE, fixed, item
@@ -28,21 +28,20 @@ async def relevant(client: ModelClient, count: int) -> list[bool]:
 
 
 async def test_schema_of_booleans(model: ModelServer, client: ModelClient) -> None:
-    """The wire carries exactly so many booleans, strictly, and a budget from their number."""
+    """A boolean under the number of each item, strictly, and a budget from their number."""
     model.replies = [says(verdicts([True] * 3)), says(verdicts([True] * 50))]
 
     await relevant(client, 3)
     await relevant(client, 50)
 
-    array = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3}
     assert model.asked[0]["response_format"]["json_schema"] == {
         "name": "relevance",
         "strict": True,
         "schema": {
             "type": "object",
             "additionalProperties": False,
-            "required": ["relevant"],
-            "properties": {"relevant": array},
+            "required": ["1", "2", "3"],
+            "properties": {number: {"type": "boolean"} for number in "123"},
         },
     }
     assert model.asked[0]["model"] == "gpt-4o-mini"
@@ -92,6 +91,7 @@ async def test_twelve_items(model: ModelServer, client: ModelClient) -> None:
     [
         (says("[true,false,true]"), 5, "count_mismatch"),
         (says("[true,false,true]"), 2, "count_mismatch"),
+        (says('{"1": true, "2": false}'), 3, "count_mismatch"),
         (says('["false","true"]'), 2, "malformed"),
         (says("[1,0,null]"), 3, "malformed"),
         (says('{"relevant":false}'), 1, "malformed"),
@@ -279,3 +279,18 @@ async def test_corrections_are_examples_nearest_first_and_balanced(model: ModelS
     assert examples[0][1].strip() == "the recorder transcribes meetings"
     assert max(len(text) for _, text in examples) <= 200
     assert "judged" not in untold
+
+
+@pytest.mark.parametrize(("share", "calls"), [(0.0, 1), (1.0, 2)])
+async def test_a_share_of_the_pages_is_judged_in_another_order(
+    model: ModelServer, client: ModelClient, share: float, calls: int
+) -> None:
+    """The given order counts; how many verdicts stayed stands beside them, and what both cost."""
+    model.respond = lambda asked: says(verdicts([True, False, True, False]))
+
+    found = await OrderCheckedJudge(OpenAIJudge(client), share).judge(PLAUD, [item(t) for t in "abcd"], "reddit")
+
+    assert [verdict.relevant for verdict in found.verdicts] == [True, False, True, False]
+    assert len(model.asked) == calls
+    assert found.usage.input_tokens == 1000 * calls
+    assert found.order_stability is None if calls == 1 else found.order_stability in {0.0, 0.5, 1.0}

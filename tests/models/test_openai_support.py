@@ -23,7 +23,7 @@ CLAIMS = (
 
 def supported(*flags: bool) -> Reply:
     """An answer with these flags."""
-    return says(json.dumps({"supported": flags}))
+    return says(json.dumps({str(number): flag for number, flag in enumerate(flags, 1)}))
 
 
 async def test_sentence_passage_and_context_are_quoted_by_number(model: ModelServer, client: ModelClient) -> None:
@@ -47,8 +47,8 @@ async def test_sentence_passage_and_context_are_quoted_by_number(model: ModelSer
         f"<q-{NONCE} 2 context>Lid trouble</q-{NONCE}>",
     ]
     schema = model.asked[0]["response_format"]["json_schema"]["schema"]
-    assert schema["required"] == ["supported"]
-    assert schema["properties"]["supported"]["minItems"] == 2
+    assert schema["required"] == ["1", "2"]
+    assert schema["properties"] == {number: {"type": "boolean"} for number in "12"}
 
 
 async def test_nothing_to_check_costs_nothing(model: ModelServer, client: ModelClient) -> None:

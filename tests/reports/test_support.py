@@ -349,3 +349,48 @@ async def test_a_sentence_that_nobody_can_see_whole_is_not_carried() -> None:
 
     assert checked.draft.summary == "The lid leaks."
     assert checked.notes == ("support check: 1 sentence(s) of the summary that no passage carries, removed",)
+
+
+async def test_what_a_second_check_doubts_is_unverified_and_in_no_headline() -> None:
+    """
+    The sentence stays where people see that nobody vouches for it; what is checked is as ever.
+    """
+    doubted = ("warm",)
+    findings = draft(*FINDINGS, summary="The lid leaks. Tea stays warm.")
+
+    class Second(FakeChecker):
+        async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
+            support = await super().check(question, claims)
+            return replace(support, doubted=tuple(any(word in c.passage for word in doubted) for c in claims))
+
+    checked = await supported(replace(findings, topic="Tea stays warm"), dossier(), MUG, Second())
+
+    assert [(finding.text, finding.support) for finding in checked.draft.findings] == [
+        ("The lid leaks.", "checked"), ("Tea stays warm.", "unverified"),
+    ]  # fmt: skip
+    assert (checked.draft.topic, checked.draft.summary) == ("ember mug", "The lid leaks.")
+    assert (checked.check.supported, checked.check.disputed) == (3, 1)
+    assert "support check: 1 finding(s) of whose words the passages hold none, marked unverified" in checked.notes
+
+
+@pytest.mark.parametrize(
+    ("passage", "kind"),
+    [
+        ("Is there support for the Spotify app?", "other"),
+        ("It is great. Is there support for the app?", "praise"),
+        ("Is it only me or is this app awful?", "praise"),
+    ],
+)
+@pytest.mark.parametrize("checker", [None, FakeChecker()])
+async def test_no_praise_rests_on_a_question_alone(passage: str, kind: str, checker: FakeChecker | None) -> None:
+    """
+    Checked or not: who asks whether something is so has not said that it is.
+    """
+    shown = Dossier()
+    shown.show([assessed(post(0, body=passage))])
+    finding = Finding.resting("The app is good.", "praise", (Passage("reddit:0", passage),), "unverified")
+
+    checked = await supported(draft(finding), shown, MUG, checker)
+
+    assert [finding.kind for finding in checked.draft.findings] == [kind]
+    assert any("questions alone" in note for note in checked.notes) is (kind == "other")

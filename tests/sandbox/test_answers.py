@@ -132,7 +132,7 @@ def test_a_grade_says_which_words_decided() -> None:
         FENCE.quote("Worms | They glow at night.", "3"),
         FENCE.quote("The app crashes a lot.", "3 comment"),
     ]
-    first, second, third = answer("grades", prompt("Glow Lamp", *lines), words)["grades"]
+    first, second, third = answer("grades", prompt("Glow Lamp", *lines), words).values()
 
     assert first["explanation"].startswith("Names “Glow Lamp” in the title and speaks of battery (“battery”); ")
     assert (first["sentiment"], first["quote"]) == (1, "The battery is excellent.")
@@ -153,4 +153,4 @@ def test_pairs_are_checked_in_order() -> None:
         FENCE.quote("Glow Lamp after a month", "2 context"),
     ]
 
-    assert answer("supported", prompt("Glow Lamp", *lines), words) == {"supported": [True, False]}
+    assert answer("supported", prompt("Glow Lamp", *lines), words) == {"1": True, "2": False}

@@ -11,6 +11,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
+from api.core.prompts import packaged
 from api.core.text import Fence
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
@@ -33,12 +34,12 @@ async def connect() -> AsyncIterator[Connect]:
         yield make
 
 
-def verdicts(count: int, name: str = "relevant") -> dict[str, Any]:
-    """The schema of a batch of booleans."""
-    array = {"type": "array", "items": {"type": "boolean"}, "minItems": count, "maxItems": count}
+def verdicts(count: int) -> dict[str, Any]:
+    """The schema of a boolean for each item."""
+    numbers = [str(number) for number in range(1, count + 1)]
     return {
-        "type": "object", "additionalProperties": False, "required": [name],
-        "properties": {name: array},
+        "type": "object", "additionalProperties": False, "required": numbers,
+        "properties": {number: {"type": "boolean"} for number in numbers},
     }  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def judging(*texts: str, schema: Any = None, **more: Any) -> dict[str, Any]:
         "model": "gpt-4o-mini",
         "temperature": 0,
         "messages": [
-            {"role": "system", "content": f'Answer {{"relevant": [true]}}. {FENCE.rule}'},
+            {"role": "system", "content": packaged("relevance").filled(rule=FENCE.rule)},
             {"role": "user", "content": shown},
         ],
         "response_format": {"type": "json_schema", "json_schema": wanted},
@@ -66,7 +67,7 @@ async def test_items_are_judged_by_the_judge_alone(sandbox: Sandbox, connect: Co
     answer = await connect(sandbox).chat.completions.create(**judging(*TEXTS))
 
     choice = answer.choices[0]
-    assert json.loads(choice.message.content or "") == {"relevant": [True, False, False]}
+    assert json.loads(choice.message.content or "") == {"1": True, "2": False, "3": False}
     assert choice.finish_reason == "stop"
     assert answer.usage is not None
     assert answer.usage.completion_tokens == -(-len(choice.message.content or "") // 4)
@@ -93,16 +94,16 @@ async def test_without_a_schema_the_instructions_tell(sandbox: Sandbox, connect:
     del body["response_format"]
     answer = await connect(sandbox).chat.completions.create(**body)
 
-    assert json.loads(answer.choices[0].message.content or "")["relevant"] == [True, False, False]
+    assert json.loads(answer.choices[0].message.content or "") == {"1": True, "2": False, "3": False}
 
 
 @pytest.mark.parametrize(
     ("kind", "finish", "content"),
     [
         ("filtered", "content_filter", ""),
-        ("length", "length", '{"relevant": [tru'),
+        ("length", "length", '{"1": true, "2": '),
         ("prose", "stop", "The first of them looks relevant to me, the others rather not."),
-        ("wrong_count", "stop", '{"relevant": [true, false]}'),
+        ("wrong_count", "stop", '{"1": true, "2": false}'),
         ("refusal", "stop", None),
     ],
 )
@@ -148,14 +149,14 @@ async def test_the_support_check_can_be_spoilt_alone(start: Start, connect: Conn
     """It is an endpoint like the others; the gate's answer stays whole."""
     client = connect(start(faults=["openai.support=wrong_count"]))
     pair = [FENCE.quote("It is warm.", f"1 {part}") for part in ("sentence", "passage", "context")]
-    asking = judging(schema=verdicts(1, "supported"))
+    asking = judging(schema=verdicts(1))
     asking["messages"][1]["content"] += "\n" + "\n".join(pair)
 
     checked = await client.chat.completions.create(**asking)
     judged = await client.chat.completions.create(**judging(*TEXTS))
 
-    assert checked.choices[0].message.content == '{"supported": []}'
-    assert len(json.loads(judged.choices[0].message.content or "")["relevant"]) == 3
+    assert checked.choices[0].message.content == "{}"
+    assert len(json.loads(judged.choices[0].message.content or "")) == 3
 
 
 async def test_no_schema_spares_requests_without_one(start: Start, connect: Connect) -> None:
@@ -172,7 +173,7 @@ async def test_a_small_budget_cuts_the_answer(sandbox: Sandbox, connect: Connect
     body = judging(*TEXTS, max_completion_tokens=3)
     choice = (await connect(sandbox).chat.completions.create(**body)).choices[0]
 
-    assert (choice.finish_reason, choice.message.content) == ("length", '{"relevant":')
+    assert (choice.finish_reason, choice.message.content) == ("length", '{"1": true, ')
 
 
 @pytest.mark.parametrize(
@@ -210,13 +211,11 @@ async def test_grades_fit_their_schema(sandbox: Sandbox, connect: Connect) -> No
         "type": "object", "additionalProperties": False, "required": list(fields),
         "properties": fields,
     }  # fmt: skip
-    schema = verdicts(2) | {
-        "required": ["grades"],
-        "properties": {"grades": {"type": "array", "items": grade}},
-    }
+    numbered = {number: {"$ref": "#/$defs/grade"} for number in "12"}
+    schema = verdicts(2) | {"properties": numbered, "$defs": {"grade": grade}}
     texts = ("Glow Lamp | Meh. The battery of this glow lamp is great for a week.", "Glow worms")
     answer = await connect(sandbox).chat.completions.create(**judging(*texts, schema=schema))
-    grades = json.loads(answer.choices[0].message.content or "")["grades"]
+    grades = list(json.loads(answer.choices[0].message.content or "").values())
 
     assert [set(g) for g in grades] == [{"score", "quote"}] * 2
     assert grades[0]["quote"] == "The battery of this glow lamp is great for a week."

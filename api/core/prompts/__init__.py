@@ -6,22 +6,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Literal, Protocol, get_args
 
-PromptName = Literal["relevance", "grades", "rewrites", "support", "insufficient", "report", "chat"]
+PromptName = Literal["relevance", "grades", "rewrites", "support", "insufficient", "report", "report_small", "chat"]
 NAMES: tuple[PromptName, ...] = get_args(PromptName)
 LONGEST = 16_000
 """Most characters of a prompt; the longest of the package has 1,600."""
 # `{{rule}}`; `{{ rule }}`, as some people write it
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-# names in the JSON that a prompt asks for: `relevant` of `{"relevant": [true, false, ...]}`
-_ANSWER = re.compile(r'"(\w+)"\s*:')
+ANSWER_WORDS: Mapping[PromptName, tuple[str, ...]] = MappingProxyType(
+    {
+        "relevance": ("true",),
+        "support": ("true",),
+        "grades": ("score", "explanation", "sentiment", "aspects", "quote"),
+        "rewrites": ("queries",),
+        "insufficient": ("explanation_text", "suggestions"),
+    }
+)
+"""What the answer to a prompt consists of, by which it is read."""
+# verdicts that a model may copy instead of reading: `[true, false, ...]`, `"1": true`
+_VERDICTS = re.compile(r"\b(?:true|false)\b[\s\"']*,[\s\"']*(?:true|false)\b|\d[\"']?\s*:\s*(?:true|false)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +68,9 @@ class Prompt:
             return f"it lacks `{{{{{missing[0]}}}}}`"
         if unknown := sorted(given - wanted):
             return f"nothing fills its `{{{{{unknown[0][:40]}}}}}`"
-        lost = [field for field in _ANSWER.findall(own) if f'"{field}"' not in self.text]
-        return f'it does not ask for `"{lost[0]}"`, by which the answer is read' if lost else None
+        if lost := [word for word in ANSWER_WORDS.get(self.name, ()) if word not in self.text]:
+            return f"it does not ask for `{lost[0]}`, by which the answer is read"
+        return "it shows verdicts, which a model may copy" if _VERDICTS.search(self.text) else None
 
 
 class Prompts(Protocol):

@@ -203,7 +203,7 @@ class AnalysisJob:
             await self._fail(task, "internal error")
             raise ListenpostError("internal error")
         report = work.result()
-        spent.counts, spent.usd = bool(report.cost.tokens), report.cost.usd
+        spent.ended(report.cost.tokens, report.cost.usd)
         for ended in self.ended:
             ended(report, "")
         return report

@@ -170,6 +170,15 @@ class Spending:
     continued: bool = False
     """Another process continues the work, and settles it."""
 
+    def ended(self, tokens: int, usd: float | None) -> None:
+        """Note what the work used; tokens without a known price cost nothing that could be counted.
+
+        So what was reserved for them is given back: else a day of such work would use up a budget
+        of which nothing was spent.
+        """
+        self.counts = tokens > 0
+        self.usd = 0.0 if usd is None and tokens > 0 else usd
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -313,5 +322,5 @@ async def fetch_within(
     """
     async with limits.working(tenant, usd) as spent:
         answer = await product_service.fetch(product, source, ask, listener=listener, dossier=dossier)
-        spent.counts, spent.usd = bool(answer.usage.input_tokens), answer.usage.usd
+        spent.ended(answer.usage.input_tokens, answer.usage.usd)
     return answer

@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic.json_schema import SkipJsonSchema
 
 from api.core.domain import DAYS_BY_DAY, Decision, Outcome
-from api.core.published import Published, Timestamp
+from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp
 from api.errors import UsageError
 from api.features.analyses.store_ports import Counted, SourceTally, Store, Tally, Thumbs
 from api.reports.report import Share
@@ -52,6 +54,10 @@ class SourceStats(Published):
     refetch_gain: int
     """Relevant items that only second fetches brought."""
     gain_per_refetch: float | None
+    disputed: Annotated[int, IF_SET] = 0
+    """Sound verdicts of a model of which the local judge is sure of the opposite."""
+    disputed_rate: Annotated[Share | SkipJsonSchema[None], WHERE_THERE] = None
+    """Share of the judged items with such a verdict; there where any was disputed."""
     upstream_calls: int
 
 
@@ -236,6 +242,7 @@ class _SourceSums:
     gains: int = 0
     """Refetches whose second batch was judged."""
     gain: int = 0
+    disputed: int = 0
     calls: int = 0
 
     def add(self, tally: SourceTally) -> None:
@@ -245,6 +252,7 @@ class _SourceSums:
             return
         self.yields.add(tally)
         self.refetched += tally.refetched
+        self.disputed += tally.disputed if tally.judged else 0
         if tally.refetched and all(attempt.status != "degraded" for attempt in tally.attempts):
             self.gains += 1
             self.gain += tally.refetch_gain
@@ -266,6 +274,8 @@ class _SourceSums:
             refetch_rate=_ratio(self.refetched, answered),
             refetch_gain=self.gain,
             gain_per_refetch=_ratio(self.gain, self.gains),
+            disputed=self.disputed,
+            disputed_rate=_ratio(self.disputed, self.yields.judged) if self.disputed else None,
             upstream_calls=self.calls,
         )
 

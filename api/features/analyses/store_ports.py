@@ -122,6 +122,7 @@ class SourceTally(Published):
     yield_ratio: Share | None
     refetched: bool
     refetch_gain: int
+    disputed: int = 0
     upstream_calls: int
 
     @property

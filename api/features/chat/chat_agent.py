@@ -47,6 +47,8 @@ from api.settings import ChatSettings
 _FEWEST_CALLS = 6
 # Model requests of one turn beside those that make a call.
 _SPARE_REQUESTS = 3
+# Tokens of one answer of the model: a few short sentences, with room for reasoning before them.
+_ANSWER_TOKENS = 4096
 STOPPED = "(The person stopped the answer here and has seen nothing more of it.)"
 """What a model reads below an earlier answer that is not whole."""
 UNREADABLE = "the stored conversation cannot be read: it starts again without its earlier turns"
@@ -172,6 +174,8 @@ class Chat:
     model: Model | None
     bounds: ChatSettings
     archive: ArchiveSearch | None = None  # searches the stored items; None: only sources are asked
+    usd: Callable[[RunUsage], float | None] | None = None
+    """The price of a run of the model; None: as its library knows it."""
 
     @property
     def max_sources(self) -> int:
@@ -259,7 +263,7 @@ class Chat:
         except UsageLimitExceeded:
             stopped = f"one turn may use {self.bounds.tokens} tokens and a few model requests"
         turn = answer.finish(stopped, failed)
-        return replace(turn, usage=usage_of(usage) + lookups.usage)
+        return replace(turn, usage=usage_of(usage, self.usd) + lookups.usage)
 
     async def _failure(
         self, lookups: ChatLookups, depth: DepthName, answer: AnswerDraft, usage: RunUsage
@@ -316,7 +320,7 @@ class Chat:
                     exhibits="\n".join(shown) or "none yet",
                 ),
                 toolsets=[_tools(self.product, depth, self.archive)],
-                model_settings=ModelSettings(temperature=0),
+                model_settings=ModelSettings(temperature=0, max_tokens=_ANSWER_TOKENS),
             )
             await agent.run(
                 lookups.question,

@@ -21,6 +21,10 @@ def evaluate(
         bool, typer.Option("--pure", help="Judge relevant and irrelevant items on separate pages.")
     ] = False,
     page: Annotated[int, typer.Option(help="Items judged in one call.", min=1, max=50)] = 25,
+    orders: Annotated[
+        int,
+        typer.Option(help="2: judge each page also shuffled and with another yield, and say what stays.", min=1, max=2),
+    ] = 1,
     form: As = "text",
     compare: Annotated[
         Path | None,

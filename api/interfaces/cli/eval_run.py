@@ -15,7 +15,14 @@ from api import bootstrap
 from api.choices import JudgeName
 from api.errors import ConfigurationError, LangfuseError, UsageError
 from api.evaluation.candidates import PAID, candidate, labelled_corpus, sampled, support_checker
-from api.evaluation.evaluate import AnswerCache, EvaluationOptions, Progress, evaluate
+from api.evaluation.evaluate import (
+    AnswerCache,
+    EvaluationOptions,
+    Progress,
+    RememberedAnswers,
+    evaluate,
+    order_stability,
+)
 from api.evaluation.labelled_items import LabelledClaim, LabelledQuery, pure, read_claims, read_labelled
 from api.evaluation.metrics import compare, is_regression
 from api.evaluation.retrieval import (
@@ -27,7 +34,14 @@ from api.evaluation.retrieval import (
     score_retrieval,
 )
 from api.evaluation.support_scores import evaluate_support
-from api.interfaces.cli.eval_tables import calibration_plot, comparison_table, retrieval_table, support_line, table
+from api.interfaces.cli.eval_tables import (
+    calibration_plot,
+    comparison_table,
+    order_lines,
+    retrieval_table,
+    support_line,
+    table,
+)
 from api.interfaces.cli.output import TextFormat, as_json, check_output, run_to_end, say, tell
 from api.settings import Settings
 
@@ -50,6 +64,7 @@ class EvalOptions:
     about: bool
     pure: bool
     page: int
+    orders: int
     form: TextFormat
     compare: Path | None
     plot: Path | None
@@ -71,6 +86,8 @@ def run_evaluation(options: EvalOptions) -> int:
     check_output(options.plot)
     if options.retrieval is not None:
         return _search_archive(options, options.retrieval)
+    if options.orders > 1 and options.support:
+        raise UsageError("`--orders` measures a judge of items, not a `--support` check")
     for option, needed in (("fail_below", "compare"), ("run", "langfuse")):
         if getattr(options, option) is not None and getattr(options, needed) is None:
             raise UsageError(f"`--{option.replace('_', '-')}` goes with `--{needed}`")
@@ -218,8 +235,12 @@ async def _judge(
         elif options.cache is not None:
             tell(f"`{name}` costs nothing: its answers are not kept")
         ask = evaluate if bench is None else bench.evaluate
-        measured = await ask(judge, queries, conditions, cache=cache, progress=_progress())
-    return measured.as_json()
+        if options.orders < 2:
+            return (await ask(judge, queries, conditions, cache=cache, progress=_progress())).as_json()
+        remembered = RememberedAnswers(judge)
+        measured = await ask(remembered, queries, conditions, cache=cache, progress=_progress())
+        orders = await order_stability(remembered, queries, conditions, cache=cache)
+    return measured.as_json() | {"orders": orders}
 
 
 def _claims(file: Path) -> list[LabelledClaim]:
@@ -286,6 +307,8 @@ def _deliver(result: Mapping[str, Any], options: EvalOptions) -> None:
         say(as_json(result))
     else:
         say(support_line(result) if options.support else table(result, markdown=markdown))
+        if "orders" in result:
+            say("\n" + order_lines(result["orders"], markdown=markdown))
         if "comparison" in result:
             say("\n" + comparison_table(result["comparison"], markdown=markdown))
     if options.support:

@@ -8,6 +8,7 @@ from operator import getitem
 from typing import Any
 
 from api.core.text import clean, one_line, quantity
+from api.evaluation.evaluate import UNSTABLE
 from api.interfaces.cli.terminal_text import table_lines
 from api.interfaces.shared import svg
 
@@ -95,6 +96,25 @@ def comparison_table(comparison: Mapping[str, Any], *, markdown: bool = False) -
     shared = quantity(comparison["queries"], "query", "queries")
     title = f"{mine} minus {other}, {shared} in both{''.join(notes)}"
     return "\n".join([title, "", *_laid_out(rows, markdown)])
+
+
+def order_lines(orders: Mapping[str, Any], *, markdown: bool = False) -> str:
+    """What stays of the verdicts in another order and on a page of another yield, and what that means."""
+    lines = []
+    for key, where in (("shuffled", "in another order"), ("other_yield", "on a page of another yield")):
+        part = orders[key]
+        if part["stay"] is None:
+            lines.append(f"{where}: nothing to compare")
+        else:
+            span = _span(part["low"], part["high"])
+            lines.append(f"{where} {part['stay']:.3f} of {quantity(part['n'], 'verdict')} stay {span}".rstrip())
+    if orders["pattern"]:
+        lines.append(f"this model does not read what it judges: it answers {orders['pattern'][:60]} to every page")
+    elif any((orders[key]["stay"] or 1) <= UNSTABLE for key in ("shuffled", "other_yield")):
+        lines.append(
+            f"{UNSTABLE:g} or less stay: use another model, `LISTENPOST_JUDGE=local` or smaller pages (docs/models.md)"
+        )
+    return "\n".join(f"{'- ' if markdown else ''}{line}" for line in lines)
 
 
 def support_line(result: Mapping[str, Any]) -> str:

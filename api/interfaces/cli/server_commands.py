@@ -176,7 +176,7 @@ async def doctor(form: As = "text") -> int:
         remembered(settings) as memory,
         closing(bootstrap.build(settings, memory=memory)) as product,
     ):
-        rows, sample = await check_upstreams(settings, product), product.sample
+        rows, sample = await check_upstreams(settings, product, thorough=True), product.sample
     if form == "json":
         mode = "sandbox" if sample else "live"
         say(as_json({"mode": mode, "upstreams": list(map(asdict, rows))}))

@@ -346,7 +346,8 @@ def caption(item: KeptItem) -> Caption:
 
 def why_dropped(item: DroppedItem) -> str:
     """What it lacked, and the reason."""
-    return f"{DROPPED.get(item.dropped_by or '', 'dropped')}: {item.reason}"
+    disputed = " (disputed)" if item.disputed else ""
+    return f"{DROPPED.get(item.dropped_by or '', 'dropped')}{disputed}: {item.reason}"
 
 
 def progress(event: Event) -> str | None:

@@ -75,6 +75,7 @@ def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
         ["not judged", *(str(source.yields.degraded) for source in each)],
         ["refetched", *(_share(source.refetch_rate) for source in each)],
         ["gain of one", *(_number(source.gain_per_refetch) for source in each)],
+        *([["disputed", *(_share(source.disputed_rate) for source in each)]] if any(s.disputed for s in each) else []),
         ["failed open", *(_share(source.fail_open_rate) for source in each)],
         ["requests", *(str(source.upstream_calls) for source in each)],
     ]

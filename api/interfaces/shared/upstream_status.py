@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from api.core.ports import Source, UpstreamCheck
 from api.core.text import clean, one_line
 from api.core.work import Failure, contained, translated
 from api.errors import Broken, SourceError
-from api.services.product import Product
+from api.services.product import Product, ServerCheck
 from api.settings import Settings
 from api.sources import SOURCE_TITLES, SOURCES
 
@@ -61,14 +61,36 @@ class Upstream:
         return self.upstream not in _OTHERS
 
 
-async def check_upstreams(settings: Settings, product: Product) -> list[Upstream]:
-    """Everything at once, at the lowest cost there is; places first."""
+_SLOW = (
+    "the server is slow or busy: raise `LISTENPOST_SCORING_TIMEOUT`, and on one's own server set "
+    "`LISTENPOST_MODEL_CONCURRENCY` to its slots, see docs/models.md"
+)
+
+
+async def check_upstreams(settings: Settings, product: Product, *, thorough: bool = False) -> list[Upstream]:
+    """Everything at once, at the lowest cost there is; places first.
+
+    `thorough` asks a real model what it will be asked, at real size, instead of one item.
+    """
     names = product.usual
-    probes = (_probe(product.sources[name]) for name in names)
-    others = (_other(product.probes, name) for name in _OTHERS)
-    answers = await asyncio.gather(*probes, *others)
-    named = zip([*names, *_OTHERS], answers, strict=True)
-    return [_upstream(settings, name, *answer, sample=product.sample) for name, answer in named]
+    server = product.server_check if thorough and not product.sample else None
+    others = [name for name in _OTHERS if server is None or name != "model"]
+    probes = [*(_probe(product.sources[name]) for name in names), *(_other(product.probes, name) for name in others)]
+    answers, checked = await asyncio.gather(asyncio.gather(*probes), _server(server))
+    named = zip([*names, *others], answers, strict=True)
+    rows = [_upstream(settings, name, *answer, sample=product.sample) for name, answer in named]
+    if checked is not None:
+        outcome, detail, remedies = checked
+        model = _upstream(settings, "model", outcome, detail, None, sample=False)
+        rows.insert(len(names), replace(model, fix=remedies or model.fix))
+    return rows
+
+
+async def _server(check: ServerCheck | None) -> tuple[str, str, str] | None:
+    if check is None:
+        return None
+    answer = await contained(check(), "the check of the model server")
+    return ("broken", answer.message, "") if isinstance(answer, Failure) else answer
 
 
 async def _probe(source: Source | SourceError) -> Answered:
@@ -103,6 +125,8 @@ def _upstream(settings: Settings, name: str, outcome: str, detail: str, left: in
     fix = _FIXES.get(outcome, "").format(keys=where, address=address)
     if outcome == "not_configured" and not missing:
         fix = f"correct what is named, see {page}"
+    if name == "model" and outcome == "timed_out":
+        fix = _SLOW
     if sample and outcome == "ok":
         detail = "a stand-in answers"
         if missing:

@@ -49,6 +49,9 @@ def source_scores(gathered: Gathered) -> dict[str, Score]:
         scores["refetch_gain"] = float(gathered.refetch_gain)
     if gathered.status == "ok" and gathered.yield_ratio is not None:
         scores["relevance_yield"] = gathered.yield_ratio
+        judged = [entry for entry in (*gathered.kept, *gathered.dropped) if entry.dropped_by != "unfit"]
+        if judged and any(entry.verdict.probability is None for entry in judged):  # a model judged
+            scores["disputed_share"] = sum(entry.verdict.disputed for entry in judged) / len(judged)
     if reason is not None:
         scores["fail_open_reason"] = reason
     return scores

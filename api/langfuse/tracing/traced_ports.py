@@ -118,6 +118,8 @@ class TracedModelStep:
             if self.scored and flags and usable:
                 metadata = {"scope": "gate", "source": source}
                 self.client.score("gate_yield", sum(flags) / len(flags), span, metadata)
+                if judged.order_stability is not None:
+                    self.client.score("order_stability", judged.order_stability, span, metadata)
 
         given = {**_given(question, items), "source": source}
         call = self.inner.judge(question, items, source)

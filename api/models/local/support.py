@@ -7,14 +7,14 @@ products, so a sound paraphrase may be refused; see docs/keyless.md for what it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import regex
 
 from api.core.domain import Question
-from api.core.ports import Claim, Support
+from api.core.ports import Claim, Support, SupportChecker
 from api.core.text import fold
-from api.core.words import content_words
+from api.core.words import content_words, is_not_english
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import ASKING, DENIAL, HEARSAY, IRONY, WISHING, count_feelings, lean_of
 from api.reports.keyless.subjects import Subject
@@ -77,6 +77,46 @@ class LocalSupport:
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         """One boolean per claim, in order; costs nothing, under 1 ms a claim."""
         return Support(tuple(carries(claim, question) for claim in claims), self.name)
+
+
+# Share of a sentence's content words in the passage, at which and below which nothing of it is there.
+_ABSENT = 0.25
+# two letters in a row of another script: `电池`, `батарея`
+_FOREIGN = regex.compile(r"[\p{L}--[\p{Latin}]]{2}", regex.V1)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """A model's support check with the local one beside it; implements `SupportChecker`."""
+
+    inner: SupportChecker
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self.inner.name
+
+    async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
+        """The model's answer; `doubted` are those that it supports and the passage says nothing of."""
+        support = await self.inner.check(question, claims)
+        pairs = zip(support.supported, claims, strict=False)
+        return replace(support, doubted=tuple(holds is True and doubts(claim, question) for holds, claim in pairs))
+
+
+def doubts(claim: Claim, question: Question) -> bool:
+    """Whether the local check refuses a claim of whose content words next to none are in the passage.
+
+    Of texts in other languages, and of translations, it knows nothing.
+    """
+    texts = (claim.sentence, claim.passage)
+    if any(is_not_english(text) or _FOREIGN.search(text) for text in texts) or carries(claim, question):
+        return False
+    asked = {fold(word) for word in content_words(f"{question.text} {question.about}")}
+    held = [fold(word) for word in _WORD.findall(claim.passage)]
+    bare = ("".join(_WORD.findall(fold(word))) for word in content_words(claim.sentence))
+    words = [word for word in bare if word and word not in asked and word not in _REPORTING]
+    present = sum(any(_akin(word, other) for other in held) for word in words)
+    return present <= _ABSENT * len(words)
 
 
 def carries(claim: Claim, question: Question) -> bool:

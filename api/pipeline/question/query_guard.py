@@ -61,6 +61,18 @@ def guarded_query(written: str, query: str, names: Sequence[str] = ()) -> str | 
     return screened.query if allowed else None
 
 
+def rewritten_query(written: str, query: str) -> str | None:
+    """A rewritten query as it may be sent, or None: the maker's name may stand for the product's.
+
+    So it need not name what the person asked about, but it must hold two letters in a row, be no
+    small talk, and keep the other rules; `2` is none.
+    """
+    screened = screen_query(cut(one_line(clean(query)), MAX_QUERY_LENGTH))
+    naming = any(len(word) > 1 and not word.isdigit() for word in naming_words(screened.query))
+    rules = [rule for rule in RULES if rule is not names_subject]
+    return screened.query if screened.ok and naming and is_allowed(written, screened.query, rules) else None
+
+
 def naming_words(text: str) -> list[str]:
     """The folded words that name something, in order: no stop words and none that only ask."""
     words = [word for word in _words(text) if content_words(word) and word not in _ASKING]

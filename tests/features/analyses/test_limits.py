@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from api.bootstrap.estimates import UNKNOWN_TURN_USD, turn_usd
 from api.core.context import count_requests
 from api.errors import LimitReached, StoreUnavailable
 from api.features.analyses.api_keys import LOCAL, Tenant
 from api.features.analyses.limits import Limits, utc_now
+from api.settings import ModelSettings, load
 from tests.services.shelf import NOW, Shelf
 
 ANN, BEN = Tenant("ann", "store"), Tenant("ben", "environment")
@@ -117,6 +120,33 @@ async def test_an_estimate_becomes_the_real_cost() -> None:
             spent.counts, spent.usd = True, real
 
     assert shelf.units["key:ann:usd", DAY] == 900_000
+
+
+async def test_a_hundred_turns_without_a_known_price_are_not_refused() -> None:
+    """What is reserved for each is given back: tokens without a price use up no budget."""
+    shelf = Shelf()
+    limited = limits(shelf, usd=5.0)
+    for _ in range(100):
+        async with limited.spending(ANN, usd=0.2) as spent:
+            spent.ended(1000, None)
+
+    assert shelf.units["key:ann:usd", DAY] == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "prices", "usd"),
+    [
+        ("http://127.0.0.1:8080/v1", None, 0.0),
+        ("https://models.example/v1", None, UNKNOWN_TURN_USD),
+        ("https://models.example/v1", "*=0/0", 0.0),
+        ("https://models.example/v1", "some-7b=1/10", 0.114),
+    ],
+)
+def test_a_turn_reserves_what_its_model_may_cost(url: str, prices: str | None, usd: float) -> None:
+    """Nothing on this machine, the stated price, or a sum that is given back."""
+    models = ModelSettings(openai_base_url=url, model_prices=prices, agent_model="some-7b")
+
+    assert turn_usd(replace(load(), models=models)) == pytest.approx(usd)
 
 
 async def test_a_price_is_rounded_up_to_a_millionth_but_not_for_what_only_computers_see() -> None:

@@ -70,7 +70,7 @@ async def test_a_follow_up_has_the_exhibits_in_its_prompt() -> None:
 
     prompt = script.prompts[-1]
     nonce = prompt.partition("<q-")[2].partition(">")[0]
-    assert f"<q-{nonce} E2>(r/a) {posts(2)[1].title} | " in prompt
+    assert f"<q-{nonce} E2 title>(r/a) {posts(2)[1].title}<" in prompt
     assert "none yet" not in prompt
     assert "none yet" in script.prompts[0]
     said_before = [part for message in script.seen[-1] for part in message.parts]
@@ -94,7 +94,7 @@ async def test_the_same_source_and_query_is_asked_once() -> None:
 
     assert len(source.plans) == 1
     assert "Reddit: 3 of 3 results were about it; looked up before." in script.returns()[-1]
-    assert " E3>" in script.returns()[-1]
+    assert " E3 title>" in script.returns()[-1]
     assert (turn.text, turn.partial) == ("Warm [E2].", False)
 
 
@@ -305,7 +305,7 @@ async def test_a_prompt_shows_the_turn_s_posts_first_and_for_what_they_were_foun
     await ask(one, "does plaud record?", session)
 
     prompt = script.prompts[-1]
-    marks = [prompt.index(mark) for mark in (">plaud<", " E1>", " E2>", ">ember mug<", " E3>")]
+    marks = [prompt.index(mark) for mark in (">plaud<", " E1 title>", " E2 title>", ">ember mug<", " E3 title>")]
     assert marks == sorted(marks)
 
 

@@ -160,7 +160,7 @@ async def test_a_fault_is_one_warning_and_one_wait(
     [
         ({"prompt": GATE.replace("{{rule}}", "")}, "version 1: it lacks `{{rule}}`"),
         ({"prompt": f"{GATE} {{{{market}}}}"}, "version 1: nothing fills its `{{market}}`"),
-        ({"prompt": "About it? {{rule}}"}, 'version 1: it does not ask for `"relevant"`'),
+        ({"prompt": "About it? {{rule}}"}, "version 1: it does not ask for `true`"),
         ({"prompt": GATE + "a" * LONGEST}, f"version 1: it has more than {LONGEST} characters"),
         (
             {"prompt": [{"role": "system", "content": GATE}], "type": "chat"},

@@ -70,6 +70,7 @@ async def test_a_run_with_refetches(langfuse: Collector, tracing: Tracing) -> No
         assert langfuse.scored(span) == {
             "outcome": ("CATEGORICAL", "ok"),
             "relevance_yield": ("NUMERIC", 0.4),
+            "disputed_share": ("NUMERIC", 0.0),
             "refetched": ("BOOLEAN", 1.0),
             "refetch_gain": ("NUMERIC", 2.0),
             "fail_open": ("BOOLEAN", 0.0),
@@ -165,6 +166,7 @@ def test_a_refetch_that_fails_opens_no_gate(langfuse: Collector, tracing: Tracin
     assert langfuse.scored(langfuse.one("gather.shop")) == {
         "outcome": ("CATEGORICAL", "ok"),
         "relevance_yield": ("NUMERIC", 0.25),
+        "disputed_share": ("NUMERIC", 0.0),
         "refetched": ("BOOLEAN", 1.0),
         "refetch_gain": ("NUMERIC", 0.0),
         "fail_open": ("BOOLEAN", 0.0),
