@@ -279,13 +279,13 @@ def report(prompt: QuotedPrompt) -> dict[str, Any]:
     """The themes of the exhibits in the prompt, as the JSON of a draft."""
     question = Question(prompt.question, prompt.about)
     most = _FEW if _SHORT in prompt.plain else MOST_THEMES
-    themed = find_themes(question, prompt.shown, most=most, kept=prompt.kept)
+    themed = find_themes(question, prompt.shown, most=most)
     first = {finding.passages[0].text: finding.passages[0].label for finding in themed.findings}
     return {
-        "topic": themed.topic, "summary": themed.summary,
+        "topic": themed.topic, "summary": themed.bare_summary,
         "findings": [
             {
-                "text": finding.text, "kind": finding.kind,
+                "text": finding.bare, "kind": finding.kind,
                 "evidence": [{"cite": p.label, "passage": p.text} for p in finding.passages],
             }
             for finding in themed.findings

@@ -18,7 +18,8 @@ from api.pipeline.question import query_guard
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.themes import PASSAGES, UNNAMED, ThemeFinding, ThemePassage, find_themes, unsure_side
+from api.reports.keyless.theme_sentences import VOICE
+from api.reports.keyless.themes import PASSAGES, ThemeFinding, ThemePassage, find_themes, unsure_side
 from api.reports.markdown_text import formatted, quotation
 from api.reports.quotes import LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
@@ -208,7 +209,7 @@ def side_by_side(
         name: find_themes(Question(name), known, most=_COMPARED_THEMES, focus=topics, lean=lean).findings
         for name, known in sides.items()
     }
-    counts = Counter(finding.name for findings in own.values() for finding in findings if finding.name != UNNAMED)
+    counts = Counter(finding.name for findings in own.values() for finding in findings if finding.name != VOICE)
     if topics and not counts:
         return "", []
     if len(sides) < 2 or not counts:
