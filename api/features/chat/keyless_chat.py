@@ -245,9 +245,13 @@ def _quoted(passages: Iterable[ThemePassage], escape: Escape) -> str:
 def theme_list(findings: Iterable[ThemeFinding], lean: int | None = None, escape: Escape = str) -> str:
     """Findings as a list with labels; those that do not surely lean as asked for stand last."""
     groups: dict[bool, list[str]] = {True: [], False: []}
+    by_name: dict[tuple[bool, str], list[ThemePassage]] = {}
     for finding in findings:
         sure = lean is None or finding.leans(lean)
-        groups[sure].append(f"- {escape(finding.name)}: {_quoted(finding.shown, escape)}")
+        by_name.setdefault((sure, finding.name), []).extend(finding.shown)
+    for (sure, name), passages in by_name.items():
+        title = f"{name}s, one each".replace("One v", "V") if name == VOICE else name
+        groups[sure].append(f"- {escape(title)}: {_quoted(passages, escape)}")
     parts = ["\n".join(groups[True])]
     if groups[False]:
         parts.append(f"None of these is surely {unsure_side((), lean)}:")

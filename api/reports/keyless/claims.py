@@ -32,14 +32,14 @@ from api.reports.people import person_of
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE
 
-READ_IN_ALL = 300_000
+READ_IN_ALL = 240_000
 """Characters of all exhibits together that are read; of each its share from the beginning, `LEAST_READ` at least."""
-LEAST_READ = 800
+LEAST_READ = 600
 DOUBTED = 0.55
 """Probability of the judge below which what a kept item says comes last and makes no theme of few."""
 # Terms that are looked at closely, sentences of one person on one of them, and statements of a subject that are
 # compared with each other: what the cost is bounded by.
-_MOST_TERMS, _MOST_OF_PERSON, _MOST_COMPARED = 30, 3, 150
+_MOST_TERMS, _MOST_OF_PERSON, _MOST_COMPARED = 30, 2, 120
 # Share of a term's uses that stand as a noun or a verb of experience does, where many other words are as common.
 _SLOT, _COMMON = 0.3, 4.6
 # Letters in which the stems of one word agree at least.
@@ -66,11 +66,15 @@ _SLOTS = frozenset(
     " um uma".split()
 )
 _OWNING = frozenset("buy bought buying own owned return returned returning sell sold selling".split())
-_FORMS = {
-    form.replace("_", " "): word.replace("_", " ")
-    for word, *forms in (line.split() for line in data("names")["forms"].split("\n") if line)
-    for form in forms
-}
+_VERBS, _SYNONYMS = (
+    {
+        form.replace("_", " "): word.replace("_", " ")
+        for word, *forms in (line.split() for line in data("names")[name].split("\n") if line)
+        for form in forms
+    }
+    for name in ("verbs", "forms")
+)
+_FORMS = _VERBS | _SYNONYMS
 _PHRASES = {form: word for form, word in _FORMS.items() if " " in form}
 _VAGUE = frozenset(data("names")["vague"].split())
 _IDLE = stop_words("en") | _VAGUE | stop_words("de") | stop_words("es") | stop_words("fr") | stop_words("pt")
@@ -329,7 +333,7 @@ def _shared_terms(reading: Reading, known: frozenset[str], shared: int) -> list[
         if not idle.isdisjoint(parts) or not names.isdisjoint(parts):
             continue
         if len(parts) > 1 and term not in synonyms:
-            if len(people[term]) >= max(shared, 2):
+            if len(people[term]) >= max(shared, 2) and not _is_clause(parts, reading, term):
                 paired |= {
                     part for part in parts if len(people[term]) >= _PAIRED * len(people[part]) and part not in synonyms
                 }
@@ -345,6 +349,13 @@ def _shared_terms(reading: Reading, known: frozenset[str], shared: int) -> list[
         if term not in paired
         and not (" " in term and term not in synonyms and _is_covered(term, single, paired, reading))
     ]
+
+
+def _is_clause(parts: Sequence[str], reading: Reading, pair: str) -> bool:
+    """Whether two neighbours are a thing and what it does: `clip fell`, `lost pounds`."""
+    verbs = {term_of(word) for word in _VERBS.values()}
+    surface = reading.surfaces[pair].most_common(1)[0][0]
+    return not verbs.isdisjoint(parts) or surface.endswith("ed") or surface.split(" ")[0].endswith("ed")
 
 
 def _is_subject_like(term: str, reading: Reading) -> bool:
@@ -377,7 +388,7 @@ def own_kinds(reading: Reading) -> set[str]:
     """What people call the product: a word of its description, `this X`, or the kind of most of them."""
     subject, people = reading.subject, reading.people
     everybody = len({sentence.person for sentence in reading.sentences})
-    described = {term_of(word) for word in subject.described if word in KINDS}
+    described = {term_of(word) for word in subject.known if word in KINDS}
     called = max(KINDS, key=lambda kind: (len(people.get(term_of(kind), ())), kind))
     kinds = {term_of(word) for word in subject.known if word not in stop_words("en")}
     if not described and len(people.get(term_of(called), ())) >= max(3, _CALLED * everybody):
@@ -449,6 +460,8 @@ def _statements(
     """The sentences about product and subject, as they are compared; of one person not more than a few."""
     counts = Counter[str]()
     for number in numbers:
+        if counts.total() >= 2 * _MOST_COMPARED:
+            return
         sentence = reading.sentences[number]
         if counts[sentence.person] >= _MOST_OF_PERSON or not reading.is_about(number):
             continue
@@ -533,7 +546,7 @@ def groups_of(topic: Topic, lean: int | None = None) -> Iterator[tuple[Statement
             people = len({member.sentence.person for member in members})
             wanted = lean is not None and claim.lean == lean
             tells = claim.lean is not None, is_statement(claim.sentence.text), -len(claim.content)
-            weight = (wanted, people, *tells, -abs(len(claim.sentence.text) - 60))
+            weight = (wanted, people, not claim.sentence.doubted, *tells, -abs(len(claim.sentence.text) - 60))
             if best is None or weight > best[0]:
                 best = weight, claim, members
         if best is None:

@@ -13,7 +13,8 @@ VOICE = "One voice"
 """Name of what one person alone says, where no subject is shared."""
 
 COUNTED = regex.compile(
-    r"^(?P<name>[^:“”\n]{1,60}): (?:“(?P<claim>.+)”|(?P<number>[\w ,]+?) (?:of the [\w,]+ )?people (?:who )?speak of it\b)",
+    r"^(?!Most |One person each said)(?P<name>[^:“”\n]{1,60}): "
+    r"(?:“(?P<claim>.+)”|(?P<number>[\w ,]+?) (?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b)",
     regex.S,
 )
 """A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike (YouTube 6).`"""
@@ -48,11 +49,15 @@ def side_sentence(name: str, side: str, example: str, people: Mapping[str, int],
     return f"{name}: {'at least ' if speaking > count else ''}{said}{where}; one of them: “{example}”."
 
 
-def subject_sentence(name: str, example: str, speaking: Mapping[str, int]) -> str:
-    """The sentence of a subject that many speak of without saying alike."""
-    people = in_words(sum(speaking.values()))
+def subject_sentence(name: str, example: str, speaking: Mapping[str, int], praising: int = 0, complaining: int = 0) -> str:
+    """The sentence of a subject that people speak of without saying alike, and how many surely take a side."""
+    number = sum(speaking.values())
     quoted = f"; one of them: “{example}”" if example else ""
-    return f"{name}: {people} people speak of it, few of them alike{places_phrase(speaking)}{quoted}."
+    sides = ((praising, "praises it", "praise it"), (complaining, "complains", "complain"))
+    phrases = [f"{in_words(count)} {one if count == 1 else more}" for count, one, more in sides if count]
+    leaning = f"; at least {' and '.join(phrases)}" if phrases else ", few of them alike" if number > SHARED else ""
+    speak = "person speaks" if number == 1 else "people speak"
+    return f"{name}: {in_words(number)} {speak} of it{places_phrase(speaking)}{leaning}{quoted}."
 
 
 def places_phrase(people: Mapping[str, int]) -> str:

@@ -20,7 +20,8 @@ from api.reports.keyless import claims
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.claims import Reading, Sentence, Statement, Topic
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.subjects import Subject
+from api.reports.keyless.sentence_topic import KIND
+from api.reports.keyless.subjects import Subject, is_excluded, is_identified
 from api.reports.keyless.theme_sentences import (
     SHARED,
     VOICE,
@@ -31,7 +32,7 @@ from api.reports.keyless.theme_sentences import (
     theme_summary,
 )
 from api.reports.quotes import beginning
-from api.reports.report import FindingKind
+from api.reports.report import LONGEST_PASSAGE, FindingKind
 
 PASSAGES = 4  # most passages that are shown of one theme
 MOST_THEMES = 12  # themes of a report at most
@@ -107,8 +108,9 @@ class ThemeReport:
     @property
     def bare_summary(self) -> str:
         """The summary without counts."""
-        named = [(finding.claim, 0) for finding in self.findings if finding.claim]
-        return theme_summary(named) if named else self.summary
+        claimed = [finding for finding in self.findings if finding.claim]
+        held = [finding for finding in claimed if finding.alike > 1] or claimed
+        return theme_summary([(finding.claim, 0) for finding in held]) if held else self.summary
 
 
 def one_side(passages: Iterable[ThemePassage], lean: int | None) -> tuple[ThemePassage, ...]:
@@ -149,16 +151,18 @@ def find_themes(
     asked = _asked(question, subject)
     if focus:
         topics = {topic.name: topic for topic in (claims.named_topic(word, reading) for word in focus)}
-        spoken = [_spoken_of(topic, places, lean) for topic in topics.values()]
+        spoken = [_spoken_of(topic, places, lean, plainly=True) for topic in topics.values()]
         findings = [finding for finding in spoken if finding.passages]
         chosen = findings[:most]
     else:
         topics = _topics(question, exhibits, reading, asked)
         findings = _findings(topics.values(), places, lean, asked)
         chosen = _chosen(findings, asked, lean)[:most]
-        if len(chosen) < _FEW_THEMES:
+        if len(chosen) < min(most, _FEW_THEMES):
             used = {passage.text for finding in chosen for passage in finding.passages}
-            chosen += islice(_voices(reading, topics.values(), places, lean, used), _FEW_THEMES - len(chosen))
+            voices = _voices(reading, topics.values(), places, lean, used)
+            chosen += islice(voices, min(most, _FEW_THEMES) - len(chosen))
+        chosen = chosen or list(islice(_named_in(exhibits, reading, places), min(most, PASSAGES)))
     several = bool(compared_names(question.text))
     return ThemeReport(
         f"What people {VERBS[lean]} about {_headline(question, subject, asked, lean)}",
@@ -170,7 +174,8 @@ def find_themes(
 
 def _asked(question: Question, subject: Subject) -> tuple[str, ...]:
     """The aspects that a question names."""
-    return tuple(aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text)))
+    named = (aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text)))
+    return tuple(name for name in named if name != KIND)  # `Notion app` is Notion
 
 
 def _headline(question: Question, subject: Subject, asked: Iterable[str], lean: int | None) -> str:
@@ -202,14 +207,19 @@ def _findings(
         groups = list(islice(claims.groups_of(topic, lean), _MOST_CLAIMS))
         held = [_claim(topic, *group, places) for group in groups if len(group[1]) >= SHARED]
         held += _sides(topic, places, lean, held)
-        if not held and len(topic.mentions) >= MANY and lean is None:
+        if not held and len(topic.mentions) >= SHARED and lean is None:
             held = [_spoken_of(topic, places, lean)]
         findings += held or [_claim(topic, *group, places) for group in groups[:1]]
     order = sorted(
         findings,
-        key=lambda f: (f.name not in asked, not f.leans(lean), not f.claim, -len(f.passages), -f.speaking),
+        key=lambda f: (f.name.lower() not in asked, not f.leans(lean), -_weight(f), -f.speaking),
     )
     return list(_told_once(order))
+
+
+def _weight(finding: ThemeFinding) -> int:
+    """People who hold a claim of enough people, before every subject of which people only speak."""
+    return finding.alike if finding.claim and finding.alike >= SHARED else 0
 
 
 def _sides(
@@ -228,12 +238,12 @@ def _sides(
                 people.setdefault(entry.sentence.person, entry)
         members = list(people.values())
         fresh = [member for member in members if member.sentence.text not in counted]
-        if len(members) >= enough and 2 * len(fresh) > len(members) and claims.stands_alone(members[0]):
+        if len(members) >= (enough if side else SHARED) and 2 * len(fresh) > len(members) and claims.stands_alone(members[0]):
             quoted = members[0].sentence.text.rstrip(" .。")
             where = _by_place((member.sentence for member in members), places)
             text = side_sentence(_title(topic.name), words, quoted, where, len(topic.mentions))
             passages = tuple(map(_passage, members))
-            yield ThemeFinding(topic.name, text, kind, passages, quoted, len(members), len(topic.mentions), side=words)
+            yield ThemeFinding(_title(topic.name), text, kind, passages, quoted, len(members), len(topic.mentions), side=words)
 
 
 def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
@@ -253,28 +263,32 @@ def _claim(topic: Topic, claim: Statement, members: Sequence[Statement], places:
         _title(topic.name), quoted, _by_place((member.sentence for member in members), places), speaking
     )
     passages = tuple(map(_passage, members))
-    return ThemeFinding(topic.name, text, _kind(members), passages, quoted, len(members), speaking)
+    return ThemeFinding(_title(topic.name), text, _kind(members), passages, quoted, len(members), speaking)
 
 
-def _spoken_of(topic: Topic, places: Mapping[str, str], lean: int | None) -> ThemeFinding:
-    """A subject with one sentence of each person who speaks of it, the most telling first."""
+def _spoken_of(
+    topic: Topic, places: Mapping[str, str], lean: int | None, *, plainly: bool = False
+) -> ThemeFinding:
+    """A subject with one sentence of each person who speaks of it, or does so plainly, the most telling first."""
     fitting = [entry for entry in topic.statements if lean is None or entry.lean != -lean]
     best: dict[str, Statement] = {}
     for statement in sorted(fitting, key=lambda entry: _telling(entry, lean), reverse=True):
         best.setdefault(statement.sentence.person, statement)
     claim = next(iter(claims.groups_of(topic, lean)), None)
-    if claim and len(topic.mentions) == 1:
+    mentions = {} if plainly else topic.mentions
+    if claim and len({*best, *mentions}) == 1:
         return _claim(topic, *claim, places)
     opposed = {entry.sentence.person for entry in topic.statements} - set(best)
-    others = [s for person, s in topic.mentions.items() if person not in best and person not in opposed]
+    others = [s for person, s in mentions.items() if person not in best and person not in opposed]
     first = [entry for entry in best.values() if claim and entry.sentence.person == claim[0].sentence.person]
     members = [claim[0] if claim and first else None, *(entry for entry in best.values() if entry not in first)]
     passages = [*(_passage(entry) for entry in members if entry), *(_mention(sentence) for sentence in others)]
     people = [*(entry.sentence for entry in members if entry), *others]
     quoted = claim[0].sentence.text.rstrip(" .。") if claim else ""
-    text = subject_sentence(_title(topic.name), quoted, _by_place(people, places)) if people else ""
+    sides = Counter(entry.lean for entry in best.values() if entry.lean is not None)
+    text = subject_sentence(_title(topic.name), quoted, _by_place(people, places), sides[1], sides[-1]) if people else ""
     kind = _kind([entry for entry in members if entry])
-    return ThemeFinding(topic.name, text, kind, one_side(passages, lean), "", 0, len(people))
+    return ThemeFinding(_title(topic.name), text, kind, one_side(passages, lean), "", 0, len(people))
 
 
 def _telling(entry: Statement, lean: int | None) -> tuple[bool, bool, bool, int]:
@@ -288,7 +302,8 @@ def _chosen(findings: Sequence[ThemeFinding], asked: Sequence[str], lean: int | 
     """What enough people say; where that is little, what two say, and one who answers what is asked."""
 
     def stands(finding: ThemeFinding) -> bool:
-        return finding.name in asked or len(finding.passages) >= SHARED
+        people = MANY if not finding.claim else SHARED - bool(finding.side)
+        return finding.name.lower() in asked or len(finding.passages) >= people
 
     chosen = [finding for finding in findings if stands(finding)]
     few = [finding for finding in findings if not stands(finding)]
@@ -322,6 +337,24 @@ def _voices(
             quoted = sentence.text.rstrip(" .。")
             text = claim_sentence(VOICE, quoted, _by_place([sentence], places), 1)
             yield ThemeFinding(VOICE, text, "other", (_passage(statement),), quoted, 1, 1)
+
+
+def _named_in(exhibits: Sequence[Exhibit], reading: Reading, places: Mapping[str, str]) -> Iterator[ThemeFinding]:
+    """The first sentence or title of each exhibit that names the product, where it says which one is meant."""
+    subject = reading.subject
+    first: dict[str, tuple[str, str | None]] = {}
+    for number, sentence in enumerate(reading.sentences[:_MOST_VOICES]):
+        if subject.is_named(sentence.text) and reading.is_about(number):
+            first.setdefault(sentence.label, (sentence.text, sentence.comment_id))
+    for exhibit in exhibits[:_MOST_VOICES]:
+        item = exhibit.item
+        if not is_identified(item, subject) or is_excluded(item, subject):
+            continue
+        text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
+        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
+            sentence = claim_sentence(VOICE, text.rstrip(" .。"), {places[exhibit.label]: 1}, 1)
+            passage = ThemePassage(exhibit.label, comment_id, text)
+            yield ThemeFinding(VOICE, sentence, "other", (passage,), text.rstrip(" .。"), 1, 1)
 
 
 def _passage(statement: Statement) -> ThemePassage:
@@ -360,7 +393,7 @@ def _summary(
     if side := unsure_side(chosen, lean):
         openings.append(f"No sentence is surely {side}.")
     named = [(f.claim, f.alike) for f in chosen if f.claim and not f.side]
-    spoken = list({f.name: f.speaking for f in chosen if f.side or not f.claim}.items())
+    spoken = list({f.name.lower(): f.speaking for f in chosen if f.side or not f.claim}.items())
     return theme_summary(named, spoken, " ".join(openings))
 
 
@@ -376,7 +409,7 @@ def _suggestions(
             questions.append(f"{words} {name}?")
     shown = {finding.name for finding in chosen}
     others = dict.fromkeys(finding.name for finding in findings if finding.name not in shown)
-    questions += [f"What do people say about the {other} of {name}?" for other in others]
+    questions += [f"What do people say about the {other.lower()} of {name}?" for other in others]
     return tuple(questions[:_MOST_SUGGESTIONS])
 
 
