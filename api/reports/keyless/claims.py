@@ -57,6 +57,9 @@ _COVERED = 0.75
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 140, 12, 3
 
 _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{N}]*+(?:['’]\p{L}+)?")
+# an amount of money, which speaks of the price: `$190`, `800 bucks`, `40€`
+_MONEY = regex.compile(r"[$€£¥]\s?\d|\b\d[\d.,]*\s?(?:[$€£¥]|(?:dollars?|bucks|euros?|usd|eur|pounds sterling)\b)", regex.I)
+_PRICE = "price"
 _OPENING = 3  # letters of a word by which patterns are chosen that may match it
 _UNSPACED = regex.compile(rf"[{UNSPACED}]")
 # the words of a noun and of a verb of experience stand behind these
@@ -98,10 +101,15 @@ _VERB = regex.compile(r"\p{L}\s+\p{Ll}{2,}(?:ed|[^s]s)\b")
 _UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because))$", regex.I)
 
 
+_TITLES = {name: name for name in _SYNONYMS.values()}  # how terms with synonyms are called
+
+
 @lru_cache(maxsize=50_000)
 def term_of(word: str) -> str:
     """What a folded word is counted as: a synonym's name (`battery` for `akku`), else its stem."""
     word = _FORMS.get(word, word)
+    if word in _TITLES:
+        return word
     for aspect in aspects():
         if aspect.is_in(word):
             return aspect.name
@@ -181,6 +189,8 @@ class Reading:
     surfaces: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     uses: Counter[str] = field(default_factory=Counter)
     slots: Counter[str] = field(default_factory=Counter)
+    modified: Counter[str] = field(default_factory=Counter)
+    """Uses of a term behind another content word: `wireless charging`."""
     pointed: Counter[str] = field(default_factory=Counter)
     capitals: Counter[str] = field(default_factory=Counter)
     """Uses of a term with a capital, as a name has it."""
@@ -217,6 +227,7 @@ class Reading:
             if term:
                 before = words[at - 1] if at else ""
                 self.slots[term] += before in _SLOTS
+                self.modified[term] += bool(at and kept[at - 1])
                 self.pointed[term] += before == "this"
                 self.named[term] += before in self.subject.name_words
                 if not _OWNING.isdisjoint(words[max(0, at - 3) : at]):
@@ -231,6 +242,9 @@ class Reading:
             elif first and second and first != second:
                 terms.append(f"{first} {second}")
                 self._count(terms[-1], " ".join(pair))
+        if _PRICE not in terms and _MONEY.search(sentence.text):
+            terms.append(_PRICE)
+            self._count(_PRICE, _PRICE)
         for aspect in _aspects_near(words, sentence.text):
             if aspect.name not in terms and aspect.is_in(sentence.text):
                 terms.append(aspect.name)
@@ -371,6 +385,8 @@ def _is_subject_like(term: str, reading: Reading) -> bool:
     rarity = zipf(surface)
     if rarity < _NAME and 2 * reading.capitals[term] > reading.uses[term]:
         return False  # another product
+    if surface.endswith("ing") and reading.modified[term] >= _SLOT * reading.uses[term]:
+        return True  # a gerund with what tells its kind
     return reading.slots[term] >= _SLOT * reading.uses[term] or rarity < _COMMON
 
 
@@ -416,8 +432,9 @@ def _topic(term: str, reading: Reading) -> Topic:
         regex.escape(surface).replace(r"\ ", r"\W+") for surface in sorted(surfaces, key=len, reverse=True)
     )
     spelled = rf"(?<![\p{{L}}\p{{N}}])(?:{words})(?![\p{{L}}\p{{N}}])"
+    spelled += f"|{_MONEY.pattern}" if term == _PRICE else ""
     pattern = regex.compile(f"{named.pattern.pattern}|{spelled}" if named else spelled, regex.I)
-    name = term if named else surfaces.most_common(1)[0][0]
+    name = term if named else _TITLES.get(term) or surfaces.most_common(1)[0][0]
     terms = frozenset(term.split(" ")) if not named else frozenset([term])
     return _spoken(name, terms, pattern, reading.holding[term], reading)
 

@@ -35,7 +35,7 @@ from api.reports.quotes import beginning
 from api.reports.report import LONGEST_PASSAGE, FindingKind
 
 PASSAGES = 4  # most passages that are shown of one theme
-MOST_THEMES = 12  # themes of a report at most
+MOST_THEMES = 15  # themes of a report at most
 MANY = 5
 """People from which a subject is shown although few of them say alike."""
 _MOST_SUGGESTIONS = 3
