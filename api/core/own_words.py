@@ -36,7 +36,8 @@ _EXPAND = regex.compile(r"\W*click to expand\W*$", regex.I)
 # `-- ` alone in a line, and what programs write under a text
 _SIGNED = regex.compile(r"(?:--|—|__+)\s*$")
 _FOOTER = regex.compile(
-    r"\W*(?:(?:sent|posted) (?:from|via|using) (?:my )?[\w .']{2,40}$|(?:von meinem .{2,40} gesendet|gesendet (?:von|mit) .{2,40})$"
+    r"\W*(?:(?:sent|posted) (?:from|via|using) (?:my )?[\w .']{2,40}$"
+    r"|(?:von meinem .{2,40} gesendet|gesendet (?:von|mit) .{2,40})$"
     r"|envoy[ée] (?:de|depuis) mon .{2,40}$|enviad[oa] (?:desde|do) (?:mi|meu) .{2,40}$|get outlook for \w+"
     r"|(?:\^\(?)?i(?:'| a)m a bot\b.*|beep,? boop\b.*|submitted by\s+/?u/.*)",
     regex.I,

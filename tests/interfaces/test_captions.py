@@ -162,7 +162,9 @@ async def test_themes_have_one_count_everywhere() -> None:
     """
     Where the words count themes, the figure shows those, whatever the grader noted.
     """
-    report = await told("Two.", "Lid: “The lid shuts”: both people who speak of it say alike (reddit 2).", price=9, lid=7)
+    report = await told(
+        "Two.", "Lid: “The lid shuts”: both people who speak of it say alike (reddit 2).", price=9, lid=7
+    )
     (lid,) = report.findings
     heat = replace(lid, text="Heat: two people speak of it (reddit 2).", kind="other")
     both = report.model_copy(update={"findings": (heat, lid)})

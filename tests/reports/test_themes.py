@@ -92,7 +92,7 @@ def test_a_subject_of_many_is_shown_though_few_say_alike() -> None:
 
     assert len(finding.passages) == MANY
     assert finding.text.startswith(
-        "Battery: five people speak of it (reddit 5); at least one praises it and one complains; one of them: “"
+        "Battery: five people speak of it (reddit 5); at least one praises it and one complains; two of them: “"
     )
 
 
@@ -167,7 +167,7 @@ def test_without_anything_shared_single_voices_are_shown_as_such() -> None:
 def test_the_products_own_kind_and_name_are_no_subject() -> None:
     """Nor what people buy and return; a thing it goes with is one."""
     bodies = [
-        "I bought the lamp. The clip fell off.", "This lamp is here. My clip fell off.", "I returned the lantern. The clip fell.",
+        "I bought the lamp. The clip fell off.", "This lamp is here. My clip fell off.", "My clip fell. I sold the lantern.",
         "I bought a lantern. The light is on.", "The lantern is here. The light works.", "A lamp.",
     ]  # fmt: skip
     names = {finding.name for finding in find_themes(LAMP, exhibits(*bodies)).findings}
@@ -179,7 +179,8 @@ def test_the_products_own_kind_and_name_are_no_subject() -> None:
 def test_a_comment_under_a_video_about_it_counts_by_itself() -> None:
     """Its video's title stands as its place; nothing of that is its words."""
     videos = [
-        post(n, "youtube", title="", body="The battery is awful.", place="Glow Lamp review: honest words") for n in range(3)
+        post(n, "youtube", title="", body="The battery is awful.", place="Glow Lamp review: honest words")
+        for n in range(3)
     ]
 
     assert texts(exhibits_of(*videos))[0].endswith("all three people who speak of it say alike (youtube 3).")
@@ -228,11 +229,12 @@ def test_its_own_sentences_are_known() -> None:
     side = side_sentence("Battery", "complain", "It dies", {"reddit": 3, "amazon": 1}, 6)
     every = side_sentence("Battery", "complain", "It dies", {"reddit": 3}, 3)
     one = side_sentence("Battery", "complain", "It dies", {"reddit": 1}, 3)
-    subject = subject_sentence("Battery", "", {"reddit": 14, "amazon": 1})
+    subject = subject_sentence("Battery", [], {"reddit": 14, "amazon": 1})
 
     assert claim == "Battery: “It dies”: both people who speak of it say alike (reddit 2)."
     assert side == (
-        "Battery: at least four of the six people who speak of it complain (reddit 3, amazon 1); one of them: “It dies”."
+        "Battery: at least four of the six people who speak of it complain (reddit 3, amazon 1); "
+        "one of them: “It dies”."
     )
     assert every == "Battery: all three people who speak of it complain (reddit 3); one of them: “It dies”."
     assert one == "Battery: “It dies”: one person (reddit)."
@@ -268,8 +270,13 @@ def test_a_summary_names_three_claims_at_most() -> None:
     """Then what most people speak of, where few claims are held by several."""
     held = [(f"Claim {n}", 9 - n) for n in range(5)]
 
-    assert theme_summary(held, [("app", 4)]) == "Most said: “Claim 0” (nine people), “Claim 1” (eight), “Claim 2” (seven)."
-    assert theme_summary(held[:1], [("app", 4)]) == "Most said: “Claim 0” (nine people). Most spoken of: app (four people)."
+    assert (
+        theme_summary(held, [("app", 4)]) == "Most said: “Claim 0” (nine people), “Claim 1” (eight), “Claim 2” (seven)."
+    )
+    assert (
+        theme_summary(held[:1], [("app", 4)])
+        == "Most said: “Claim 0” (nine people). Most spoken of: app (four people)."
+    )
 
 
 def test_two_products_have_no_battery_in_common() -> None:
@@ -283,7 +290,10 @@ def test_two_products_have_no_battery_in_common() -> None:
 @pytest.mark.parametrize(("number", "size"), [(400, 2_000), (20, 40_000)])
 def test_many_and_long_posts_take_little_time(number: int, size: int) -> None:
     """Linear in what is read, which is bounded."""
-    parts = [f"The battery of my Glow Lamp is awful on day {n}, but the clip {n % 7} holds and the screen glows. " for n in range(500)]
+    parts = [
+        f"The battery of my Glow Lamp is awful on day {n}, but the clip {n % 7} holds and the screen glows. "
+        for n in range(500)
+    ]
     bodies = [("".join(parts[(n * 13 + k) % 500] for k in range(size // 80)))[:size] for n in range(number)]
     shown = exhibits(*bodies)
     find_themes(LAMP, shown[:1])  # word lists are read once

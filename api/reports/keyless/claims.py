@@ -25,7 +25,7 @@ from api.pipeline.gate.name_matches import KINDS, zipf
 from api.reports.exhibits import Exhibit
 from api.reports.keyless import subjects
 from api.reports.keyless.aspects import Aspect, aspects, aspects_named, data
-from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, lean_of
+from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
 from api.reports.keyless.sentence_topic import STATING, is_about_theme
 from api.reports.keyless.subjects import Subject
 from api.reports.people import person_of
@@ -58,7 +58,9 @@ _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 140, 12, 3
 
 _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{N}]*+(?:['’]\p{L}+)?")
 # an amount of money, which speaks of the price: `$190`, `800 bucks`, `40€`
-_MONEY = regex.compile(r"[$€£¥]\s?\d|\b\d[\d.,]*\s?(?:[$€£¥]|(?:dollars?|bucks|euros?|usd|eur|pounds sterling)\b)", regex.I)
+_MONEY = regex.compile(
+    r"[$€£¥]\s?\d|\b\d[\d.,]*\s?(?:[$€£¥]|(?:dollars?|bucks|euros?|usd|eur|pounds sterling)\b)", regex.I
+)
 _PRICE = "price"
 _OPENING = 3  # letters of a word by which patterns are chosen that may match it
 _UNSPACED = regex.compile(rf"[{UNSPACED}]")
@@ -97,6 +99,8 @@ _INTENDING = regex.compile(
 _DENYING = regex.compile(
     rf"{DENIAL.pattern}|(?i:\b(?:stop(?:s|ped|ping)?|den(?:y|ies|ied)|refus\w+|lacks?|lacking|missing|without)\b)"
 )
+# words that are no claim to show first where another one says the same
+_RUDE = regex.compile(r"(?i)\b(?:fuck|shit|damn|wtf|bitch|cunt|ass(?:hole)?)\w*")
 _VERB = regex.compile(r"\p{L}\s+\p{Ll}{2,}(?:ed|[^s]s)\b")
 _UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because))$", regex.I)
 
@@ -304,8 +308,8 @@ def _sentences(exhibit: Exhibit, subject: Subject, share: int) -> Iterator[Sente
         parts = [piece for part in sentences(own) for piece in _pieces(part)]
         for part, following in zip(parts, (*parts[1:], ""), strict=False):
             yield Sentence(
-                exhibit.label, comment_id, part, person, item.source, thread, topic and (headed or comment is None), near,
-                follows, doubted, comment is None and text is item.title, _REVERSAL.match(following) is not None,
+                exhibit.label, comment_id, part, person, item.source, thread, topic and (headed or comment is None),
+                near, follows, doubted, comment is None and text is item.title, _REVERSAL.match(following) is not None,
             )  # fmt: skip
             follows = subject.is_named(part)
 
@@ -529,7 +533,8 @@ def alike(claim: Statement, other: Statement) -> bool:
     if claim.plain and claim.lean is not None and claim.lean == other.lean:
         return True
     shared = claim.content & other.content
-    return claim.denied == other.denied and len(shared) > 1 and len(shared) >= _COVERED * len(claim.content)
+    same = (claim.lean, claim.denied) == (other.lean, other.denied)
+    return same and len(shared) > 1 and len(shared) >= _COVERED * len(claim.content)
 
 
 def stands_alone(statement: Statement) -> bool:
@@ -541,6 +546,7 @@ def stands_alone(statement: Statement) -> bool:
         and not statement.sentence.taken_back
         and _SHORTEST_CLAIM <= len(text) <= _LONGEST_CLAIM
         and (len(text.split()) >= _FEWEST_WORDS or _UNSPACED.search(text) is not None)
+        and (statement.lean is not None or not is_english(text) or is_statement(text))
         and _LEANING_ON.search(text) is None
         and _UNFINISHED.search(text.rstrip(" .!")) is None
         and text.count("(") == text.count(")")
@@ -562,7 +568,8 @@ def groups_of(topic: Topic, lean: int | None = None) -> Iterator[tuple[Statement
             members = [other for other in left[:_MOST_COMPARED] if other is claim or alike(claim, other)]
             people = len({member.sentence.person for member in members})
             wanted = lean is not None and claim.lean == lean
-            tells = claim.lean is not None, is_statement(claim.sentence.text), -len(claim.content)
+            text = claim.sentence.text
+            tells = _RUDE.search(text) is None, claim.lean is not None, is_statement(text), -len(claim.content)
             weight = (wanted, people, not claim.sentence.doubted, *tells, -abs(len(claim.sentence.text) - 60))
             if best is None or weight > best[0]:
                 best = weight, claim, members

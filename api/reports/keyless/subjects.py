@@ -35,7 +35,8 @@ OTHER_THING = regex.compile(
 )
 # who left for something else speaks of that: `we moved ours to Make`, `I switched to Vivaldi`
 _SWITCHED = regex.compile(
-    r"(?i)\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b(?:\s+(?:the|a|an|my)\b)?\s*"
+    r"(?i)\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b"
+    r"(?:\s+(?:the|a|an|my)\b)?\s*"
 )
 # right before a name that is only compared with: `better than`, `unlike`, `Colour is Oslo's`
 _COMPARED_WITH = regex.compile(

@@ -49,10 +49,13 @@ def side_sentence(name: str, side: str, example: str, people: Mapping[str, int],
     return f"{name}: {'at least ' if speaking > count else ''}{said}{where}; one of them: “{example}”."
 
 
-def subject_sentence(name: str, example: str, speaking: Mapping[str, int], praising: int = 0, complaining: int = 0) -> str:
+def subject_sentence(
+    name: str, examples: Sequence[str], speaking: Mapping[str, int], praising: int = 0, complaining: int = 0
+) -> str:
     """The sentence of a subject that people speak of without saying alike, and how many surely take a side."""
     number = sum(speaking.values())
-    quoted = f"; one of them: “{example}”" if example else ""
+    lead = "one" if len(examples) == 1 else in_words(len(examples))
+    quoted = f"; {lead} of them: {' and '.join(f'“{words}”' for words in examples)}" if examples else ""
     sides = ((praising, "praises it", "praise it"), (complaining, "complains", "complain"))
     phrases = [f"{in_words(count)} {one if count == 1 else more}" for count, one, more in sides if count]
     leaning = f"; at least {' and '.join(phrases)}" if phrases else ", few of them alike" if number > SHARED else ""

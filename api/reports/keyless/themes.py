@@ -41,6 +41,10 @@ MANY = 5
 _MOST_SUGGESTIONS = 3
 # Below so many themes, what two people say and then single voices fill up; claims on one subject at most.
 _FEW_THEMES, _MOST_CLAIMS = 3, 2
+# Findings up to which single voices answer a question about one side.
+_FEW_ANSWERS = 5
+# Characters of a second quote at most.
+_SECOND = 100
 # Sentences of which single voices are chosen at most.
 _MOST_VOICES = 300
 SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
@@ -92,8 +96,9 @@ class ThemeFinding:
         return self.passages[:PASSAGES]
 
     def leans(self, lean: int | None) -> bool:
-        """Whether a passage surely leans as was asked for; False where no side was."""
-        return lean is not None and any(passage.lean == lean for passage in self.passages)
+        """Whether its claim, or a passage where it has none, surely leans as was asked for; False where no side was."""
+        decisive = self.passages[:1] if self.claim else self.passages
+        return lean is not None and any(passage.lean == lean for passage in decisive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,8 @@ class ThemeReport:
         """The summary without counts."""
         claimed = [finding for finding in self.findings if finding.claim]
         held = [finding for finding in claimed if finding.alike > 1] or claimed
-        return theme_summary([(finding.claim, 0) for finding in held]) if held else self.summary
+        several = any(finding.alike > 1 for finding in held)
+        return theme_summary([(f.claim, 0 if several else 1) for f in held]) if held else self.summary
 
 
 def one_side(passages: Iterable[ThemePassage], lean: int | None) -> tuple[ThemePassage, ...]:
@@ -158,10 +164,11 @@ def find_themes(
         topics = _topics(question, exhibits, reading, asked)
         findings = _findings(topics.values(), places, lean, asked)
         chosen = _chosen(findings, asked, lean)[:most]
-        if len(chosen) < min(most, _FEW_THEMES):
+        few = min(most, _FEW_THEMES if lean is None else _FEW_ANSWERS)
+        if len(chosen) < few:
             used = {passage.text for finding in chosen for passage in finding.passages}
             voices = _voices(reading, topics.values(), places, lean, used)
-            chosen += islice(voices, min(most, _FEW_THEMES) - len(chosen))
+            chosen += islice(voices, few - len(chosen))
         chosen = chosen or list(islice(_named_in(exhibits, reading, places), min(most, PASSAGES)))
     several = bool(compared_names(question.text))
     return ThemeReport(
@@ -203,16 +210,22 @@ def _findings(
 ) -> list[ThemeFinding]:
     """Claims on each subject, and subjects of which many speak: those asked about first, then by people."""
     findings = []
+    quoted: set[str] = set()  # second quotes, so that a subject does not repeat another's
     for topic in topics:
         groups = list(islice(claims.groups_of(topic, lean), _MOST_CLAIMS))
         held = [_claim(topic, *group, places) for group in groups if len(group[1]) >= SHARED]
         held += _sides(topic, places, lean, held)
         if not held and len(topic.mentions) >= SHARED and lean is None:
-            held = [_spoken_of(topic, places, lean)]
+            held = [_spoken_of(topic, places, lean, quoted=quoted)]
         findings += held or [_claim(topic, *group, places) for group in groups[:1]]
     order = sorted(
         findings,
-        key=lambda f: (f.name.lower() not in asked, not f.leans(lean), -_weight(f), -f.speaking),
+        key=lambda f: (
+            f.name.lower() not in asked,
+            not f.leans(lean),
+            -_weight(f),
+            -(f.speaking if lean is None else f.alike),
+        ),
     )
     return list(_told_once(order))
 
@@ -238,12 +251,18 @@ def _sides(
                 people.setdefault(entry.sentence.person, entry)
         members = list(people.values())
         fresh = [member for member in members if member.sentence.text not in counted]
-        if len(members) >= (enough if side else SHARED) and 2 * len(fresh) > len(members) and claims.stands_alone(members[0]):
-            quoted = members[0].sentence.text.rstrip(" .。")
+        if (
+            len(members) >= (enough if side else SHARED)
+            and 2 * len(fresh) > len(members)
+            and claims.stands_alone(members[0])
+        ):
+            quoted = _quoted(members[0])
             where = _by_place((member.sentence for member in members), places)
             text = side_sentence(_title(topic.name), words, quoted, where, len(topic.mentions))
             passages = tuple(map(_passage, members))
-            yield ThemeFinding(_title(topic.name), text, kind, passages, quoted, len(members), len(topic.mentions), side=words)
+            yield ThemeFinding(
+                _title(topic.name), text, kind, passages, quoted, len(members), len(topic.mentions), side=words
+            )
 
 
 def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
@@ -257,7 +276,7 @@ def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
 
 
 def _claim(topic: Topic, claim: Statement, members: Sequence[Statement], places: Mapping[str, str]) -> ThemeFinding:
-    quoted = claim.sentence.text.rstrip(" .。")
+    quoted = _quoted(claim)
     speaking = len(topic.mentions)
     text = claim_sentence(
         _title(topic.name), quoted, _by_place((member.sentence for member in members), places), speaking
@@ -267,7 +286,12 @@ def _claim(topic: Topic, claim: Statement, members: Sequence[Statement], places:
 
 
 def _spoken_of(
-    topic: Topic, places: Mapping[str, str], lean: int | None, *, plainly: bool = False
+    topic: Topic,
+    places: Mapping[str, str],
+    lean: int | None,
+    *,
+    plainly: bool = False,
+    quoted: set[str] | None = None,
 ) -> ThemeFinding:
     """A subject with one sentence of each person who speaks of it, or does so plainly, the most telling first."""
     fitting = [entry for entry in topic.statements if lean is None or entry.lean != -lean]
@@ -284,11 +308,25 @@ def _spoken_of(
     members = [claim[0] if claim and first else None, *(entry for entry in best.values() if entry not in first)]
     passages = [*(_passage(entry) for entry in members if entry), *(_mention(sentence) for sentence in others)]
     people = [*(entry.sentence for entry in members if entry), *others]
-    quoted = claim[0].sentence.text.rstrip(" .。") if claim else ""
+    examples = [_quoted(claim[0])] if claim else []
+    # another one beside it, on the other side where there is one
+    rest = [e for e in best.values() if claims.stands_alone(e) and e not in first and len(e.sentence.text) <= _SECOND]
+    rest = [entry for entry in rest if not quoted or _quoted(entry) not in quoted]
+    if claim and rest:
+        examples.append(_quoted(max(rest, key=lambda e: (bool(e.lean) and e.lean != claim[0].lean, _telling(e, lean)))))
+    if quoted is not None:
+        quoted.update(examples)
     sides = Counter(entry.lean for entry in best.values() if entry.lean is not None)
-    text = subject_sentence(_title(topic.name), quoted, _by_place(people, places), sides[1], sides[-1]) if people else ""
+    text = (
+        subject_sentence(_title(topic.name), examples, _by_place(people, places), sides[1], sides[-1]) if people else ""
+    )
     kind = _kind([entry for entry in members if entry])
     return ThemeFinding(_title(topic.name), text, kind, one_side(passages, lean), "", 0, len(people))
+
+
+def _quoted(statement: Statement) -> str:
+    """A sentence as it is quoted: without its full stop."""
+    return statement.sentence.text.rstrip(" .。")
 
 
 def _telling(entry: Statement, lean: int | None) -> tuple[bool, bool, bool, int]:
@@ -306,6 +344,8 @@ def _chosen(findings: Sequence[ThemeFinding], asked: Sequence[str], lean: int | 
         return finding.name.lower() in asked or len(finding.passages) >= people
 
     chosen = [finding for finding in findings if stands(finding)]
+    if lean is not None and any(finding.leans(lean) for finding in findings):
+        chosen = [finding for finding in chosen if finding.leans(lean) or finding.name.lower() in asked]
     few = [finding for finding in findings if not stands(finding)]
     fitting = [f for f in few if f.leans(lean)] if lean is not None else [f for f in few if len(f.passages) > 1]
     return chosen + fitting[: max(0, _FEW_THEMES - len(chosen))]
@@ -327,7 +367,8 @@ def _voices(
             spoken = not subjects.isdisjoint(sentence.terms)
             named = reading.subject.is_named(sentence.text)
             sure = statement.lean is not None
-            if statement.content and (named or spoken) and (sure or (named and spoken)):
+            answers = sure and lean is not None and sentence.topic
+            if statement.content and (answers or ((named or spoken) and (sure or (named and spoken)))):
                 candidates.append((named + spoken + 2 * sure, -number, statement))
     people: set[str] = set()
     for _, _, statement in sorted(candidates, key=lambda entry: entry[:2], reverse=True):
@@ -408,7 +449,7 @@ def _suggestions(
         if known or lean == -side:
             questions.append(f"{words} {name}?")
     shown = {finding.name for finding in chosen}
-    others = dict.fromkeys(finding.name for finding in findings if finding.name not in shown)
+    others = dict.fromkeys(f.name for f in findings if f.name not in shown and f.speaking >= SHARED)
     questions += [f"What do people say about the {other.lower()} of {name}?" for other in others]
     return tuple(questions[:_MOST_SUGGESTIONS])
 
