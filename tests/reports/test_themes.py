@@ -167,8 +167,9 @@ def test_without_anything_shared_single_voices_are_shown_as_such() -> None:
 def test_the_products_own_kind_and_name_are_no_subject() -> None:
     """Nor what people buy and return; a thing it goes with is one."""
     bodies = [
-        "I bought the lamp. The clip fell off.", "This lamp is here. My clip fell off.", "My clip fell. I sold the lantern.",
-        "I bought a lantern. The light is on.", "The lantern is here. The light works.", "A lamp.",
+        "I bought the lamp. The clip fell off.", "This lamp is here. My clip fell off.",
+        "My clip fell. I sold the lantern.", "I bought a lantern. The light is on.",
+        "The lantern is here. The light works.", "A lamp.",
     ]  # fmt: skip
     names = {finding.name for finding in find_themes(LAMP, exhibits(*bodies)).findings}
 

@@ -29,7 +29,7 @@ from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings
 from api.reports.keyless.sentence_topic import STATING, is_about_theme
 from api.reports.keyless.subjects import Subject
 from api.reports.people import person_of
-from api.reports.quotes import beginning, sentences
+from api.reports.quotes import ADDRESSES, beginning, sentences
 from api.reports.report import LONGEST_PASSAGE
 
 READ_IN_ALL = 240_000
@@ -101,7 +101,10 @@ _DENYING = regex.compile(
 )
 # words that are no claim to show first where another one says the same
 _RUDE = regex.compile(r"(?i)\b(?:fuck|shit|damn|wtf|bitch|cunt|ass(?:hole)?)\w*")
-_VERB = regex.compile(r"\p{L}\s+\p{Ll}{2,}(?:ed|[^s]s)\b")
+_VERB = regex.compile(
+    r"\p{L}\s+\p{Ll}{2,}(?:ed|[^s]s)\b|\b(?i:gonna|gotta|got|went|lost|took|broke|died|fell|kept|felt|made|gave|sent|bought"
+    r"|paid|left|came|cut|love|hate)\b"
+)
 _UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because))$", regex.I)
 
 
@@ -138,7 +141,7 @@ class Sentence:
     topic: bool
     """Whether its thread is about the product."""
     near: bool
-    """Whether its thread is about the product or what it stands in names that."""
+    """Whether it is a kept item's own, its thread is about the product, or what it stands in names that."""
     follows: bool
     """Whether the sentence before it names the product."""
     doubted: bool
@@ -224,7 +227,7 @@ class Reading:
     def _add(self, sentence: Sentence) -> None:
         number = len(self.sentences)
         terms: list[str] = []
-        written = [match[0] for match in _WORD.finditer(sentence.text)]
+        written = [match[0] for match in _WORD.finditer(ADDRESSES.sub(" ", sentence.text))]
         words = [fold(word).replace("’", "'").removesuffix("'s") for word in written]
         kept = ["" if len(word) < 3 or word in _IDLE else term_of(word) for word in words]
         for at, (word, term) in enumerate(zip(words, kept, strict=True)):
@@ -301,7 +304,7 @@ def _sentences(exhibit: Exhibit, subject: Subject, share: int) -> Iterator[Sente
             return
         follows = False
         own = own_words(beginning(text)[:left])
-        near = topic or subject.is_named(own) or (comment is None and subject.is_named(item.title))
+        near = comment is None or topic or subject.is_named(own)  # the judge kept the item for its own text
         left -= len(own)
         comment_id = comment.id if comment else None
         person, thread = person_of(item, comment_id), subjects.thread_of(item)
@@ -380,11 +383,9 @@ def _is_subject_like(term: str, reading: Reading) -> bool:
     """Whether a word names a thing or an experience: rare enough, or used as a noun or such a verb is."""
     surfaces = reading.surfaces[term]
     surface = surfaces.most_common(1)[0][0]
-    if (
-        any(count_feelings(surface))
-        or surface.endswith(("ly", "est", "ier"))
-        or all(s.endswith("ed") for s in surfaces)
-    ):
+    if any(count_feelings(surface)) or _RUDE.match(surface) or not surface.replace("'", "").isalpha():
+        return False  # `PS5` is another product
+    if surface.endswith(("ly", "est", "ier")) or all(form.endswith("ed") for form in surfaces):
         return False
     rarity = zipf(surface)
     if rarity < _NAME and 2 * reading.capitals[term] > reading.uses[term]:
@@ -408,9 +409,9 @@ def own_kinds(reading: Reading) -> set[str]:
     """What people call the product: a word of its description, `this X`, or the kind of most of them."""
     subject, people = reading.subject, reading.people
     everybody = len({sentence.person for sentence in reading.sentences})
-    described = {term_of(word) for word in subject.known if word in KINDS}
+    described = {term_of(word) for word in subject.name_words | subject.head if word in KINDS}
     called = max(KINDS, key=lambda kind: (len(people.get(term_of(kind), ())), kind))
-    kinds = {term_of(word) for word in subject.known if word not in stop_words("en")}
+    kinds = {term_of(word) for word in (*subject.name_words, *subject.head) if word not in stop_words("en")}
     if not described and len(people.get(term_of(called), ())) >= max(3, _CALLED * everybody):
         kinds.add(term_of(called))
     pointed = (t for t, count in reading.pointed.items() if count > 1 and count >= _POINTED * reading.uses[t])

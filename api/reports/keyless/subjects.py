@@ -96,6 +96,8 @@ class Subject:
     known: frozenset[str]
     """Words of question and description, plurals as singulars too; web endings with their dot."""
     described: frozenset[str]  # words of the description alone
+    head: frozenset[str] = frozenset()
+    """What the description says that the product is, and the question's words: `mug` of `the mug that ...`."""
     kin: frozenset[str] = frozenset()
     """Well-known names that texts write right before the product's: its maker, `samsung` of a `Samsung Galaxy`."""
 
@@ -127,6 +129,7 @@ class Subject:
             frozenset(word for text in texts for word in _SMALL.findall(text)),
             frozenset(form for word in (*stated, *parts, *proper) for form in (word, singular(word))),
             frozenset(_WORDS.findall(fold(question.about))),
+            frozenset((*_head_of(question.about), *_WORDS.findall(fold(name or question.text)))),
             frozenset(maker for maker, count in makers.items() if count > 1) - set(map(fold, parts)),
         )
 
@@ -250,6 +253,16 @@ def names_another(sentence: str, subject: Subject | None = None) -> bool:
         if word in _RIVALS or acts:
             return True
     return False
+
+
+# behind the word that says what a product is: `the game console |by Microsoft`
+_HEAD_END = regex.compile(r"[,;:(]|\b(?:that|which|by|with|for|of|from|in|on|to|who|whose|where|is)\b", regex.I)
+
+
+def _head_of(about: str) -> list[str]:
+    """The last word of what a description calls the product, in both numbers."""
+    words = _WORDS.findall(fold(_HEAD_END.split(about, maxsplit=1)[0]))
+    return [form for word in words[-1:] for form in (word, singular(word))]
 
 
 @cache
