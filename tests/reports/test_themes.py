@@ -10,7 +10,7 @@ import pytest
 from api.core.domain import Question, Verdict
 from api.core.items import Assessed
 from api.reports.exhibits import Dossier, Exhibit
-from api.reports.keyless.claims import DOUBTED
+from api.reports.keyless.sentence_index import DOUBTED
 from api.reports.keyless.theme_sentences import (
     COUNTED,
     SUMMARY,

@@ -8,35 +8,32 @@ most others say alike with, in few words, is the claim. Precision goes first: in
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
-from itertools import pairwise
+from dataclasses import dataclass
 
 import regex
-import snowballstemmer
 
-from api.core.items import Comment
-from api.core.own_words import own_words
 from api.core.text import fold
-from api.core.words import UNSPACED, stop_words
+from api.core.words import stop_words
 from api.pipeline.gate.name_matches import KINDS, zipf
-from api.reports.exhibits import Exhibit
 from api.reports.keyless import subjects
-from api.reports.keyless.aspects import Aspect, aspects, aspects_named, data
+from api.reports.keyless.aspects import aspects, aspects_named
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
+from api.reports.keyless.sentence_index import (
+    MONEY,
+    PRICE,
+    TITLES,
+    VERBS,
+    WITHOUT_BLANKS,
+    WORD,
+    Sentence,
+    SentenceIndex,
+    term_of,
+)
 from api.reports.keyless.sentence_topic import STATING, is_about_theme
 from api.reports.keyless.subjects import Subject
-from api.reports.people import person_of
-from api.reports.quotes import ADDRESSES, beginning, sentences
-from api.reports.report import LONGEST_PASSAGE
 
-READ_IN_ALL = 240_000
-"""Characters of all exhibits together that are read; of each its share from the beginning, `LEAST_READ` at least."""
-LEAST_READ = 600
-DOUBTED = 0.55
-"""Probability of the judge below which what a kept item says comes last and makes no theme of few."""
 # Terms that are looked at closely, sentences of one person on one of them, and statements of a subject that are
 # compared with each other: what the cost is bounded by.
 _MOST_TERMS, _MOST_OF_PERSON, _MOST_COMPARED = 30, 2, 120
@@ -56,37 +53,7 @@ _OWNED = 0.1
 _COVERED = 0.75
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 140, 12, 3
 
-_WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{N}]*+(?:['’]\p{L}+)?")
-# an amount of money, which speaks of the price: `$190`, `800 bucks`, `40€`
-_MONEY = regex.compile(
-    r"[$€£¥]\s?\d|\b\d[\d.,]*\s?(?:[$€£¥]|(?:dollars?|bucks|euros?|usd|eur|pounds sterling)\b)", regex.I
-)
-_PRICE = "price"
-_OPENING = 3  # letters of a word by which patterns are chosen that may match it
-_UNSPACED = regex.compile(rf"[{UNSPACED}]")
-# the words of a noun and of a verb of experience stand behind these
-_SLOTS = frozenset(
-    "the a an my its your their our no this that any some more less of with for about has have had i've i it they we"
-    " been was got keep keeps kept der die das ein eine kein keine mein meine el la los las un una le les une o os as"
-    " um uma".split()
-)
-_OWNING = frozenset("buy bought buying own owned return returned returning sell sold selling".split())
-_VERBS, _SYNONYMS = (
-    {
-        form.replace("_", " "): word.replace("_", " ")
-        for word, *forms in (line.split() for line in data("names")[name].split("\n") if line)
-        for form in forms
-    }
-    for name in ("verbs", "forms")
-)
-_FORMS = _VERBS | _SYNONYMS
-_PHRASES = {form: word for form, word in _FORMS.items() if " " in form}
-_VAGUE = frozenset(data("names")["vague"].split())
-_IDLE = stop_words("en") | _VAGUE | stop_words("de") | stop_words("es") | stop_words("fr") | stop_words("pt")
-# a clause's end in a sentence that is too long for a passage
-_CLAUSE = regex.compile(r"(?<=[,;:])\s+|\s+(?=(?:and|but|because|so|und|aber|y|pero|et|mais)\s)|\s+[-–—]\s+", regex.I)
-# begins a sentence that takes back the one before it: `But I dropped it`
-_REVERSAL = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
+
 # begins a sentence that does not stand by itself: `And then`, `Which is`, `That said`
 _LEANING_ON = regex.compile(
     r"(?i)^\W*(?:and|but|or|so|because|which|that(?:'s)?|then|also|plus|however|though|although|yes|yeah|no,|nope|if|when|"
@@ -106,51 +73,6 @@ _VERB = regex.compile(
     r"|paid|left|came|cut|love|hate)\b"
 )
 _UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because))$", regex.I)
-
-
-_TITLES = {name: name for name in _SYNONYMS.values()}  # how terms with synonyms are called
-
-
-@lru_cache(maxsize=50_000)
-def term_of(word: str) -> str:
-    """What a folded word is counted as: a synonym's name (`battery` for `akku`), else its stem."""
-    word = _FORMS.get(word, word)
-    if word in _TITLES:
-        return word
-    for aspect in aspects():
-        if aspect.is_in(word):
-            return aspect.name
-    return str(_stemmer().stemWord(word))
-
-
-@cache
-def _stemmer() -> snowballstemmer.stemmer:
-    return snowballstemmer.stemmer("english")
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence of somebody's own words, and what was said before it."""
-
-    label: str
-    comment_id: str | None
-    text: str
-    person: str
-    source: str
-    thread: str
-    topic: bool
-    """Whether its thread is about the product."""
-    near: bool
-    """Whether it is a kept item's own, its thread is about the product, or what it stands in names that."""
-    follows: bool
-    """Whether the sentence before it names the product."""
-    doubted: bool
-    heading: bool
-    """Whether it is a post's title."""
-    taken_back: bool
-    """Whether the next sentence takes it back."""
-    terms: tuple[str, ...] = ()
-    """Its content words as they are counted, in order, and pairs of neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +95,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class SharedSubject:
     """A subject that people share."""
 
     name: str
@@ -184,167 +106,20 @@ class Topic:
     """Sentences on it that are about the product, in order."""
 
 
-@dataclass(slots=True)
-class Reading:
-    """The sentences of all exhibits, and which terms stand in them."""
-
-    subject: Subject
-    sentences: list[Sentence] = field(default_factory=list)
-    holding: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Term -> numbers of the sentences that hold it."""
-    people: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    surfaces: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    uses: Counter[str] = field(default_factory=Counter)
-    slots: Counter[str] = field(default_factory=Counter)
-    modified: Counter[str] = field(default_factory=Counter)
-    """Uses of a term behind another content word: `wireless charging`."""
-    pointed: Counter[str] = field(default_factory=Counter)
-    capitals: Counter[str] = field(default_factory=Counter)
-    """Uses of a term with a capital, as a name has it."""
-    owned: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Term -> people who buy, own or return it: what they call the product."""
-    named: Counter[str] = field(default_factory=Counter)
-    """Uses of a term right behind the product's name."""
-    _about: dict[int, bool] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, exhibits: Sequence[Exhibit], subject: Subject) -> Reading:
-        """Reads the own words of all exhibits, as far as `READ_IN_ALL` goes."""
-        reading = cls(subject)
-        share = max(LEAST_READ, READ_IN_ALL // max(1, len(exhibits)))
-        for exhibit in exhibits:
-            for sentence in _sentences(exhibit, subject, share):
-                reading._add(sentence)
-        return reading
-
-    def is_about(self, number: int) -> bool:
-        """Whether a sentence is about the product."""
-        if number not in self._about:
-            entry = self.sentences[number]
-            self._about[number] = self.subject.is_subject(entry.text, topic=entry.topic, follows=entry.follows)
-        return self._about[number]
-
-    def _add(self, sentence: Sentence) -> None:
-        number = len(self.sentences)
-        terms: list[str] = []
-        written = [match[0] for match in _WORD.finditer(ADDRESSES.sub(" ", sentence.text))]
-        words = [fold(word).replace("’", "'").removesuffix("'s") for word in written]
-        kept = ["" if len(word) < 3 or word in _IDLE else term_of(word) for word in words]
-        for at, (word, term) in enumerate(zip(words, kept, strict=True)):
-            if term:
-                before = words[at - 1] if at else ""
-                self.slots[term] += before in _SLOTS
-                self.modified[term] += bool(at and kept[at - 1])
-                self.pointed[term] += before == "this"
-                self.named[term] += before in self.subject.name_words
-                if not _OWNING.isdisjoint(words[max(0, at - 3) : at]):
-                    self.owned[term].add(sentence.person)
-                self.capitals[term] += written[at][0].isupper() and not written[at].isupper()
-                terms.append(term)
-                self._count(term, word)
-        for (first, second), pair in zip(pairwise(kept), pairwise(words), strict=True):
-            if phrase := _PHRASES.get(" ".join(pair)):
-                terms.append(term_of(phrase))
-                self._count(terms[-1], phrase)
-            elif first and second and first != second:
-                terms.append(f"{first} {second}")
-                self._count(terms[-1], " ".join(pair))
-        if _PRICE not in terms and _MONEY.search(sentence.text):
-            terms.append(_PRICE)
-            self._count(_PRICE, _PRICE)
-        for aspect in _aspects_near(words, sentence.text):
-            if aspect.name not in terms and aspect.is_in(sentence.text):
-                terms.append(aspect.name)
-                self._count(aspect.name, aspect.name)
-        terms = list(dict.fromkeys(terms))
-        for term in terms:
-            self.holding[term].append(number)
-            self.people[term].add(sentence.person)
-        self.sentences.append(replace(sentence, terms=tuple(terms)))
-
-    def _count(self, term: str, surface: str) -> None:
-        self.uses[term] += 1
-        self.surfaces[term][surface] += 1
-
-
-@cache
-def _openings() -> dict[str, list[Aspect]]:
-    """Aspects by the first letters of words in their patterns, so that few patterns are tried on a sentence."""
-    by_opening: dict[str, list[Aspect]] = defaultdict(list)
-    for aspect in aspects():
-        for opening in {fold(word[:_OPENING]) for word in regex.findall(r"(?<!\\)\p{L}{3,}", aspect.pattern.pattern)}:
-            by_opening[opening].append(aspect)
-    return by_opening
-
-
-def _aspects_near(words: Iterable[str], text: str) -> Iterable[Aspect]:
-    """The aspects that a sentence may speak of; all of them in a script without blanks."""
-    if _UNSPACED.search(text):
-        return aspects()
-    openings = _openings()
-    return {aspect.name: aspect for word in words for aspect in openings.get(word[:_OPENING], ())}.values()
-
-
-def _sentences(exhibit: Exhibit, subject: Subject, share: int) -> Iterator[Sentence]:
-    """The sentences of an exhibit; what a shop says of its own goods is no opinion."""
-    item = exhibit.item
-    if subjects.is_excluded(item, subject):
-        return
-    probability = exhibit.assessed.verdict.probability
-    doubted = probability is not None and probability < DOUBTED
-    topic = subjects.is_topic(item, subject)
-    # comments under a post that names the product only somewhere in its text may be about the rest
-    headed = subject.is_named(f"{item.title} {item.place or ''}")
-    texts: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
-    texts = [] if item.source == "amazon" else texts[bool(item.thread) :]
-    texts += [(comment.body, comment) for comment in item.comments]
-    left = share
-    for text, comment in texts:
-        if left <= 0:
-            return
-        follows = False
-        own = own_words(beginning(text)[:left])
-        near = comment is None or topic or subject.is_named(own)  # the judge kept the item for its own text
-        left -= len(own)
-        comment_id = comment.id if comment else None
-        person, thread = person_of(item, comment_id), subjects.thread_of(item)
-        parts = [piece for part in sentences(own) for piece in _pieces(part)]
-        for part, following in zip(parts, (*parts[1:], ""), strict=False):
-            yield Sentence(
-                exhibit.label, comment_id, part, person, item.source, thread, topic and (headed or comment is None),
-                near, follows, doubted, comment is None and text is item.title, _REVERSAL.match(following) is not None,
-            )  # fmt: skip
-            follows = subject.is_named(part)
-
-
-def _pieces(sentence: str) -> list[str]:
-    """The sentence, or its clauses where it is too long for a passage."""
-    if len(sentence) <= LONGEST_PASSAGE:
-        return [sentence]
-    ends = [(0, 0), *(match.span() for match in _CLAUSE.finditer(sentence)), (len(sentence), len(sentence))]
-    pieces, start = [], 0
-    for (_, after), (end, _) in pairwise(ends):
-        if end - start > LONGEST_PASSAGE and after > start:
-            pieces.append(sentence[start:after].strip())
-            start = after
-    pieces.append(sentence[start:].strip())
-    return [piece for piece in pieces if 0 < len(piece) <= LONGEST_PASSAGE]
-
-
-def find_topics(reading: Reading, known: Iterable[str] = (), shared: int = 2) -> list[Topic]:
+def find_topics(index: SentenceIndex, known: Iterable[str] = (), shared: int = 2) -> list[SharedSubject]:
     """The subjects that `shared` people speak of, most people first; `known` words are none."""
-    terms = _shared_terms(reading, frozenset(known), shared)[:_MOST_TERMS]
-    topics = (_topic(term, reading) for term in terms)
+    terms = _shared_terms(index, frozenset(known), shared)[:_MOST_TERMS]
+    topics = (_topic(term, index) for term in terms)
     return sorted((topic for topic in topics if len(topic.mentions) >= shared), key=lambda topic: -len(topic.mentions))
 
 
-def _shared_terms(reading: Reading, known: frozenset[str], shared: int) -> list[str]:
+def _shared_terms(index: SentenceIndex, known: frozenset[str], shared: int) -> list[str]:
     """Terms that may be subjects, those of most people first."""
-    subject, people = reading.subject, reading.people
-    kinds = own_kinds(reading)
+    subject, people = index.subject, index.people
+    kinds = own_kinds(index)
     idle = {term_of(word) for word in (*known, *subject.name_words, *subject.kin)} | kinds
     synonyms = {aspect.name for aspect in aspects()}
-    names = _names(reading)
+    names = _names(index)
     chosen = []
     paired: set[str] = set()
     for term in sorted(people, key=lambda term: (-len(people[term]), term)):
@@ -354,13 +129,13 @@ def _shared_terms(reading: Reading, known: frozenset[str], shared: int) -> list[
         if not idle.isdisjoint(parts) or not names.isdisjoint(parts):
             continue
         if len(parts) > 1 and term not in synonyms:
-            if len(people[term]) >= max(shared, 2) and not _is_clause(parts, reading, term):
+            if len(people[term]) >= max(shared, 2) and not _is_clause(parts, index, term):
                 paired |= {
                     part for part in parts if len(people[term]) >= _PAIRED * len(people[part]) and part not in synonyms
                 }
                 chosen.append(term)
             continue
-        if term in synonyms or _is_subject_like(term, reading):
+        if term in synonyms or _is_subject_like(term, index):
             chosen.append(term)
     chosen = [term for at, term in enumerate(chosen) if not any(_is_kindred(term, other) for other in chosen[:at])]
     single = [term for term in chosen if " " not in term]
@@ -368,31 +143,31 @@ def _shared_terms(reading: Reading, known: frozenset[str], shared: int) -> list[
         term
         for term in chosen
         if term not in paired
-        and not (" " in term and term not in synonyms and _is_covered(term, single, paired, reading))
+        and not (" " in term and term not in synonyms and _is_covered(term, single, paired, index))
     ]
 
 
-def _is_clause(parts: Sequence[str], reading: Reading, pair: str) -> bool:
+def _is_clause(parts: Sequence[str], index: SentenceIndex, pair: str) -> bool:
     """Whether two neighbours are a thing and what it does: `clip fell`, `lost pounds`."""
-    verbs = {term_of(word) for word in _VERBS.values()}
-    surface = reading.surfaces[pair].most_common(1)[0][0]
+    verbs = {term_of(word) for word in VERBS.values()}
+    surface = index.surfaces[pair].most_common(1)[0][0]
     return not verbs.isdisjoint(parts) or surface.endswith("ed") or surface.split(" ")[0].endswith("ed")
 
 
-def _is_subject_like(term: str, reading: Reading) -> bool:
+def _is_subject_like(term: str, index: SentenceIndex) -> bool:
     """Whether a word names a thing or an experience: rare enough, or used as a noun or such a verb is."""
-    surfaces = reading.surfaces[term]
+    surfaces = index.surfaces[term]
     surface = surfaces.most_common(1)[0][0]
     if any(count_feelings(surface)) or _RUDE.match(surface) or not surface.replace("'", "").isalpha():
         return False  # `PS5` is another product
     if surface.endswith(("ly", "est", "ier")) or all(form.endswith("ed") for form in surfaces):
         return False
     rarity = zipf(surface)
-    if rarity < _NAME and 2 * reading.capitals[term] > reading.uses[term]:
+    if rarity < _NAME and 2 * index.capitals[term] > index.uses[term]:
         return False  # another product
-    if surface.endswith("ing") and reading.modified[term] >= _SLOT * reading.uses[term]:
+    if surface.endswith("ing") and index.modified[term] >= _SLOT * index.uses[term]:
         return True  # a gerund with what tells its kind
-    return reading.slots[term] >= _SLOT * reading.uses[term] or rarity < _COMMON
+    return index.slots[term] >= _SLOT * index.uses[term] or rarity < _COMMON
 
 
 def _is_kindred(term: str, other: str) -> bool:
@@ -400,75 +175,75 @@ def _is_kindred(term: str, other: str) -> bool:
     return term[:_KINDRED] == other[:_KINDRED] and min(len(term), len(other)) >= _KINDRED and " " not in term + other
 
 
-def _is_covered(pair: str, single: Sequence[str], paired: set[str], reading: Reading) -> bool:
+def _is_covered(pair: str, single: Sequence[str], paired: set[str], index: SentenceIndex) -> bool:
     """Whether one word of a pair is a term that more people use: `battery` of `battery life`."""
     return any(part in single and part not in paired for part in pair.split(" "))
 
 
-def own_kinds(reading: Reading) -> set[str]:
+def own_kinds(index: SentenceIndex) -> set[str]:
     """What people call the product: a word of its description, `this X`, or the kind of most of them."""
-    subject, people = reading.subject, reading.people
-    everybody = len({sentence.person for sentence in reading.sentences})
+    subject, people = index.subject, index.people
+    everybody = len({sentence.person for sentence in index.sentences})
     described = {term_of(word) for word in subject.name_words | subject.head if word in KINDS}
     called = max(KINDS, key=lambda kind: (len(people.get(term_of(kind), ())), kind))
     kinds = {term_of(word) for word in (*subject.name_words, *subject.head) if word not in stop_words("en")}
     if not described and len(people.get(term_of(called), ())) >= max(3, _CALLED * everybody):
         kinds.add(term_of(called))
-    pointed = (t for t, count in reading.pointed.items() if count > 1 and count >= _POINTED * reading.uses[t])
+    pointed = (t for t, count in index.pointed.items() if count > 1 and count >= _POINTED * index.uses[t])
     # `Note` of `Plaud Note`, and what people buy and return
     lengthened = {
-        term for term, count in reading.named.items() if count > 1 and 2 * reading.capitals[term] > reading.uses[term]
+        term for term, count in index.named.items() if count > 1 and 2 * index.capitals[term] > index.uses[term]
     }
     synonyms = {aspect.name for aspect in aspects()}
-    owned = {term for term, who in reading.owned.items() if len(who) >= max(2, _OWNED * everybody)} - synonyms
+    owned = {term for term, who in index.owned.items() if len(who) >= max(2, _OWNED * everybody)} - synonyms
     return kinds | described | set(pointed) | lengthened | owned
 
 
-def _names(reading: Reading) -> set[str]:
+def _names(index: SentenceIndex) -> set[str]:
     """Terms that are names of others: well-known products, and handles."""
     return {term_of(name) for name in subjects.OTHER_NAMES} - {aspect.name for aspect in aspects()}
 
 
-def _topic(term: str, reading: Reading) -> Topic:
+def _topic(term: str, index: SentenceIndex) -> SharedSubject:
     """The subject of a term, named as most people write it."""
     named = next((aspect for aspect in aspects() if aspect.name == term), None)
-    surfaces = reading.surfaces[term]
+    surfaces = index.surfaces[term]
     words = "|".join(
         regex.escape(surface).replace(r"\ ", r"\W+") for surface in sorted(surfaces, key=len, reverse=True)
     )
     spelled = rf"(?<![\p{{L}}\p{{N}}])(?:{words})(?![\p{{L}}\p{{N}}])"
-    spelled += f"|{_MONEY.pattern}" if term == _PRICE else ""
+    spelled += f"|{MONEY.pattern}" if term == PRICE else ""
     pattern = regex.compile(f"{named.pattern.pattern}|{spelled}" if named else spelled, regex.I)
-    name = term if named else _TITLES.get(term) or surfaces.most_common(1)[0][0]
+    name = term if named else TITLES.get(term) or surfaces.most_common(1)[0][0]
     terms = frozenset(term.split(" ")) if not named else frozenset([term])
-    return _spoken(name, terms, pattern, reading.holding[term], reading)
+    return _spoken(name, terms, pattern, index.holding[term], index)
 
 
-def named_topic(name: str, reading: Reading) -> Topic:
+def named_topic(name: str, index: SentenceIndex) -> SharedSubject:
     """The subject that a word of a question names, spoken of or not."""
     known = aspects_named(name)
     terms = frozenset([aspect.name for aspect in known] or [term_of(fold(name))])
     pattern = known[0].pattern if known else word_pattern(name)
-    numbers = reading.holding.get(known[0].name, []) if known else []
+    numbers = index.holding.get(known[0].name, []) if known else []
     if not known:
-        numbers = [number for number, entry in enumerate(reading.sentences) if pattern.search(entry.text)]
+        numbers = [number for number, entry in enumerate(index.sentences) if pattern.search(entry.text)]
     title = known[0].name if known else name
-    return _spoken(title, terms, pattern, numbers, reading)
+    return _spoken(title, terms, pattern, numbers, index)
 
 
 def _spoken(
-    name: str, terms: frozenset[str], pattern: regex.Pattern[str], numbers: Sequence[int], reading: Reading
-) -> Topic:
+    name: str, terms: frozenset[str], pattern: regex.Pattern[str], numbers: Sequence[int], index: SentenceIndex
+) -> SharedSubject:
     """A subject with who speaks of it in these sentences."""
-    statements = tuple(_statements(numbers, terms, pattern, reading))
+    statements = tuple(_statements(numbers, terms, pattern, index))
     mentions: dict[str, Sentence] = {}
     for statement in statements:
         mentions.setdefault(statement.sentence.person, statement.sentence)
     for number in numbers:
-        sentence = reading.sentences[number]
-        if sentence.near and sentence.person not in mentions and not reading.subject.is_namesake(sentence.text):
+        sentence = index.sentences[number]
+        if sentence.near and sentence.person not in mentions and not index.subject.is_namesake(sentence.text):
             mentions[sentence.person] = sentence
-    return Topic(name, terms, mentions, statements)
+    return SharedSubject(name, terms, mentions, statements)
 
 
 def word_pattern(word: str) -> regex.Pattern[str]:
@@ -477,20 +252,20 @@ def word_pattern(word: str) -> regex.Pattern[str]:
 
 
 def _statements(
-    numbers: Iterable[int], terms: frozenset[str], pattern: regex.Pattern[str], reading: Reading
+    numbers: Iterable[int], terms: frozenset[str], pattern: regex.Pattern[str], index: SentenceIndex
 ) -> Iterator[Statement]:
     """The sentences about product and subject, as they are compared; of one person not more than a few."""
     counts = Counter[str]()
     for number in numbers:
         if counts.total() >= 2 * _MOST_COMPARED:
             return
-        sentence = reading.sentences[number]
-        if counts[sentence.person] >= _MOST_OF_PERSON or not reading.is_about(number):
+        sentence = index.sentences[number]
+        if counts[sentence.person] >= _MOST_OF_PERSON or not index.is_about(number):
             continue
-        if not is_about_theme(sentence.text, pattern, reading.subject):
+        if not is_about_theme(sentence.text, pattern, index.subject):
             continue
         counts[sentence.person] += 1
-        yield statement_of(sentence, reading.subject, terms, pattern)
+        yield statement_of(sentence, index.subject, terms, pattern)
 
 
 def statement_of(
@@ -520,7 +295,7 @@ def statement_of(
 
 def holds_term(text: str, name: str) -> bool:
     """Whether a text holds the words of a name, in any form."""
-    held = {term_of(fold(match[0])) for match in _WORD.finditer(text)}
+    held = {term_of(fold(match[0])) for match in WORD.finditer(text)}
     wanted = {term_of(word) for word in fold(name).split()}
     return wanted <= held or word_pattern(name).search(text) is not None
 
@@ -546,7 +321,7 @@ def stands_alone(statement: Statement) -> bool:
         and not statement.sentence.heading
         and not statement.sentence.taken_back
         and _SHORTEST_CLAIM <= len(text) <= _LONGEST_CLAIM
-        and (len(text.split()) >= _FEWEST_WORDS or _UNSPACED.search(text) is not None)
+        and (len(text.split()) >= _FEWEST_WORDS or WITHOUT_BLANKS.search(text) is not None)
         and (statement.lean is not None or not is_english(text) or is_statement(text))
         and _LEANING_ON.search(text) is None
         and _UNFINISHED.search(text.rstrip(" .!")) is None
@@ -559,7 +334,7 @@ def is_statement(text: str) -> bool:
     return STATING.search(text) is not None or _VERB.search(text) is not None
 
 
-def groups_of(topic: Topic, lean: int | None = None) -> Iterator[tuple[Statement, tuple[Statement, ...]]]:
+def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[Statement, tuple[Statement, ...]]]:
     """Each claim on a subject with all that say it, one of each person, the most held first; a person is in one."""
     left = [statement for statement in topic.statements if lean is None or statement.lean != -lean]
     while left:

@@ -14,10 +14,14 @@ VOICE = "One voice"
 
 COUNTED = regex.compile(
     r"^(?!Most |One person each said)(?P<name>[^:“”\n]{1,60}): "
-    r"(?:“(?P<claim>.+)”|(?P<number>[\w ,]+?) (?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b)",
+    r"(?:“(?P<claim>.+)”|(?P<number>[\w ,]+?) (?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b"
+    r"|(?:at least )?(?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of|about) it\b)",
     regex.S,
 )
-"""A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike (YouTube 6).`"""
+"""A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike (YouTube 6).`
+
+The last form is of reports of older versions.
+"""
 SUMMARY = regex.compile(
     r"^(?:[^.“”]{1,160}[.] ){0,3}(?:Most said|One person each said): “|^(?:[^.“”]{1,160}[.] ){0,3}Most spoken of: "
 )
@@ -43,10 +47,10 @@ def side_sentence(name: str, side: str, example: str, people: Mapping[str, int],
     count, where = sum(people.values()), places_phrase(people)
     if count == 1:
         return claim_sentence(name, example, people, speaking)
-    said = f"{in_words(count)} of the {in_words(speaking)} people who speak of it {side}"
+    holders = f"{in_words(count)} of the {in_words(speaking)} people who speak of it {side}"
     if speaking == count:
-        said = f"{'both' if count == 2 else f'all {in_words(count)}'} people who speak of it {side}"
-    return f"{name}: {'at least ' if speaking > count else ''}{said}{where}; one of them: “{example}”."
+        holders = f"{'both' if count == 2 else f'all {in_words(count)}'} people who speak of it {side}"
+    return f"{name}: {'at least ' if speaking > count else ''}{holders}{where}; one of them: “{example}”."
 
 
 def subject_sentence(
@@ -57,7 +61,7 @@ def subject_sentence(
     lead = "one" if len(examples) == 1 else in_words(len(examples))
     quoted = f"; {lead} of them: {' and '.join(f'“{words}”' for words in examples)}" if examples else ""
     sides = ((praising, "praises it", "praise it"), (complaining, "complains", "complain"))
-    phrases = [f"{in_words(count)} {one if count == 1 else more}" for count, one, more in sides if count]
+    phrases = [f"{in_words(count)} {singular if count == 1 else plural}" for count, singular, plural in sides if count]
     leaning = f"; at least {' and '.join(phrases)}" if phrases else ", few of them alike" if number > SHARED else ""
     speak = "person speaks" if number == 1 else "people speak"
     return f"{name}: {in_words(number)} {speak} of it{places_phrase(speaking)}{leaning}{quoted}."

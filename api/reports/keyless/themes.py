@@ -18,8 +18,9 @@ from api.pipeline.question.query_guard import compared_names
 from api.reports.exhibits import Exhibit
 from api.reports.keyless import claims
 from api.reports.keyless.aspects import aspects, aspects_in
-from api.reports.keyless.claims import Reading, Sentence, Statement, Topic
+from api.reports.keyless.claims import SharedSubject, Statement
 from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
 from api.reports.keyless.sentence_topic import KIND
 from api.reports.keyless.subjects import Subject, is_excluded, is_identified
 from api.reports.keyless.theme_sentences import (
@@ -146,67 +147,67 @@ def find_themes(
 
     With `focus`, the words that are asked about, one finding of each with everybody who speaks of it. With a `lean`,
     given or asked for, what surely leans so goes first and what leans otherwise is left out. Linear in the length of
-    the texts, of which `claims.READ_IN_ALL` characters are read; runs in a thread where others wait.
+    the texts, of which `READ_IN_ALL` characters are read; runs in a thread where others wait.
     """
     lean = lean_wanted(question.text) if lean is None else lean
-    shares = (claims.READ_IN_ALL // max(1, len(exhibits)), 2_000)
+    shares = (READ_IN_ALL // max(1, len(exhibits)), 2_000)
     texts = [beginning(text)[: max(shares)] for e in exhibits for text in (*e.item.texts, e.item.place or "")]
     subject = Subject.of(question, texts)
-    reading = Reading.of(exhibits, subject)
+    index = SentenceIndex.of(exhibits, subject)
     places = {exhibit.label: exhibit.where for exhibit in exhibits}
-    asked = _asked(question, subject)
+    wanted = _named_aspects(question, subject)
     if focus:
-        topics = {topic.name: topic for topic in (claims.named_topic(word, reading) for word in focus)}
+        topics = {topic.name: topic for topic in (claims.named_topic(word, index) for word in focus)}
         spoken = [_spoken_of(topic, places, lean, plainly=True) for topic in topics.values()]
         findings = [finding for finding in spoken if finding.passages]
         chosen = findings[:most]
     else:
-        topics = _topics(question, exhibits, reading, asked)
-        findings = _findings(topics.values(), places, lean, asked)
-        chosen = _chosen(findings, asked, lean)[:most]
+        topics = _topics(question, exhibits, index, wanted)
+        findings = _findings(topics.values(), places, lean, wanted)
+        chosen = _chosen(findings, wanted, lean)[:most]
         few = min(most, _FEW_THEMES if lean is None else _FEW_ANSWERS)
         if len(chosen) < few:
             used = {passage.text for finding in chosen for passage in finding.passages}
-            voices = _voices(reading, topics.values(), places, lean, used)
+            voices = _voices(index, topics.values(), places, lean, used)
             chosen += islice(voices, few - len(chosen))
-        chosen = chosen or list(islice(_named_in(exhibits, reading, places), min(most, PASSAGES)))
+        chosen = chosen or list(islice(_named_in(exhibits, index, places), min(most, PASSAGES)))
     several = bool(compared_names(question.text))
     return ThemeReport(
-        f"What people {VERBS[lean]} about {_headline(question, subject, asked, lean)}",
-        _summary(chosen, topics, asked, lean),
+        f"What people {VERBS[lean]} about {_headline(question, subject, wanted, lean)}",
+        _summary(chosen, topics, wanted, lean),
         tuple(chosen),
         () if several else _suggestions(subject.name or "it", chosen, findings, lean),
     )
 
 
-def _asked(question: Question, subject: Subject) -> tuple[str, ...]:
+def _named_aspects(question: Question, subject: Subject) -> tuple[str, ...]:
     """The aspects that a question names."""
     named = (aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text)))
     return tuple(name for name in named if name != KIND)  # `Notion app` is Notion
 
 
-def _headline(question: Question, subject: Subject, asked: Iterable[str], lean: int | None) -> str:
+def _headline(question: Question, subject: Subject, wanted: Iterable[str], lean: int | None) -> str:
     """What the headline is about: aspects asked about, the product, or the words searched for."""
-    named = " and ".join(sorted(asked))
+    named = " and ".join(sorted(wanted))
     if named and subject.name:
         return f"the {named} of {subject.name}"
     return (subject.name if lean else "") or one_line(search_words(question.text))
 
 
 def _topics(
-    question: Question, exhibits: Sequence[Exhibit], reading: Reading, asked: Iterable[str]
-) -> dict[str, Topic]:
+    question: Question, exhibits: Sequence[Exhibit], index: SentenceIndex, wanted: Iterable[str]
+) -> dict[str, SharedSubject]:
     """The subjects by name: those the question names, then those that most people share."""
     headings = (f"{exhibit.item.title} {exhibit.item.place or ''}" for exhibit in exhibits)
-    stated = " ".join((question.text, question.about, *claims.own_kinds(reading), *headings))
+    stated = " ".join((question.text, question.about, *claims.own_kinds(index), *headings))
     unfit = {aspect.name for aspect in aspects() if not aspect.fits(stated)}
-    found = [topic for topic in claims.find_topics(reading) if unfit.isdisjoint(topic.terms)]
-    named = {name: claims.named_topic(name, reading) for name in asked}
-    return named | {topic.name: topic for topic in found if topic.terms.isdisjoint(asked)}
+    shared = [topic for topic in claims.find_topics(index) if unfit.isdisjoint(topic.terms)]
+    named = {name: claims.named_topic(name, index) for name in wanted}
+    return named | {topic.name: topic for topic in shared if topic.terms.isdisjoint(wanted)}
 
 
 def _findings(
-    topics: Iterable[Topic], places: Mapping[str, str], lean: int | None, asked: Sequence[str]
+    topics: Iterable[SharedSubject], places: Mapping[str, str], lean: int | None, wanted: Sequence[str]
 ) -> list[ThemeFinding]:
     """Claims on each subject, and subjects of which many speak: those asked about first, then by people."""
     findings = []
@@ -221,7 +222,7 @@ def _findings(
     order = sorted(
         findings,
         key=lambda f: (
-            f.name.lower() not in asked,
+            f.name.lower() not in wanted,
             not f.leans(lean),
             -_weight(f),
             -(f.speaking if lean is None else f.alike),
@@ -236,7 +237,7 @@ def _weight(finding: ThemeFinding) -> int:
 
 
 def _sides(
-    topic: Topic, places: Mapping[str, str], lean: int | None, held: Sequence[ThemeFinding]
+    topic: SharedSubject, places: Mapping[str, str], lean: int | None, held: Sequence[ThemeFinding]
 ) -> Iterator[ThemeFinding]:
     """What enough people praise, complain of or wish for, each in words of their own; none that a claim counts."""
     enough = SHARED - 1 if len(topic.mentions) >= MANY else SHARED
@@ -275,7 +276,9 @@ def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
             yield finding
 
 
-def _claim(topic: Topic, claim: Statement, members: Sequence[Statement], places: Mapping[str, str]) -> ThemeFinding:
+def _claim(
+    topic: SharedSubject, claim: Statement, members: Sequence[Statement], places: Mapping[str, str]
+) -> ThemeFinding:
     quoted = _quoted(claim)
     speaking = len(topic.mentions)
     text = claim_sentence(
@@ -286,7 +289,7 @@ def _claim(topic: Topic, claim: Statement, members: Sequence[Statement], places:
 
 
 def _spoken_of(
-    topic: Topic,
+    topic: SharedSubject,
     places: Mapping[str, str],
     lean: int | None,
     *,
@@ -336,36 +339,40 @@ def _telling(entry: Statement, lean: int | None) -> tuple[bool, bool, bool, int]
     return wanted, not sentence.doubted and not entry.asks, entry.lean is not None, -abs(len(sentence.text) - 80)
 
 
-def _chosen(findings: Sequence[ThemeFinding], asked: Sequence[str], lean: int | None) -> list[ThemeFinding]:
+def _chosen(findings: Sequence[ThemeFinding], wanted: Sequence[str], lean: int | None) -> list[ThemeFinding]:
     """What enough people say; where that is little, what two say, and one who answers what is asked."""
 
     def stands(finding: ThemeFinding) -> bool:
         people = MANY if not finding.claim else SHARED - bool(finding.side)
-        return finding.name.lower() in asked or len(finding.passages) >= people
+        return finding.name.lower() in wanted or len(finding.passages) >= people
 
     chosen = [finding for finding in findings if stands(finding)]
     if lean is not None and any(finding.leans(lean) for finding in findings):
-        chosen = [finding for finding in chosen if finding.leans(lean) or finding.name.lower() in asked]
+        chosen = [finding for finding in chosen if finding.leans(lean) or finding.name.lower() in wanted]
     few = [finding for finding in findings if not stands(finding)]
     fitting = [f for f in few if f.leans(lean)] if lean is not None else [f for f in few if len(f.passages) > 1]
     return chosen + fitting[: max(0, _FEW_THEMES - len(chosen))]
 
 
 def _voices(
-    reading: Reading, topics: Iterable[Topic], places: Mapping[str, str], lean: int | None, used: Iterable[str]
+    index: SentenceIndex,
+    topics: Iterable[SharedSubject],
+    places: Mapping[str, str],
+    lean: int | None,
+    used: Iterable[str],
 ) -> Iterator[ThemeFinding]:
     """Sentences about the product that stand by themselves, one of each person, the surest first."""
     shown = set(used)
     subjects = {term for topic in topics for term in topic.terms} | {aspect.name for aspect in aspects()}
     candidates = []
-    for number, sentence in enumerate(reading.sentences[:_MOST_VOICES]):
-        if sentence.text in shown or sentence.doubted or not reading.is_about(number):
+    for number, sentence in enumerate(index.sentences[:_MOST_VOICES]):
+        if sentence.text in shown or sentence.doubted or not index.is_about(number):
             continue
-        statement = claims.statement_of(sentence, reading.subject)
+        statement = claims.statement_of(sentence, index.subject)
         if claims.stands_alone(statement) and (lean is None or statement.lean == lean):
             # it must say what it is about, and something about that: `It is very helpful` may be of anything
             spoken = not subjects.isdisjoint(sentence.terms)
-            named = reading.subject.is_named(sentence.text)
+            named = index.subject.is_named(sentence.text)
             sure = statement.lean is not None
             answers = sure and lean is not None and sentence.topic
             if statement.content and (answers or ((named or spoken) and (sure or (named and spoken)))):
@@ -380,12 +387,12 @@ def _voices(
             yield ThemeFinding(VOICE, text, "other", (_passage(statement),), quoted, 1, 1)
 
 
-def _named_in(exhibits: Sequence[Exhibit], reading: Reading, places: Mapping[str, str]) -> Iterator[ThemeFinding]:
+def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex, places: Mapping[str, str]) -> Iterator[ThemeFinding]:
     """The first sentence or title of each exhibit that names the product, where it says which one is meant."""
-    subject = reading.subject
+    subject = index.subject
     first: dict[str, tuple[str, str | None]] = {}
-    for number, sentence in enumerate(reading.sentences[:_MOST_VOICES]):
-        if subject.is_named(sentence.text) and reading.is_about(number):
+    for number, sentence in enumerate(index.sentences[:_MOST_VOICES]):
+        if subject.is_named(sentence.text) and index.is_about(number):
             first.setdefault(sentence.label, (sentence.text, sentence.comment_id))
     for exhibit in exhibits[:_MOST_VOICES]:
         item = exhibit.item
@@ -393,9 +400,9 @@ def _named_in(exhibits: Sequence[Exhibit], reading: Reading, places: Mapping[str
             continue
         text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
         if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
-            sentence = claim_sentence(VOICE, text.rstrip(" .。"), {places[exhibit.label]: 1}, 1)
+            words = claim_sentence(VOICE, text.rstrip(" .。"), {places[exhibit.label]: 1}, 1)
             passage = ThemePassage(exhibit.label, comment_id, text)
-            yield ThemeFinding(VOICE, sentence, "other", (passage,), text.rstrip(" .。"), 1, 1)
+            yield ThemeFinding(VOICE, words, "other", (passage,), text.rstrip(" .。"), 1, 1)
 
 
 def _passage(statement: Statement) -> ThemePassage:
@@ -422,11 +429,11 @@ def _kind(members: Sequence[Statement]) -> FindingKind:
 
 
 def _summary(
-    chosen: Sequence[ThemeFinding], topics: Mapping[str, Topic], asked: Iterable[str], lean: int | None
+    chosen: Sequence[ThemeFinding], topics: Mapping[str, SharedSubject], wanted: Iterable[str], lean: int | None
 ) -> str:
     """What most people say; before it, how few answer what was asked."""
     openings = []
-    for name in asked:
+    for name in wanted:
         people = len(topics[name].mentions) if name in topics else 0
         if people < SHARED:
             noun = "person speaks" if people == 1 else "people speak"
