@@ -90,7 +90,7 @@ async def supported(
     headline_stands = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
     findings = tuple(filter(None, left.values()))
-    counted = recount_summary(draft.summary, [(f.text, len(f.cites)) for f in findings])
+    counted = recount_summary(draft.summary, [finding.text for finding in findings])
     summary = " ".join(kept) if counted is None else counted
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
     holding = len(carried)
@@ -168,7 +168,7 @@ def _left_of(
     sure = any((id(finding), passage) not in doubted for passage in passages)
     left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified")
     if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
-        text = recount_theme(finding.text, len(left.cites))
+        text = recount_theme(finding.text)
     return replace(left, text=text) if passages and text is not None else None
 
 

@@ -162,37 +162,22 @@ async def test_themes_have_one_count_everywhere() -> None:
     """
     Where the words count themes, the figure shows those, whatever the grader noted.
     """
-    report = await told("Two.", "Lid: two posts speak of it; one leans positive.", price=9, lid=7)
+    report = await told(
+        "Two.", "Lid: “The lid shuts”: both people who speak of it say alike (reddit 2).", price=9, lid=7
+    )
     (lid,) = report.findings
-    heat = replace(lid, text="Heat: two posts speak of it.", kind="other")
+    heat = replace(lid, text="Heat: two people speak of it (reddit 2).", kind="other")
     both = report.model_copy(update={"findings": (heat, lid)})
 
     caption, rows = chart_data.aspects(both, 5)
 
-    assert caption == "Themes, by how many of 3 kept posts speak of them at least"
+    assert caption == "What is said, by how many people say it or speak of it"
     assert [(row.aspect, row.count) for row in rows] == [("lid", 2), ("heat", 2)]
-    assert (rows[0].positive, rows[0].negative) == (1, 0)
+    assert (rows[0].positive, rows[0].negative) == (2, 0)
     assert "plainly complain" in chart_data.sides_note(both, rows)
     assert chart_data.aspects(report, 5) == ("", [])
-    unnamed = await told("Two.", "No shared theme: two posts are about it.", price=9)
+    unnamed = await told("Two.", "One voice: “The lid shuts”: one person (reddit).", price=9)
     assert [row.aspect for row in chart_data.aspects(unnamed, 5)[1]] == ["price"]
-
-
-async def test_themes_of_some_posts_are_not_those_of_all() -> None:
-    """
-    A writer reads so many of the best; of more, the figure counts no more than the sentences do.
-    """
-    report = await told("Two.", "Lid: at least 3 of 12 kept posts speak of it.", price=9)
-    (lid,) = report.findings
-    heat = replace(lid, text="Heat: at least 4 of 12 kept posts speak of it.", kind="other")
-    both = report.model_copy(update={"findings": (heat, lid)})
-    felt = both.figures.sentiment
-    assert felt is not None
-    figures = both.figures.model_copy(update={"sentiment": felt.model_copy(update={"n": 20, "ungraded": 0})})
-
-    caption, _ = chart_data.aspects(both.model_copy(update={"figures": figures}), 5)
-
-    assert caption == "Themes, by how many of the best 12 of 20 kept posts speak of them at least"
 
 
 async def test_the_way_from_found_to_cited() -> None:

@@ -5,6 +5,7 @@ Help needs only the signatures: what asks and prints is imported where it runs.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -240,7 +241,7 @@ async def compare(
             )
         reports = [answer for answer in answers if isinstance(answer, Report)]
         await after.enter_async_context(_kept(settings, *reports))
-        comparison = comparison_of(asks, answers, product.places)
+        comparison = await asyncio.to_thread(comparison_of, asks, answers, product.places)
         deliver(comparison, options)
     if len(comparison.comparable) >= MIN_PRODUCTS:
         return ANSWERED

@@ -6,6 +6,7 @@ of `fetch` and `analyze`, without what was dropped unless that is asked for.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -308,7 +309,7 @@ def _comparison_tool(app_context: AppContext) -> Tool:
         asks, comparisons = given.asks(), comparisons_of(app_context)
         async with comparisons.begun(tenant, asks) as tasks:
             answers = await comparisons.answers(asks, tasks, listener)
-        comparison = comparison_of(asks, answers, ALL_SOURCES)
+        comparison = await asyncio.to_thread(comparison_of, asks, answers, ALL_SOURCES)
         kept = "The structured content holds every count, passage and cited item."
         text = bounded(comparison_markdown(comparison), ROOM[given.depth], kept)
         return Answer(text, comparison.model_dump(mode="json"))

@@ -17,8 +17,7 @@ from api.core.text import quantity
 from api.features.watches.trend import SourceWeek, TrendLine
 from api.interfaces.shared.presentation import findings_by_kind, source_title
 from api.pipeline.evidence.figures import AspectCount, Feeling, Period, Timeline, Unit, by_period
-from api.reports.keyless.theme_sentences import COUNTED, read_leans
-from api.reports.keyless.themes import UNNAMED
+from api.reports.keyless.theme_sentences import COUNTED, VOICE
 from api.reports.report import Report, SourceReport
 
 FEW_GRADED, FEW_DATED = 5, 10
@@ -137,11 +136,7 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
     felt = report.figures.sentiment
     kept = felt.n + felt.ungraded if felt is not None else len(report.items)
     if themes := list(_themes(report)):
-        counted = (COUNTED.match(finding.text) for finding in report.findings)
-        read = max((int(match["total"] or 0) for match in counted if match), default=0)
-        posts = _posts(kept, "kept")
-        of = f"the best {read} of {posts}" if 0 < read < kept else posts
-        caption = f"Themes, by how many of {of} speak of them at least"
+        caption = "What is said, by how many people say it or speak of it"
         return (caption, themes[:most]) if len(themes) > 1 else ("", [])
     named = (report.figures.aspects or ())[:most]
     if not named:
@@ -166,14 +161,14 @@ def _themes(report: Report) -> Iterator[AspectCount]:
     for _, findings in findings_by_kind(report):
         for finding in findings:
             match = COUNTED.match(finding.text)
-            if match is None or match["name"] == UNNAMED:
+            if match is None or match["name"] == VOICE:
                 continue
-            positive, negative = read_leans(finding.text)
+            count = sum(finding.people.values()) or len(finding.cites)
             yield AspectCount(
                 aspect=match["name"].lower(),
-                count=len(finding.cites),
-                positive=positive,
-                negative=negative,
+                count=count,
+                positive=count * (finding.kind == "praise"),
+                negative=count * (finding.kind == "complaint"),
                 cites=finding.cites,
             )
 
