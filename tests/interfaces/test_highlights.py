@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.interfaces.shared.highlights import AROUND, excerpted, highlighted
+from api.interfaces.pages.templates_rendering import highlighted
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, AnalysisId
 from api.interfaces.pages.forms import SPANS, blaming, faults, validated
+from api.interfaces.pages.report_charts import gate_figure
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
-from api.interfaces.pages.timelines import gate_figure
 from api.interfaces.shared import presentation, statistics_text
 from api.interfaces.shared.listing_requests import ListingRequest, SearchRequest, StatsRequest
 from api.settings import Settings

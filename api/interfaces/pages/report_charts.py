@@ -1,26 +1,28 @@
-"""A report's figures as SVG pictures, each with a caption, a description and its table.
+"""Figures of a report, of a watch and of the gate as SVG pictures, each with a caption, a description and its table.
 
 Widths are parts of the page's, so words keep their size on a telephone; heights are pixels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from html import escape
-from textwrap import wrap
+from itertools import groupby
 
-from api.core.text import clean, one_line, quantity
-from api.interfaces.shared import chart_data
+from api.core.text import clean, quantity
+from api.features.analyses.statistics import Stats
+from api.features.watches.trend import SourceWeek, TrendLine
+from api.interfaces.shared import chart_data, statistics_text
+from api.interfaces.shared.chart_data import UNHEARD, undated_of, undated_posts, weekly
+from api.interfaces.shared.presentation import source_title
 from api.interfaces.shared.svg import brief, element, part, percent, shortened, title, words
-from api.pipeline.evidence.figures import AspectCount, Feeling, Period
+from api.pipeline.evidence.figures import Feeling, Period
 from api.reports.report import Report
 
 NAME_COLUMN, NAME_COLUMNS = 0.36, 15
 """Where bars begin beside a name, and letters of a name that fit before it on a telephone."""
-LINE = 14
-"""From one line of a name to the next."""
 # A part of a picture in which a date has room on a telephone.
 _ROOMY = 0.25
 
@@ -86,15 +88,6 @@ def name_of_row(name: str, y: float, columns: int = NAME_COLUMNS) -> str:
     return element("g", title(name), words(0, y, shortened(name, columns)))
 
 
-def name_in_lines(name: str, y: float) -> tuple[int, str]:
-    """The name in one or two lines, and how many lines it takes."""
-    lines = wrap(one_line(clean(name)), NAME_COLUMNS, max_lines=2, placeholder="…") or [""]
-    if any(shortened(line, NAME_COLUMNS) != line for line in lines):  # of signs twice as wide
-        lines = [shortened(name, NAME_COLUMNS)]
-    shapes = (words(0, y + at * LINE, line) for at, line in enumerate(lines))
-    return len(lines), element("g", title(name), *shapes)
-
-
 def day_name(day: date) -> str:
     """A date as `23 Nov 2026`."""
     return f"{day.day} {day:%b} {day.year}"
@@ -124,8 +117,8 @@ def dates(days: Sequence[date], left: float, width: float, y: float) -> list[str
     return shapes
 
 
-ASPECTS, PERIODS = 10, 60
-"""Rows of a picture, and bars of a timeline, at most."""
+PERIODS = 60
+"""Bars of a timeline at most; of a longer time the latest."""
 _COLOURS = {"positive": "good", "neutral": "plain", "negative": "bad"}
 _STEPS = ("found", "about the question", "left in the report", "cited")
 _UNJUDGED = "not judged"
@@ -143,30 +136,23 @@ _AGAIN = (
 )
 # Columns of a name that has a line to itself.
 _LINE = 32
-# A part of the picture in which one digit has room on a telephone.
-_DIGIT = 0.03
-
-
-def tone(report: Report) -> str:
-    """Sentiment as a picture, or the sentence that says why there is none."""
-    caption, feelings = chart_data.sentiment(report)
-    return figure(caption, _SPREAD, _sentiment(feelings)) if feelings else _sentence(caption)
 
 
 def charts(report: Report) -> list[str]:
-    """All other figures, each a picture or a sentence."""
+    """Tone and time, each a picture or a sentence."""
+    caption, feelings = chart_data.sentiment(report)
+    parts = [figure(caption, _SPREAD, _sentiment(feelings)) if feelings else _sentence(caption)]
     caption, periods = chart_data.timeline(report, PERIODS)
-    parts = [figure(caption, "", _timeline(periods)) if periods else _sentence(caption)]
-    caption, aspects = chart_data.aspects(report, ASPECTS)
-    if aspects:
-        parts.append(figure(caption, chart_data.sides_note(report, aspects), _aspects(aspects)))
-    caption, rows = chart_data.funnel(report)
-    if rows:
-        parts.append(figure(caption, _WAY, _funnel(rows)))
-    caption, again = chart_data.passes(report)
-    if again:
-        parts.append(figure(caption, _AGAIN, _passes(again)))
+    parts.append(figure(caption, "", _timeline(periods)) if periods else _sentence(caption))
     return [part for part in parts if part]
+
+
+def process_charts(report: Report) -> list[str]:
+    """What became of what each place found, and of a second search: how the report was made."""
+    caption, rows = chart_data.funnel(report)
+    parts = [figure(caption, _WAY, _funnel(rows))] if rows else []
+    caption, again = chart_data.passes(report)
+    return [*parts, figure(caption, _AGAIN, _passes(again))] if again else parts
 
 
 def _sentence(caption: str) -> str:
@@ -232,48 +218,6 @@ def _timeline(periods: Sequence[Period]) -> Drawing:
     return Drawing(baseline + 20, shapes, description, ("from", "posts"), rows)
 
 
-def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
-    """A bar as long as its posts: complaint on its left, praise on its right, the rest between.
-
-    The middles of the rests stand below one another, so that a bar reaches to where it leans.
-    """
-    row, y, width = 26, 24, 0.52
-    sided = any(map(chart_data.sides, aspects))
-    rests = [max(0, each.count - each.positive - each.negative) for each in aspects]
-    left = max(each.negative + rest / 2 for each, rest in zip(aspects, rests, strict=True))
-    right = max(each.positive + rest / 2 for each, rest in zip(aspects, rests, strict=True))
-    most = max(each.count for each in aspects) if not sided else left + right
-    axis = NAME_COLUMN + width * part(left, most)
-    kinds = (("complaint", "bad"), ("neither", "plain"), ("praise", "good"))
-    shapes = [words("100%", 12, "posts", class_="dim", text_anchor="end")]
-    if sided:
-        named = (element("tspan", f"■ {name}", class_=kind) for name, kind in kinds)
-        shapes.append(element("text", " &#160; ".join(named), x=0, y=12))
-    table: list[Sequence[object]] = []
-    for aspect, rest in zip(aspects, rests, strict=True):
-        x = axis - width * part(aspect.negative + rest / 2, most) if sided else NAME_COLUMN
-        counts = (aspect.negative, rest, aspect.positive)
-        lines, name_shape = name_in_lines(aspect.aspect, y + 15)
-        shapes.append(name_shape)
-        for count, (name, kind) in zip(counts, kinds, strict=True):
-            length = width * part(count, most)
-            note = f"{name}: {count} of {quantity(aspect.count, 'post')}" if sided else ""
-            if count:
-                shapes.append(bar(x, y + 3, length, 16, kind, note))
-            if count and kind != "plain" and length >= _DIGIT * len(brief(count)):
-                middle = percent(x + length / 2)
-                shapes.append(words(middle, y + 15, brief(count), class_="inside", text_anchor="middle"))
-            x += length
-        shapes.append(words("100%", y + 15, brief(aspect.count), text_anchor="end"))
-        table.append((aspect.aspect, aspect.count, *(counts if sided else ())))
-        y += row + LINE * (lines - 1)
-    if sided:
-        shapes.append(rule(axis, 20, axis, y))
-    description = ", ".join(f"{aspect.aspect} {aspect.count} {chart_data.sides(aspect)}".rstrip() for aspect in aspects)
-    head = ("subject", "posts", *(name for name, _ in kinds if sided))
-    return Drawing(y, shapes, f"{description}.", head, table)
-
-
 def _funnel(rows: Sequence[chart_data.FunnelRow]) -> Drawing:
     """A row for each source, a bar for each step, all on one scale."""
     row, top, column = 44, 24, 1 / len(_STEPS)
@@ -325,3 +269,123 @@ def _passes(rows: Sequence[chart_data.PassRow]) -> Drawing:
     description = ", ".join(f"{name} at first {first}, then {again}" for name, first, again in table)
     head = ("source", "first search", "second search")
     return Drawing(top + row * len(rows), shapes, f"{description}.", head, table)
+
+
+_GAPS = "the line below the bars is broken"
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceBars:
+    """A source: how full each period is, from 0 to 1, and None where nothing is known."""
+
+    name: str
+    shares: Sequence[float | None]
+    notes: Sequence[str]
+    """What each period holds, shown under the pointer."""
+    number: str
+    """At the end of the row."""
+    instead: str = ""
+    """Words where all bars are empty and that is not the whole truth."""
+
+
+def watch_figure(line: TrendLine) -> str:
+    """Posts a week of each source; for a line of two weeks or more."""
+    caption = f"Posts a week, {_span(line.weeks[0].monday, line.weeks[-1].monday)}"
+    note = (
+        f"Each place on a scale of its own, with the number of its largest week; where a week was {UNHEARD}, {_GAPS}."
+    )
+    if undated := undated_posts(line):
+        note += f" {undated}"
+    mondays = [week.monday for week in line.weeks]
+    rows = [_watched(line, source) for source in line.sources]
+    description = "; ".join(f"{row.name}: {row.number} in the largest week" for row in rows)
+    table = [(day_name(week.monday), *(_posts(week.sources[source]) for source in line.sources)) for week in line.weeks]
+    head = ("week from", *(row.name for row in rows))
+    height, shapes = _drawn(rows, mondays, "largest week")
+    return figure(caption, note, Drawing(height, shapes, f"{description}.", head, table))
+
+
+def gate_figure(stats: Stats) -> str:
+    """Yields of each source over time; for two periods or more."""
+    kept = {period.start: period.yields for period in stats.periods}
+    days = _steps(stats.periods[0].start, stats.periods[-1].start, stats.unit == "week")
+    shown = days[-PERIODS:]
+    rows = []
+    for source, figures in stats.sources.items():
+        yields = [kept[day].get(source) if day in kept else None for day in shown]
+        shares = [each.pooled if each is not None else None for each in yields]
+        notes = [f"{each.relevant} of {each.judged}" if each is not None else "" for each in yields]
+        whole = figures.yields.pooled
+        number = "-" if whole is None else f"{whole:.0%}"
+        rows.append(_SourceBars(source_title(source), shares, notes, number))
+    caption = f"Yield per {stats.unit} (UTC), {_span(shown[0], shown[-1])}"
+    if len(shown) < len(days):
+        caption += f"; the latest {PERIODS} of {len(days)} {stats.unit}s"
+    note = f"{statistics_text.POOLED} The line above the bars is 100 %; where nothing of a place was judged, {_GAPS}."
+    description = "; ".join(f"{row.name}: {row.number} in all" for row in rows)
+    head, *table = statistics_text.period_table(stats)
+    height, shapes = _drawn(rows, shown, "in all")
+    return figure(caption, note, Drawing(height, shapes, f"{description}.", head, table))
+
+
+def _watched(line: TrendLine, source: str) -> _SourceBars:
+    weeks = [week.sources[source] for week in line.weeks]
+    rates = [weekly(week) for week in weeks]
+    most = max((rate for rate in rates if rate is not None), default=0.0)
+    capped = any(week is not None and week.capped and rate == most for week, rate in zip(weeks, rates, strict=True))
+    undated = undated_of(line, source)
+    return _SourceBars(
+        source_title(source),
+        [None if rate is None else part(rate, most) for rate in rates],
+        [quantity(round(rate), "post") if rate is not None else "" for rate in rates],
+        f"{'≥' if capped else ''}{brief(round(most))}",
+        f"{brief(undated)} without a date" if undated and not most else "",
+    )
+
+
+def _posts(week: SourceWeek | None) -> str:
+    return UNHEARD if week is None else f"{week.posts}{' or more' if week.capped else ''}"
+
+
+def _span(first: date, last: date) -> str:
+    return f"{day_name(first)} to {day_name(last)}"
+
+
+def _steps(first: date, last: date, weekly: bool) -> list[date]:
+    """Every day or week, those in which nothing was asked among them."""
+    step = timedelta(7 if weekly else 1)
+    return [first + at * step for at in range((last - first) // step + 1)]
+
+
+def _drawn(rows: Sequence[_SourceBars], days: Sequence[date], head: str) -> tuple[int, list[str]]:
+    """Height and shapes: names on the left, bars, numbers on the right, dates below."""
+    row, top, tall, left, width = 40, 18, 26, NAME_COLUMN, 0.5
+    slot = width / len(days)
+    thick = min(slot * 0.75, 0.06)
+    shapes = [words("100%", 12, head, class_="dim", text_anchor="end")]
+    for at, source in enumerate(rows):
+        baseline = top + at * row + row - 6
+        shapes.append(name_of_row(source.name, baseline))
+        shapes.append(rule(left, baseline - tall, left + width, baseline - tall))
+        shapes.append(words("100%", baseline, source.number, text_anchor="end"))
+        if source.instead:
+            shapes.append(words(percent(left), baseline - 5, source.instead, class_="dim"))
+        for begin, end in _known(source.shares):
+            shapes.append(bar(left + begin * slot, baseline, (end - begin) * slot, 2, "plain"))
+        for number, (day, share) in enumerate(zip(days, source.shares, strict=True)):
+            if share:
+                x, height = left + (number + 0.5) * slot - thick / 2, max(2.0, tall * share)
+                note = f"{day_name(day)}: {source.notes[number]}"
+                shapes.append(bar(x, baseline - height, thick, height, "plain", note))
+    bottom = top + row * len(rows)
+    return bottom + 20, [*shapes, *dates(days, left, width, bottom + 14)]
+
+
+def _known(shares: Sequence[float | None]) -> Iterator[tuple[int, int]]:
+    """Where stretches of which something is known begin and end."""
+    at = 0
+    for known, stretch in groupby(shares, key=lambda share: share is not None):
+        end = at + len(list(stretch))
+        if known:
+            yield at, end
+        at = end

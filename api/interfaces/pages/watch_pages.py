@@ -41,8 +41,8 @@ from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.ask_page import namesake_hint, price_of_runs
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
+from api.interfaces.pages.report_charts import watch_figure
 from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Submission, Visitor, page, server_of
-from api.interfaces.pages.timelines import watch_figure
 from api.interfaces.shared import presentation
 from api.interfaces.shared.chart_data import first_week
 from api.interfaces.shared.watch_requests import WatchRequest

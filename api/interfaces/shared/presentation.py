@@ -5,7 +5,7 @@ Texts of posts are strangers': each rendering escapes them. Also the English nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -30,17 +30,8 @@ from api.features.comparisons.comparison import Comparison
 from api.models.answer_parsing import STAND_IN
 from api.pipeline.question.product_name import judged_words, product_in
 from api.reports.composition import credit_of, parts_of
-from api.reports.report import (
-    DroppedItem,
-    Fetched,
-    Finding,
-    FindingKind,
-    KeptItem,
-    Passage,
-    Quote,
-    Report,
-    SourceReport,
-)
+from api.reports.markdown_text import quotation
+from api.reports.report import DroppedItem, Fetched, Finding, KeptItem, Quote, Report, SourceReport
 from api.sources import SOURCE_TITLES
 
 SAMPLE = "sample"
@@ -80,13 +71,6 @@ LONGEST_PRODUCT = 40
 """Characters of a product's name beside others."""
 SHOWN = 4
 """Passages of a finding that a person is shown; the rest stand in the JSON."""
-_KINDS: tuple[tuple[FindingKind, str], ...] = (
-    ("praise", "What people praise"),
-    ("complaint", "What people complain about"),
-    ("request", "What people ask for"),
-    ("difference", "Where platforms and people differ"),
-    ("other", "What else is said"),
-)
 DECISIONS = {
     Decision.FULL: "a full report",
     Decision.SHORT: "a short report",
@@ -160,31 +144,10 @@ def paragraphs(report: Report) -> list[str]:
     return [part for text in texts for part in text.split("\n\n") if part.strip()]
 
 
-def findings_by_kind(report: Report) -> Iterator[tuple[str, list[Finding]]]:
-    """Each heading that has findings, in a fixed order; nothing is "else" where it is all."""
-    kinds = {finding.kind for finding in report.findings}
-    for kind, title in _KINDS:
-        if findings := [finding for finding in report.findings if finding.kind == kind]:
-            yield "What is said" if kinds == {"other"} else title, findings
-
-
 def signature(item: KeptItem | None, words: str = "") -> tuple[str, str]:
     """Name and profile of who has to be named beside an item or words of it; empty for nobody."""
     credit = credit_of(item, words) if item is not None else None
     return parts_of(credit) if credit else ("", "")
-
-
-def evidence(finding: Finding, numbers: Mapping[str, int]) -> list[Passage]:
-    """The passages that are shown below a finding: the first `SHOWN` of items that are listed."""
-    return [passage for passage in finding.evidence if passage.key in numbers][:SHOWN]
-
-
-def unshown(finding: Finding, numbers: Mapping[str, int], cites: Callable[[Sequence[str]], str]) -> str:
-    """The cited items whose words are not shown, to stand behind the sentence: ` (also [3][5])`."""
-    shown = {passage.key for passage in evidence(finding, numbers)}
-    others = [key for key in finding.cites if key not in shown]
-    rest = cites(sorted(others, key=lambda key: numbers.get(key, 0))).strip()
-    return f" (also {rest})" if rest and shown else f" {rest}".rstrip()
 
 
 def badge(finding: Finding) -> str:
@@ -196,6 +159,15 @@ def further_quotes(report: Report) -> list[Quote]:
     """Quotes that do not stand under a finding already."""
     shown = [passage.passage for finding in report.findings for passage in finding.evidence]
     return [quote for quote in report.quotes if not any(quote.text in words for words in shown)]
+
+
+LOW_CONFIDENCE = 0.6
+"""Probability of a judge below which it was hardly sure that a kept post is about the question."""
+
+
+def hardly_sure(report: Report) -> list[KeptItem]:
+    """Kept posts of which two judges disagree, or the judge was hardly sure."""
+    return [item for item in report.items if item.disputed or (item.probability or 1) < LOW_CONFIDENCE]
 
 
 def numbered(items: Iterable[KeptItem]) -> dict[str, int]:
@@ -314,13 +286,18 @@ def spent(report: Report | Comparison) -> str:
 
 
 def title_of(item: KeptItem | DroppedItem) -> str:
-    """What an item is called in a list, on one line: its title, as far as one can be seen.
+    """What an item is called in a list, on one line: its title, or its first words where none can be seen.
 
     A comment that was found by itself has none: it is called after its thread.
     """
-    title = shortened(item.title, LONGEST_TITLE)
-    title = title if is_visible(title) else "untitled"
-    return display_title(title, item.thread)
+    if isinstance(item, DroppedItem):
+        texts = (item.snippet,)
+    else:
+        texts = (item.body, *(comment.body for comment in item.comments))
+    if is_visible(item.title):
+        return display_title(shortened(item.title, LONGEST_TITLE), item.thread)
+    first = next(filter(is_visible, texts), "")
+    return f"“{shortened(quotation(first), _LONGEST_TITLE)}”" if first else "untitled"
 
 
 def shortened(text: str, limit: int) -> str:

@@ -92,7 +92,6 @@ drawer?.addEventListener('click', (event) => event.target === drawer && drawer.c
 function show(post, words) {
   const copy = document.createElement('div');
   copy.append(...[...post.cloneNode(true).childNodes]);
-  for (const excerpt of copy.querySelectorAll('.excerpt')) excerpt.remove();
   for (const details of copy.querySelectorAll('details')) details.open = true;
   drawer.querySelector('div').replaceChildren(copy);
   if (!drawer.open) drawer.showModal();

@@ -1,0 +1,236 @@
+"""The claims of a report as every rendering shows them: the most held first, with who says so, when and in which words.
+
+Also the one line that a reader must know first, and how the report was made, which comes last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from api.core.items import Comment, Measure
+from api.core.text import quantity, utc_minute
+from api.core.words import content_words
+from api.interfaces.shared import presentation
+from api.interfaces.shared.presentation import UNSENT, shortened, source_title
+from api.pipeline.question.product_name import product_in
+from api.reports.keyless.polarity import lean_wanted
+from api.reports.report import Finding, KeptItem, Passage, Report
+
+FIRST = 5
+"""Claims that stand first, each with one quote; the others follow below."""
+SHORT_SUMMARY = 160
+"""Characters of a summary that stands above the claims: about two lines."""
+_LONGEST_PLACE = 60
+_SIDES = {1: "praise", -1: "complaint"}
+# words of questions that name no aspect
+_IDLE = frozenset("people users owners customers say think know good bad like really most".split())
+# the sources' names of a measure -> how a person reads it, of one and of several
+_MEASURES: Mapping[str, tuple[str, str]] = {
+    "votes": ("vote", "votes"),
+    "points": ("point", "points"),
+    "score": ("vote", "votes"),
+    "stars": ("star", "stars"),
+    "ratings": ("rating", "ratings"),
+    "helpful": ("found it helpful", "found it helpful"),
+    "views": ("view", "views"),
+    "likes": ("like", "likes"),
+    "reactions": ("reaction", "reactions"),
+    "answers": ("answer", "answers"),
+    "comments": ("comment", "comments"),
+    "replies": ("reply", "replies"),
+    "upvotes": ("upvote", "upvotes"),
+    "shares": ("share", "shares"),
+    "retweets": ("retweet", "retweets"),
+}
+# measures that stand beside words, the first that are known
+_MOST_MEASURES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ShownQuote:
+    """Words under a claim, and what stands beside them."""
+
+    words: str
+    key: str
+    facts: str
+    """Where, when and how much of an echo: `Reddit (r/mugs), 2026-05-03, 34 votes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A finding, laid out."""
+
+    finding: Finding
+    held: str
+    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`."""
+    quotes: tuple[ShownQuote, ...]
+    """Of listed posts, the first the most telling; at most `presentation.SHOWN`."""
+    others: tuple[str, ...]
+    """Keys of cited posts whose words are not among the quotes."""
+
+
+def claims_of(report: Report) -> tuple[list[Claim], list[Claim]]:
+    """The claims that come first, and the others, in one order.
+
+    What the question asks for leads (a side, or the words beside the product's name), then what most people hold.
+    """
+    items = {item.key: item for item in report.items}
+    lean = lean_wanted(report.query)
+    name = f"{product_in(report.query) or ''} {report.about}"
+    wanted = set() if lean else set(content_words(report.query)) - set(content_words(name)) - _IDLE
+
+    def order(finding: Finding) -> tuple[bool, bool, int]:
+        other_side = lean is not None and finding.kind != _SIDES[lean]
+        texts = (finding.text, *(passage.passage for passage in finding.evidence))
+        off_topic = bool(wanted) and not any(wanted & set(content_words(text)) for text in texts)
+        return other_side, off_topic, -(sum(finding.people.values()) or len(finding.cites))
+
+    claims = [_claim(finding, items) for finding in sorted(report.findings, key=order)]
+    return claims[:FIRST], claims[FIRST:]
+
+
+def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> Claim:
+    listed = [passage for passage in finding.evidence if passage.key in items]
+    shown = listed[: presentation.SHOWN]
+    keys = {passage.key for passage in shown}
+    moments = [moment for passage in listed if (moment := _source_of(passage, items[passage.key]).created_at)]
+    return Claim(
+        finding,
+        "; ".join(filter(None, (_holders(finding, items), span(moments)))),
+        tuple(
+            # words that the claim quotes are not repeated below it
+            ShownQuote(p.passage * (p.passage not in finding.text), p.key, facts_of(items[p.key], p.comment_id))
+            for p in shown
+        ),
+        tuple(key for key in finding.cites if key in items and key not in keys),
+    )
+
+
+def _source_of(passage: Passage, item: KeptItem) -> KeptItem | Comment:
+    """The comment that a passage stands in, or its item."""
+    return next((comment for comment in item.comments if comment.id == passage.comment_id), item)
+
+
+def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
+    """`7 people: Reddit 4, YouTube 3`; `6 posts by one author on Reddit`; posts where people were not counted."""
+    posts = len(finding.cites)
+    known = [items[key].source for key in finding.cites if key in items]
+    places = finding.people or Counter(known)
+    total = sum(places.values())
+    who = quantity(total, "person", "people") if finding.people else quantity(posts, "post")
+    if finding.people and posts > total:
+        who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
+    if len(places) == 1:
+        return f"{who} on {source_title(next(iter(places)))}"
+    return f"{who}: {', '.join(f'{source_title(name)} {count}' for name, count in places.items())}" if places else who
+
+
+def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
+    """Where and when words of an item, or of a comment of it, were written, and their echo there."""
+    comment = next((comment for comment in item.comments if comment.id == comment_id), None)
+    own = comment or item
+    place = f" ({shortened(item.place, _LONGEST_PLACE)})" if item.place else ""
+    day = f"{own.created_at:%Y-%m-%d}" if own.created_at else ""
+    return ", ".join(filter(None, (f"{source_title(item.source)}{place}", day, *_echo(own.engagement))))
+
+
+def _echo(engagement: Mapping[str, Measure]) -> list[str]:
+    """`412 votes`, `71,200 views`: the first measures that are known and not 0."""
+    known = [(name, value) for name, value in engagement.items() if value and name in _MEASURES]
+    return [
+        f"{value:,.{0 if float(value).is_integer() else 1}f} {_MEASURES[name][value != 1]}"
+        for name, value in known[:_MOST_MEASURES]
+    ]
+
+
+def span(moments: Sequence[datetime]) -> str:
+    """`May to November 2026`; of one month or day only that; empty of nothing."""
+    if not moments:
+        return ""
+    first, last = min(moments), max(moments)
+    if first.date() == last.date():
+        return f"{last.day} {last:%B %Y}"
+    if (first.year, first.month) == (last.year, last.month):
+        return f"{last:%B %Y}"
+    return f"{first:%B}{'' if first.year == last.year else f' {first.year}'} to {last:%B %Y}"
+
+
+def notice(report: Report, *, bannered: bool = False) -> str:
+    """What must be known before anything is believed, on one line; empty when there is nothing.
+
+    `bannered`: that the data is made up stands above already.
+    """
+    sources = report.sources.values()
+    opened = [source_title(source.source) for source in sources if source.fetched and source.gate.unjudged]
+    silent = [
+        source_title(source.source)
+        for source in sources
+        if not source.outcome.answered and source.outcome not in UNSENT
+    ]
+    parts = [
+        "SAMPLE DATA: everything here is made up and comes from the offline sandbox" * (report.sample and not bannered),
+        f"nobody judged which posts of {', '.join(opened)} are about it" * bool(opened),
+        f"{', '.join(silent)} could not be asked" * bool(silent),
+    ]
+    line = "; ".join(filter(None, parts))
+    return f"{line[0].upper()}{line[1:]}." if line else ""
+
+
+def lead(report: Report) -> list[str]:
+    """The sentences above the claims: why there are none, or a summary of a line or two."""
+    if not report.findings:
+        return [presentation.decision(report), *presentation.paragraphs(report)]
+    return presentation.paragraphs(report) if len(report.summary) <= SHORT_SUMMARY else []
+
+
+def summary(report: Report) -> list[str]:
+    """The paragraphs of a summary that is too long to stand above the claims."""
+    return [] if lead(report) else presentation.paragraphs(report)
+
+
+def cited(report: Report) -> list[KeptItem]:
+    """The items that claims and quotes are from, in the order of their numbers; all where nothing is cited."""
+    keys = {key for finding in report.findings for key in finding.cites} | {quote.key for quote in report.quotes}
+    return [item for item in report.items if item.key in keys] or list(report.items)
+
+
+def uncited(report: Report) -> list[KeptItem]:
+    """The items that `cited` leaves out."""
+    keys = {item.key for item in cited(report)}
+    return [item for item in report.items if item.key not in keys]
+
+
+def process(report: Report, *, priced: bool = True) -> Iterator[str]:
+    """How the report was made, a sentence each: what it rests on, what was dropped, when it was asked, the price."""
+    if report.findings:
+        yield presentation.decision(report)
+    yield _basis(report)
+    yield presentation.description_sentence(report)
+    yield from report.quality_notes
+    if unsure := presentation.hardly_sure(report):
+        yield f"Of {quantity(len(unsure), 'kept post')} the judge was hardly sure that it is about the question."
+    yield from presentation.source_notes(report)
+    yield presentation.trouble(report)
+    checked = report.support
+    if checked.status == "ok" and checked.pairs:
+        yield f"{checked.supported} of {checked.pairs} quoted passages were found to say what their claim says."
+    asked = f"Asked {utc_minute(report.created_at)} at depth {report.depth}"
+    if not priced:
+        yield f"{asked}."
+        return
+    took = f" It took {report.timings_ms.total / 1000:.1f} s." if report.timings_ms.total is not None else ""
+    yield f"{asked}: {presentation.spent(report)}{took}"
+
+
+def _basis(report: Report) -> str:
+    """How many posts and people a report rests on: `It rests on 33 posts by 31 people; 26 of them are cited.`."""
+    authors, total = report.figures.authors, len(report.items)
+    if not total:
+        return ""
+    people = f" by {quantity(authors.people, 'person', 'people')}" if authors else ""
+    most = f"; one person wrote {authors.most} of them" if authors and authors.most > 1 else ""
+    quoted = f"; {report.cited} of them are cited" if report.findings else ""
+    return f"It rests on {quantity(total, 'post')}{people}{most}{quoted}."
