@@ -20,11 +20,12 @@ from api.core.text import one_line
 from api.core.words import content_words, words
 from api.core.work import translated
 from api.errors import ModelError
-from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, plain_topic
+from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, held_by, plain_topic
 from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
+from api.reports.people import people_by_source
 from api.reports.quotes import says_count
 from api.reports.report import Finding, Passage, Quote, SupportCheck
 
@@ -77,7 +78,7 @@ async def supported(
         return CheckedDraft(draft, check, usage_of_error(error), (note,))
     flags = [flag for answer in answers for flag in answer.supported]
     carried = {(id(f), passage) for (f, passage), holds in zip(pairs, flags, strict=False) if holds}
-    left = {id(f): _left_of(f, carried) for f in draft.findings}
+    left = {id(f): _left_of(f, carried, items) for f in draft.findings}
     holds = flags[len(pairs) :]
     stands = [h and _stands(t, f, left) for t, f, h in zip(texts, related, holds, strict=True)]
     headline_stands = all(stands[: len(headlines)])
@@ -127,11 +128,12 @@ def _without(quotes: Sequence[Quote], refused: Iterable[Passage]) -> tuple[Quote
     )
 
 
-def _left_of(finding: Finding, carried: Container[tuple[int, Passage]]) -> Finding | None:
+def _left_of(finding: Finding, carried: Container[tuple[int, Passage]], items: Mapping[str, Item]) -> Finding | None:
     """The finding on its supported passages, a theme counted again; None when it counts more."""
     passages = [passage for passage in finding.evidence if (id(finding), passage) in carried]
-    text: str | None = finding.text
-    left = Finding.resting(finding.text, finding.kind, passages, "checked")
+    people = people_by_source(passages, items)
+    text: str | None = held_by(finding.text, passages, people) if passages else finding.text
+    left = Finding.resting(finding.text, finding.kind, passages, "checked", people)
     if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
         text = recount_theme(finding.text, len(left.cites))
     return replace(left, text=text) if passages and text is not None else None

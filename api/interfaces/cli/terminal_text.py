@@ -17,8 +17,8 @@ from api.features.analyses.statistics import Stats
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import hit_origin, hit_title
 from api.features.comparisons.comparison import Comparison
-from api.interfaces.shared import chart_data, claims, comparison_table, presentation, statistics_text
-from api.interfaces.shared.claims import Claim
+from api.interfaces.shared import chart_data, claim_layout, comparison_table, presentation, statistics_text
+from api.interfaces.shared.claim_layout import Claim
 from api.interfaces.shared.presentation import openable
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation, unlinked
@@ -46,15 +46,15 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     report = openable(report)
     page = _TextPage(width, report.items)
     page.title(presentation.heading(report))
-    page.wrapped(claims.notice(report))
+    page.wrapped(claim_layout.notice(report))
     page.wrapped(report.disclaimer or "")
     if report.senses:
         _senses(page, report)
-    for paragraph in claims.lead(report):
+    for paragraph in claim_layout.lead(report):
         page.wrapped(paragraph)
         page.row()
-    first, others = claims.claims_of(report)
-    if first and not claims.lead(report):
+    first, others = claim_layout.claims_of(report)
+    if first and not claim_layout.lead(report):
         page.row()
     for number, claim in enumerate(first, 1):
         page.claim(claim, number)
@@ -62,10 +62,14 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         page.head("What else is said")
     for number, claim in enumerate(others, len(first) + 1):
         page.claim(claim, number)
-    if summary := claims.summary(report):
+    if summary := claim_layout.summary(report):
         page.head("Summary")
         page.wrapped(" ".join(summary))
-    behind = [(number, claim) for number, claim in enumerate((*first, *others), 1) if claim.quotes[1:] or claim.others]
+    behind = [
+        (number, claim)
+        for number, claim in enumerate((*first, *others), 1)
+        if claim.quotes and (claim.quotes[1:] or claim.others)
+    ]
     quotes = presentation.further_quotes(report)
     if behind or quotes:
         page.head("In their words")
@@ -76,16 +80,16 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     for each in quotes:
         page.quote(each.text, each.key, each.url, margin="  ")
     _figures(page, report)
-    _listed(page, "Cited posts" if report.cited else "Kept posts", claims.cited(report))
+    _listed(page, "Cited posts" if report.cited else "Kept posts", claim_layout.cited(report))
     if dropped:
-        _listed(page, "Kept, not cited", claims.uncited(report))
+        _listed(page, "Kept, not cited", claim_layout.uncited(report))
         _dropped(page, report.dropped)
     if report.suggestions:
         page.head("Next questions")
         for question in report.suggestions:
             page.wrapped(question, "- ")
     page.head("About this report")
-    for sentence in claims.process(report):
+    for sentence in claim_layout.process(report):
         page.wrapped(sentence, "- ")
     _sources(page, list(report.sources.values()))
     return page.text
@@ -229,7 +233,9 @@ class _TextPage:
     def claim(self, claim: Claim, number: int) -> None:
         """The sentence with who says so, and below it the first of its quotes."""
         lead = f"{number}. "
-        self.wrapped(f"{claim.finding.text}{presentation.badge(claim.finding)} ({claim.held})", lead)
+        held = f" ({claim.held})" if claim.held else ""
+        cites = "" if claim.quotes else f" {self.cites(claim.others)}"
+        self.wrapped(f"{claim.finding.text}{cites}{presentation.badge(claim.finding)}{held}", lead)
         for quote in claim.quotes[:1]:
             self.quote(quote.words, quote.key, facts=quote.facts, margin=" " * len(lead))
 

@@ -19,7 +19,7 @@ from api.interfaces.http.schemas import Format
 from api.interfaces.pages.report_charts import charts, process_charts
 from api.interfaces.pages.screen import PRIVATE
 from api.interfaces.pages.templates_rendering import rendered, saved_policy, style
-from api.interfaces.shared import claims, presentation
+from api.interfaces.shared import claim_layout, presentation
 from api.interfaces.shared.presentation import openable
 from api.reports.report import Report
 
@@ -32,8 +32,8 @@ def report_values(report: Report) -> dict[str, Any]:
         **values,
         "charts": charts(report),
         "process_charts": process_charts(report),
-        "listed": claims.cited(report),
-        "rest": claims.uncited(report),
+        "listed": claim_layout.cited(report),
+        "rest": claim_layout.uncited(report),
     }
 
 

@@ -28,7 +28,7 @@ from api.core.words import index_tokens
 from api.errors import NotFound
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.event_stream import unless_kept
-from api.interfaces.shared import claims, comparison_table, presentation
+from api.interfaces.shared import claim_layout, comparison_table, presentation
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
 
@@ -126,7 +126,7 @@ def _environment() -> Environment:
     )
     made.globals |= {
         "outline": presentation,
-        "claims": claims,
+        "claims": claim_layout,
         "comparisons": comparison_table,
         "many": quantity,
         "citing": _citing,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from api.core.text import SHORT_ID, web_url
 from api.features.comparisons.comparison import Comparison
-from api.interfaces.shared import chart_data, claims, comparison_table, presentation
-from api.interfaces.shared.claims import Claim
+from api.interfaces.shared import chart_data, claim_layout, comparison_table, presentation
+from api.interfaces.shared.claim_layout import Claim
 from api.interfaces.shared.presentation import openable
 from api.reports.markdown_text import link, md, quotation
 from api.reports.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
@@ -22,7 +22,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
     report = openable(report)
     citations = _Citations(report.items)
     parts = [f"# {md(presentation.heading(report))}"]
-    parts += [f"> {md(line)}" for line in (claims.notice(report), report.disclaimer) if line]
+    parts += [f"> {md(line)}" for line in (claim_layout.notice(report), report.disclaimer) if line]
     if report.senses:
         parts.append(f"**{md(presentation.senses_heading(report))}**")
         lines = [md(line) for line in presentation.sense_lines(report)]
@@ -31,25 +31,25 @@ def report_markdown(report: Report, dropped: bool) -> str:
             "If only one is meant, say so with `about`, or judge these posts again as it: "
             f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`, or `sense` over HTTP."
         )
-    parts += [md(paragraph) for paragraph in claims.lead(report)]
-    first, others = claims.claims_of(report)
+    parts += [md(paragraph) for paragraph in claim_layout.lead(report)]
+    first, others = claim_layout.claims_of(report)
     parts.append("\n".join(map(citations.claim, first)))
     if others:
         parts += ["## What else is said", "\n".join(map(citations.claim, others))]
-    if summary := claims.summary(report):
+    if summary := claim_layout.summary(report):
         parts += ["## Summary", *map(md, summary)]
     if quotes := presentation.further_quotes(report):
         lines = [f"> {citations.quote(quote.text, quote.key, quote.url)}" for quote in quotes]
         parts += ["## In their words", "\n>\n".join(lines)]
     parts += _figures(report)
-    parts += _listed("Cited posts" if report.cited else "Kept posts", claims.cited(report), citations.numbers)
+    parts += _listed("Cited posts" if report.cited else "Kept posts", claim_layout.cited(report), citations.numbers)
     if dropped:
-        parts += _listed("Kept, not cited", claims.uncited(report), citations.numbers)
+        parts += _listed("Kept, not cited", claim_layout.uncited(report), citations.numbers)
         parts += _dropped(report.dropped)
     if report.suggestions:
         lines = [f"- {md(question)}" for question in report.suggestions]
         parts += ["## Next questions", "\n".join(lines)]
-    process = "\n".join(f"- {md(sentence)}" for sentence in claims.process(report))
+    process = "\n".join(f"- {md(sentence)}" for sentence in claim_layout.process(report))
     parts += ["## About this report", process, _sources(report.sources.values())]
     return "\n\n".join(part for part in parts if part) + "\n"
 

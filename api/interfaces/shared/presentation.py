@@ -290,13 +290,10 @@ def title_of(item: KeptItem | DroppedItem) -> str:
 
     A comment that was found by itself has none: it is called after its thread.
     """
-    if isinstance(item, DroppedItem):
-        texts = (item.snippet,)
-    else:
-        texts = (item.body, *(comment.body for comment in item.comments))
+    bodies = (item.snippet,) if isinstance(item, DroppedItem) else (item.body, *(c.body for c in item.comments))
     if is_visible(item.title):
         return display_title(shortened(item.title, LONGEST_TITLE), item.thread)
-    first = next(filter(is_visible, texts), "")
+    first = next(filter(is_visible, bodies), "")
     return f"“{shortened(quotation(first), _LONGEST_TITLE)}”" if first else "untitled"
 
 

@@ -6,7 +6,7 @@ Also the one line that a reader must know first, and how the report was made, wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +17,8 @@ from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import UNSENT, shortened, source_title
 from api.pipeline.question.product_name import product_in
 from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.theme_sentences import SUMMARY
+from api.reports.quotes import sentences
 from api.reports.report import Finding, KeptItem, Passage, Report
 
 FIRST = 5
@@ -102,7 +104,9 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> Claim:
         "; ".join(filter(None, (_holders(finding, items), span(moments)))),
         tuple(
             # words that the claim quotes are not repeated below it
-            ShownQuote(p.passage * (p.passage not in finding.text), p.key, facts_of(items[p.key], p.comment_id))
+            ShownQuote(
+                p.passage * (p.passage.rstrip(" .。") not in finding.text), p.key, facts_of(items[p.key], p.comment_id)
+            )
             for p in shown
         ),
         tuple(key for key in finding.cites if key in items and key not in keys),
@@ -117,15 +121,18 @@ def _source_of(passage: Passage, item: KeptItem) -> KeptItem | Comment:
 def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
     """`7 people: Reddit 4, YouTube 3`; `6 posts by one author on Reddit`; posts where people were not counted."""
     posts = len(finding.cites)
-    known = [items[key].source for key in finding.cites if key in items]
-    places = finding.people or Counter(known)
+    listed = Counter(items[key].source for key in finding.cites if key in items)
+    places = finding.people or dict(listed.most_common())
     total = sum(places.values())
     who = quantity(total, "person", "people") if finding.people else quantity(posts, "post")
     if finding.people and posts > total:
         who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
+    named = [f"{source_title(name)} {count}" for name, count in places.items()]
+    if f"({', '.join(named)})" in finding.text or total == 1 and f"({named[0].removesuffix(' 1')})" in finding.text:
+        return ""  # the sentence says so
     if len(places) == 1:
         return f"{who} on {source_title(next(iter(places)))}"
-    return f"{who}: {', '.join(f'{source_title(name)} {count}' for name, count in places.items())}" if places else who
+    return f"{who}: {', '.join(named)}" if places else who
 
 
 def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
@@ -180,15 +187,21 @@ def notice(report: Report, *, bannered: bool = False) -> str:
 
 
 def lead(report: Report) -> list[str]:
-    """The sentences above the claims: why there are none, or a summary of a line or two."""
+    """The sentences above the claims: why there are none, or a summary of a line or two.
+
+    Of a summary that counts the claims, only what else it says.
+    """
     if not report.findings:
         return [presentation.decision(report), *presentation.paragraphs(report)]
+    if SUMMARY.match(report.summary):
+        own = [each for each in sentences(report.summary) if "“" not in each and not SUMMARY.match(each)]
+        return [" ".join(own)] if own else []
     return presentation.paragraphs(report) if len(report.summary) <= SHORT_SUMMARY else []
 
 
 def summary(report: Report) -> list[str]:
     """The paragraphs of a summary that is too long to stand above the claims."""
-    return [] if lead(report) else presentation.paragraphs(report)
+    return [] if lead(report) or SUMMARY.match(report.summary) else presentation.paragraphs(report)
 
 
 def cited(report: Report) -> list[KeptItem]:
@@ -203,34 +216,28 @@ def uncited(report: Report) -> list[KeptItem]:
     return [item for item in report.items if item.key not in keys]
 
 
-def process(report: Report, *, priced: bool = True) -> Iterator[str]:
+def process(report: Report, *, priced: bool = True) -> list[str]:
     """How the report was made, a sentence each: what it rests on, what was dropped, when it was asked, the price."""
-    if report.findings:
-        yield presentation.decision(report)
-    yield _basis(report)
-    yield presentation.description_sentence(report)
-    yield from report.quality_notes
-    if unsure := presentation.hardly_sure(report):
-        yield f"Of {quantity(len(unsure), 'kept post')} the judge was hardly sure that it is about the question."
-    yield from presentation.source_notes(report)
-    yield presentation.trouble(report)
-    checked = report.support
-    if checked.status == "ok" and checked.pairs:
-        yield f"{checked.supported} of {checked.pairs} quoted passages were found to say what their claim says."
-    asked = f"Asked {utc_minute(report.created_at)} at depth {report.depth}"
-    if not priced:
-        yield f"{asked}."
-        return
-    took = f" It took {report.timings_ms.total / 1000:.1f} s." if report.timings_ms.total is not None else ""
-    yield f"{asked}: {presentation.spent(report)}{took}"
-
-
-def _basis(report: Report) -> str:
-    """How many posts and people a report rests on: `It rests on 33 posts by 31 people; 26 of them are cited.`."""
-    authors, total = report.figures.authors, len(report.items)
-    if not total:
-        return ""
-    people = f" by {quantity(authors.people, 'person', 'people')}" if authors else ""
-    most = f"; one person wrote {authors.most} of them" if authors and authors.most > 1 else ""
-    quoted = f"; {report.cited} of them are cited" if report.findings else ""
-    return f"It rests on {quantity(total, 'post')}{people}{most}{quoted}."
+    total, authors, checked = len(report.items), report.figures.authors, report.support
+    rests = f"It rests on {quantity(total, 'post')}" if total else ""
+    if authors and authors.people < total:
+        rests += f" by {quantity(authors.people, 'person', 'people')}, one of whom wrote {authors.most} of them"
+    unsure = len(presentation.hardly_sure(report))
+    asked_at = f"Asked {utc_minute(report.created_at)} at depth {report.depth}"
+    if priced:
+        spent = presentation.spent(report).removesuffix(".")
+        asked_at += f"; {spent[0].lower()}{spent[1:]}"
+        asked_at += "" if report.timings_ms.total is None else f"; it took {report.timings_ms.total / 1000:.1f} s"
+    sentences_of = (
+        presentation.decision(report) if report.findings else "",
+        f"{rests}{f'; {report.cited} of them are cited' if report.findings else ''}." if rests else "",
+        presentation.description_sentence(report),
+        *report.quality_notes,
+        f"Of {quantity(unsure, 'kept post')} the judge was hardly sure that it is about the question." * bool(unsure),
+        *presentation.source_notes(report),
+        presentation.trouble(report),
+        f"{checked.supported} of {checked.pairs} quoted passages were found to say what their claim says."
+        * (checked.status == "ok" and checked.pairs > 0),
+        f"{asked_at}.",
+    )
+    return [sentence for sentence in sentences_of if sentence]
