@@ -383,12 +383,13 @@ _PEOPLE = (
     " utilisateurs clients acheteurs propriétaires gens usuários utilizadores donos pessoas utenti clienti acquirenti"
     " proprietari persone"
 ).split()
-# `many complain`, not `too many clicks`; `everyone says`; `most of them`
-_SAYING = "of them who say find complain report like love hate feel think want ask agree mention praise are have had"
+# `many complain`, not `too many clicks`; `most of them`; `everyone`
+_SAYING = "who say find complain report like love hate feel think want ask agree mention praise are have had"
 _GENERAL = regex.compile(
     rf"(?<number>\b(?:one|two|1|2)\s+(?:\p{{L}}+\s+)?)?\b(?:{'|'.join(_PEOPLE)})\b"
-    rf"|\b(?:everyone|everybody|no one|nobody|most|many|all)\s+(?:{'|'.join(_SAYING.split())})\b"
-    r"|\b(?:the majority|widely|commonly|generally)\b|ユーザー|みんな|多くの人|用户|大家|很多人|大多数",
+    rf"|\b(?:most|many|all)\s+(?:of (?:them|us)|{'|'.join(_SAYING.split())})\b"
+    r"|\b(?:everyone|everybody|nobody|the majority|widely|commonly|generally)\b"
+    r"|ユーザー|みんな|多くの人|用户|大家|很多人|大多数",
     regex.I,
 )
 

@@ -53,7 +53,7 @@ async def test_no_shares_over_what_the_judge_is_unsure_of() -> None:
 
     assert chart_data.sentiment(report) == (
         "The tone of 24 of 24 kept posts can be told: 12 positive, 12 negative; "
-        "10 were judged with low confidence, so no shares are drawn",
+        "10 posts were judged with low confidence, so no shares are drawn",
         (),
     )
 

@@ -82,6 +82,9 @@ async def analyze(
         Path | None,
         typer.Option(help="Your own items instead of the sources, in a file that `import` takes."),
     ] = None,
+    columns: Annotated[
+        str, typer.Option("--map", help="Columns of a table of items: body=Full Text,rating=Stars")
+    ] = "",
     again: Again = False,
     sense: SenseNumber = None,
     dropped: Dropped = False,
@@ -101,12 +104,14 @@ async def analyze(
     if sense is not None and not again:
         raise UsageError("`--sense` belongs to a stored report: `analyze --again ID --sense N`")
     if again:
-        if items is not None or estimate or request.sources:
+        if items is not None or columns or estimate or request.sources:
             raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
         return await _analyze_again(request, sense, options, verbose)
+    if columns and items is None:
+        raise UsageError("`--map` names columns of a table: it belongs to `--items FILE`")
     ask = request.ask()
     settings = bootstrap.load_settings(sandbox=ask.sandbox)
-    own = None if items is None else _read_items(items)
+    own = None if items is None else _read_items(items, columns)
     if estimate:
         from api.bootstrap import estimates
 
@@ -361,14 +366,15 @@ async def _kept(settings: Settings, *reports: Report) -> AsyncIterator[None]:
         await keeping
 
 
-def _read_items(path: Path) -> OwnItems:
+def _read_items(path: Path, columns: str) -> OwnItems:
     """All of a file, a pipe or what is typed; a device may have no end.
 
     Raises:
         UsageError: it cannot be read, is too large, or holds no items.
     """
-    from api.sources.imported.detection import read_collected  # with what unpacks dumps
+    from api.sources.imported.detection import ReadOptions, read_collected, read_columns  # with what unpacks dumps
 
+    options = ReadOptions(columns=read_columns(columns) or None)
     largest = f"{_MAX_BYTES // 1_000_000} MB"
     try:
         with path.open("rb") as file:
@@ -378,7 +384,7 @@ def _read_items(path: Path) -> OwnItems:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise UsageError(f"holds more than {largest}; split it")
-        return read_collected(data)
+        return read_collected(data, options)
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UsageError as error:

@@ -76,7 +76,7 @@ def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
     counts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in felt.feelings if feeling.count)
     caption = f"The tone of {toned} of {_posts(kept, 'kept')} can be told{once}{made_up}: {counts}"
     if felt.n >= FEW_TONED and 2 * toned >= kept:
-        caption += f"; {unsure} were judged with low confidence, so no shares are drawn"
+        caption += f"; {quantity(unsure, 'post was', 'posts were')} judged with low confidence, so no shares are drawn"
     return caption, ()
 
 

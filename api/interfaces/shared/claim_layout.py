@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import regex
+
 from api.core.items import Comment, Measure
 from api.core.text import quantity, utc_minute
-from api.core.words import content_words
+from api.core.words import words
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import UNSENT, shortened, source_title
-from api.pipeline.question.product_name import product_in
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import SUMMARY
 from api.reports.quotes import sentences
 from api.reports.report import Finding, KeptItem, Passage, Report
+from api.sources import OWN_ITEMS
 
 FIRST = 5
 """Claims that stand first, each with one quote; the others follow below."""
@@ -27,8 +29,8 @@ SHORT_SUMMARY = 160
 """Characters of a summary that stands above the claims: about two lines."""
 _LONGEST_PLACE = 60
 _SIDES = {1: "praise", -1: "complaint"}
-# words of questions that name no aspect
-_IDLE = frozenset("people users owners customers say think know good bad like really most".split())
+# `the battery of the Plaud Note`
+_PART = regex.compile(r"(?i)\bthe (\p{L}+) of\b")
 # the sources' names of a measure -> how a person reads it, of one and of several
 _MEASURES: Mapping[str, tuple[str, str]] = {
     "votes": ("vote", "votes"),
@@ -77,17 +79,16 @@ class Claim:
 def claims_of(report: Report) -> tuple[list[Claim], list[Claim]]:
     """The claims that come first, and the others, in one order.
 
-    What the question asks for leads (a side, or the words beside the product's name), then what most people hold.
+    What the question asks for leads (a side, or a part: `the battery of ...`), then what most people hold.
     """
     items = {item.key: item for item in report.items}
     lean = lean_wanted(report.query)
-    name = f"{product_in(report.query) or ''} {report.about}"
-    wanted = set() if lean else set(content_words(report.query)) - set(content_words(name)) - _IDLE
+    wanted = {part.casefold() for part in _PART.findall(report.query)}
 
     def order(finding: Finding) -> tuple[bool, bool, int]:
         other_side = lean is not None and finding.kind != _SIDES[lean]
         texts = (finding.text, *(passage.passage for passage in finding.evidence))
-        off_topic = bool(wanted) and not any(wanted & set(content_words(text)) for text in texts)
+        off_topic = bool(wanted) and not any(wanted & set(words(text)) for text in texts)
         return other_side, off_topic, -(sum(finding.people.values()) or len(finding.cites))
 
     claims = [_claim(finding, items) for finding in sorted(report.findings, key=order)]
@@ -128,10 +129,12 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
     if finding.people and posts > total:
         who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
     named = [f"{source_title(name)} {count}" for name, count in places.items()]
-    if f"({', '.join(named)})" in finding.text or total == 1 and f"({named[0].removesuffix(' 1')})" in finding.text:
+    alone = named[0].removesuffix(" 1") if total == 1 else ", ".join(named)
+    if f"({alone})" in finding.text:
         return ""  # the sentence says so
     if len(places) == 1:
-        return f"{who} on {source_title(next(iter(places)))}"
+        name = next(iter(places))
+        return who if name == OWN_ITEMS.name else f"{who} on {source_title(name)}"
     return f"{who}: {', '.join(named)}" if places else who
 
 
@@ -139,9 +142,11 @@ def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
     """Where and when words of an item, or of a comment of it, were written, and their echo there."""
     comment = next((comment for comment in item.comments if comment.id == comment_id), None)
     own = comment or item
-    place = f" ({shortened(item.place, _LONGEST_PLACE)})" if item.place else ""
+    place, where = shortened(item.place or "", _LONGEST_PLACE), source_title(item.source)
+    if place:
+        where = place if item.source == OWN_ITEMS.name else f"{where} ({place})"
     day = f"{own.created_at:%Y-%m-%d}" if own.created_at else ""
-    return ", ".join(filter(None, (f"{source_title(item.source)}{place}", day, *_echo(own.engagement))))
+    return ", ".join(filter(None, (where, day, *_echo(own.engagement))))
 
 
 def _echo(engagement: Mapping[str, Measure]) -> list[str]:
@@ -240,4 +245,4 @@ def process(report: Report, *, priced: bool = True) -> list[str]:
         * (checked.status == "ok" and checked.pairs > 0),
         f"{asked_at}.",
     )
-    return [sentence for sentence in sentences_of if sentence]
+    return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in sentences_of if sentence]

@@ -246,10 +246,14 @@ def sense_lines(report: Report) -> list[str]:
     return lines
 
 
+# what happens to most sources that are read to their end
+_USUAL = frozenset({"not refetched: the source had no more"})
+
+
 def source_notes(report: Report) -> list[str]:
     """What a source left out or could not read, unless it stands above the report already."""
     noted = ((source_title(source.source), source.notes) for source in report.sources.values())
-    notes = dict.fromkeys(f"{title}: {note}" for title, each in noted for note in each)
+    notes = dict.fromkeys(f"{title}: {note}" for title, each in noted for note in each if note not in _USUAL)
     return [note for note in notes if note not in report.quality_notes]
 
 
