@@ -145,7 +145,7 @@ def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
             (
                 figure.fetched,
                 figure.relevant if figure.yield_ratio is not None else None,
-                figure.in_report,
+                figure.kept if figure.in_report is None else figure.in_report,
                 # a person's own items may name any source, but are the only ones then
                 len(sources) if len(counted) == 1 else sources.count(name),
             ),

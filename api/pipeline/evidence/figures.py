@@ -128,8 +128,8 @@ class SourceFigures(Published):
     """A judge said yes to them."""
     kept: int
     """The gate let them through."""
-    in_report: int = 0
-    """Left after grading, ranking and merging copies: those of the report's items."""
+    in_report: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
+    """Left after grading, ranking and merging copies: those of the report's items. Older reports call it `kept`."""
     yield_ratio: Annotated[float, Field(ge=0, le=1)] | None
     """None when items went unjudged."""
     refetched: bool
@@ -316,7 +316,7 @@ def _tone(entry: Assessed) -> int | None:
 def sentiment_of(kept: Sequence[Assessed]) -> Sentiment:
     """How these items sound, each person once: as most of the person's items do, else as the best ranked."""
     tones: dict[str, Counter[int]] = {}
-    for entry in kept:
+    for entry in sorted(kept, key=lambda entry: (entry.rank or len(kept) + 1, entry.item.key)):
         if (tone := _tone(entry)) is not None:
             tones.setdefault(person_of(entry.item), Counter())[tone] += 1
     felt = Counter(own.most_common(1)[0][0] for own in tones.values())

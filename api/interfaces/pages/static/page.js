@@ -82,7 +82,8 @@ if (drawer) {
     const post = document.getElementById(cite.hash.slice(1));
     if (!post) return;
     event.preventDefault();
-    show(post, cite.previousElementSibling?.matches('q') ? cite.previousElementSibling.textContent : '');
+    const quote = cite.previousElementSibling?.matches('q') ? cite.previousElementSibling : null;
+    show(post, (quote ?? cite.closest('.claims > li')?.querySelector('strong'))?.textContent ?? '');
   });
 }
 
@@ -97,7 +98,8 @@ function show(post, words) {
   if (!drawer.open) drawer.showModal();
   const plain = (text) => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim();
   const marks = [...copy.querySelectorAll('mark')];
-  const mark = marks.find((each) => plain(words) && plain(each.textContent).includes(plain(words)));
+  const mark = marks.find((each) => plain(words)
+    && (plain(each.textContent).includes(plain(words)) || plain(words).includes(plain(each.textContent))));
   mark?.classList.add('here');
   mark?.scrollIntoView({ block: 'center' });
 }
