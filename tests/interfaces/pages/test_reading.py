@@ -75,7 +75,8 @@ async def test_a_report_begins_with_its_claims(served: Served) -> None:
     order = [
         page.index(words)
         for words in (
-            'class="claims"', "Evidence: ", "<h2>Figures", 'id="source-', "About this report", report.decision_rationale,
+            'class="claims"', "Evidence: ", "<h2>Figures", 'id="source-', "About this report",
+            report.decision_rationale,
         )
     ]  # fmt: skip
     assert order == sorted(order)
