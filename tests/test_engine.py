@@ -14,7 +14,7 @@ from api.core.domain import Usage
 from api.core.progress import Event, SourceFetched
 from api.core.work import WorkLease
 from api.errors import ConfigurationError, Conflict, StoreUnavailable, UsageError
-from api.store.durable_engine import DurableEngine, Share, open_engine
+from api.store.durable_engine import ATTEMPTS, DurableEngine, Share, open_engine
 
 KIND = "errand"
 
@@ -84,6 +84,11 @@ async def everybody(processes: Collection[str]) -> Collection[str]:
     return processes
 
 
+async def nobody(processes: Collection[str]) -> Collection[str]:
+    """No other process is gone."""
+    return ()
+
+
 async def begun(opened: DurableEngine, errand: Errand) -> asyncio.Task[Usage]:
     """Work whose second step has begun."""
     running = asyncio.create_task(opened.run(KIND, "a.1", '{"errand": 1}', errand.run))
@@ -124,17 +129,38 @@ async def test_work_of_a_living_process_or_of_another_version_is_left(url: str) 
     async with engine(url, errand) as opened:
         (await begun(opened, errand)).cancel()
 
-    async def nobody(processes: Collection[str]) -> Collection[str]:
+    async def living(processes: Collection[str]) -> Collection[str]:
         assert set(processes) == {"first"}
         return ()
 
     async with engine(url, other, "second") as opened:
-        await opened.tend(nobody)
+        await opened.tend(living)
         assert await opened.known(["a.1"])
     async with engine(url, other, "third", "2") as opened:
         await opened.tend(everybody)
         assert await opened.known(["a.1"])
     assert not other.taken
+
+
+async def test_work_that_ends_every_process_is_given_up(url: str) -> None:
+    """Not before so many have died of it that a deploy or two cannot be the cause."""
+    errand = Errand()
+    async with engine(url, errand) as opened:
+        (await begun(opened, errand)).cancel()
+    given_up: Collection[str] = ()
+    deaths = 0
+    while not given_up:
+        other = Errand()
+        async with engine(url, other, f"process {deaths}") as opened:
+            given_up = await opened.tend(everybody)
+            entering = asyncio.create_task(other.entered.wait())
+            while not (given_up or entering.done()):
+                given_up = await opened.tend(nobody)
+            entering.cancel()
+        deaths += 1
+
+    assert given_up == ["a.1"]
+    assert 5 <= deaths <= ATTEMPTS + 2
 
 
 async def test_who_waits_hears_that_the_process_stops(url: str) -> None:

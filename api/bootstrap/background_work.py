@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
 from importlib.metadata import version
@@ -30,7 +31,7 @@ from api.sources import ALL_SOURCES, ARCHIVE, SOURCES, check_askable
 if TYPE_CHECKING:
     from api.features.analyses.api_keys import Keys
     from api.features.analyses.runner import Runner
-    from api.notifications import Notifier
+    from api.notifications.delivery import Notifier
     from api.store.durable_engine import DurableEngine
 
 
@@ -43,6 +44,11 @@ MOST_DUE = 1_000
 """Watches that are queued at a time."""
 WATCH_RUN = "watch"
 """Kind of durable work that is a run of a watch."""
+LOST_SECONDS = 60.0
+"""Time for which the engine may not know work that an analysis waits for. An analysis is marked as running before its
+work is stored, which a busy server of two over one SQLite file has done after more than two looks."""
+GIVEN_UP = "the process that did it ended again and again, so it is not continued; ask with fewer sources or items"
+"""Reason of an analysis whose work is given up, since several processes ended while they did it."""
 LOST = "the record of its work is gone; ask its question again"
 _log = logging.getLogger(__name__)
 
@@ -58,8 +64,9 @@ class BackgroundEngine:
     look: Callable[[], Awaitable[None]]
     """Called at each look for work of other processes."""
     pause: float = TEND_SECONDS
-    _missing: frozenset[str] = frozenset()
-    """Work unknown to the engine at the last look; it may have been about to be stored."""
+    patience: float = LOST_SECONDS
+    _missing: dict[str, float] = field(default_factory=dict)
+    """Work that the engine does not know, and since when (monotonic seconds)."""
     _opening: asyncio.Task[DurableEngine] | None = None
     _tending: asyncio.Task[None] | None = None
 
@@ -122,22 +129,28 @@ class BackgroundEngine:
     async def _tend(self, engine: DurableEngine) -> None:
         while True:
             try:
-                await engine.tend(self.store.gone)
+                await self._fail_given_up(await engine.tend(self.store.gone))
                 await self._fail_lost_work(engine)
                 await self.look()
             except StoreUnavailable as error:
                 _log.warning("work of other processes could not be looked for: %s", error)
             await asyncio.sleep(self.pause)
 
+    async def _fail_given_up(self, work_ids: Collection[str]) -> None:
+        for work in await self.store.durable() if work_ids else ():
+            if work.work_id in work_ids:
+                await self.store.fail(work.tenant, work.analysis_id, GIVEN_UP)
+
     async def _fail_lost_work(self, engine: DurableEngine) -> None:
-        """Mark analyses as failed whose work the engine did not know at two looks."""
+        """Mark analyses as failed whose work the engine has not known for `patience` seconds."""
         running = {work.work_id: work for work in await self.store.durable()}
         known = await engine.known(running) if running else set()
-        missing = frozenset(running.keys() - known)
-        for work_id in missing & self._missing:
-            work = running[work_id]
-            await self.store.fail(work.tenant, work.analysis_id, LOST)
-        self._missing = missing
+        now = time.monotonic()
+        self._missing = {work_id: self._missing.get(work_id, now) for work_id in running.keys() - known}
+        for work_id, since in self._missing.items():
+            if now - since > self.patience:
+                work = running[work_id]
+                await self.store.fail(work.tenant, work.analysis_id, LOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +250,13 @@ async def resume_run(context: WatchContext, written: str, lease: WorkLease) -> N
 
 def notifier_of(settings: Settings) -> Notifier:
     """Sends notifications as the settings say."""
-    from api.notifications import Notifier  # loads HTTP and mail clients
-    from api.notifications.delivery import Webhooks
-    from api.notifications.mail import MailRoom
+    from api.notifications.delivery import (
+        MailSender,
+        Notifier,  # loads HTTP and mail clients
+        Webhooks,
+    )
 
-    return Notifier(Webhooks(settings.general.notify_private), MailRoom(settings.mail))
+    return Notifier(Webhooks(settings.general.notify_private), MailSender(settings.mail))
 
 
 async def keep_watch(store: Watches, watch: Watch, *, new: bool) -> None:

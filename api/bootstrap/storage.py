@@ -1,9 +1,4 @@
-"""The database, and the keys that it and the environment know.
-
-The search over what a store holds, with the product's judges and its tracing.
-
-Whether feedback is told to Langfuse, and how.
-"""
+"""The database with the keys it knows, the archive's search over it, and where feedback is sent."""
 
 from __future__ import annotations
 

@@ -1,30 +1,34 @@
-"""Webhooks: signed JSON, or Slack's; never to an address within our own network.
+"""Delivery of notifications: webhooks (signed JSON, Slack), e-mail, a file; each is tried again where that may help.
 
-Why a message did not arrive.
-
-Whose certificates are trusted, by webhooks and by e-mail.
-
-A file that grows by a line a run.
+A webhook is never sent to an address within our own network, unless the settings allow that.
 """
 
 from __future__ import annotations
 
 import asyncio
+import email.message
+import smtplib
 import socket
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
+from datetime import UTC, datetime
+from email.charset import QP, Charset
+from email.header import Header
+from email.utils import format_datetime
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
-from ssl import SSLContext, SSLError
+from ssl import SSLCertVerificationError, SSLContext, SSLError
 
 import httpx
 
 from api.core.http_limits import tls_context
+from api.core.text import clean, cut, one_line
 from api.features.watches.notification import Message, signature
 from api.features.watches.watch import Target, Watch
-from api.features.watches.watch_run import Failure
+from api.features.watches.watch_run import Delivery, Failure
+from api.settings import MailSettings
 
 
 class Undelivered(Exception):
@@ -61,7 +65,7 @@ def _load_for_mail(trust_env: bool) -> SSLContext:
 
 
 SECONDS = 10.0
-"""For one try, from the look-up of the name to the status of the answer."""
+"""For one try of a webhook, from the look-up of the name to the status of the answer."""
 # Statuses below 500 after which another try may succeed.
 _TRANSIENT = frozenset({408, 425, 429})
 _HERE = "its address is within this network; `LISTENPOST_NOTIFY_PRIVATE=true` allows that"
@@ -120,8 +124,8 @@ class Webhooks:
         name = url.raw_host.decode("ascii")
         entries = await asyncio.get_running_loop().getaddrinfo(name, url.port or 443, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
-        if not self.private and not all(map(is_public, addresses)):
-            raise Undelivered("not_allowed", _HERE)
+        if refusal := refusal_of(url.scheme, addresses, private=self.private):
+            raise refusal
         there = url.copy_with(host=addresses[number % len(addresses)])
         headers["Host"] = url.netloc.decode("ascii")
         async with (
@@ -132,12 +136,50 @@ class Webhooks:
             return response.status_code
 
 
+def refusal_of(scheme: str, addresses: Sequence[str], *, private: bool) -> Undelivered | None:
+    """Why nothing is sent to these addresses of a receiver; None where it may be.
+
+    Addresses of our own network are refused unless they are allowed (`private`), others without `https`.
+    """
+    public = all(map(is_public, addresses))
+    if not (private or public):
+        return Undelivered("not_allowed", _HERE)
+    if public and scheme != "https":
+        return Undelivered("insecure", "its address begins with `http:`; write `https:`")
+    return None
+
+
+# Special-purpose addresses that no receiver has, by IANA's registries
+# (https://www.iana.org/assignments/iana-ipv4-special-registry, iana-ipv6-special-registry). A table of our own, since
+# `is_global` of the standard library differs between Python versions. Of IPv6 only 2000::/3 is assigned for use.
+_SPECIAL_IPV4 = tuple(
+    IPv4Network(block)
+    for block in (
+        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24"
+        " 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
+    ).split()
+)
+_USABLE_IPV6 = IPv6Network("2000::/3")
+_SPECIAL_IPV6 = tuple(IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20"))
+# Networks whose addresses hold an IPv4 address, with the bit at which it ends: mapped, NAT64 (RFC 6052), 6to4.
+_EMBEDDED_IPV4 = (
+    (IPv6Network("::ffff:0:0/96"), 128),
+    (IPv6Network("64:ff9b::/96"), 128),
+    (IPv6Network("2002::/16"), 48),
+)
+
+
 def is_public(address: str) -> bool:
-    """Whether it is reached over the internet alone; an IPv4 address within IPv6 counts as such."""
+    """Whether it is reached over the internet alone; an IPv4 address within an IPv6 one is judged itself."""
     parsed = ip_address(address.partition("%")[0])
     if isinstance(parsed, IPv6Address):
-        parsed = parsed.ipv4_mapped or parsed.sixtofour or parsed
-    return parsed.is_global and not parsed.is_multicast
+        for network, end in _EMBEDDED_IPV4:
+            if parsed in network:
+                parsed = IPv4Address((int(parsed) >> (128 - end)) & 0xFFFFFFFF)
+                break
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in block for block in _SPECIAL_IPV4)
+    return parsed in _USABLE_IPV6 and not any(parsed in block for block in _SPECIAL_IPV6)
 
 
 def _is_tls(error: BaseException) -> bool:
@@ -161,3 +203,198 @@ def append(path: Path, message: Message) -> None:
             file.write(message.body + b"\n")
     except OSError as error:
         raise Undelivered("unwritable", f"it cannot be written: {error.strerror}") from error
+
+
+MAIL_SECONDS = 30.0
+"""For one try; some mail servers greet a stranger after ten."""
+_PORTS = {"starttls": 587, "implicit": 465, "none": 25}
+_SUBJECT = 150
+_LOGIN = "check `LISTENPOST_SMTP_USER` and `LISTENPOST_SMTP_PASSWORD`"
+_TLS = "check `LISTENPOST_SMTP_TLS` and `LISTENPOST_SMTP_PORT`"
+
+
+@dataclass(frozen=True, slots=True)
+class MailSender:
+    """Sends e-mail, each over a connection of its own."""
+
+    settings: MailSettings
+    seconds: float = MAIL_SECONDS
+
+    async def deliver(self, watch: Watch, address: str, message: Message) -> None:
+        """Try once.
+
+        Raises:
+            Undelivered: the server did not take it, or could not be asked.
+        """
+        settings = self.settings
+        if settings.host is None or settings.sender is None:
+            words = "no e-mail is sent; set `LISTENPOST_SMTP_HOST` and `LISTENPOST_SMTP_FROM`"
+            raise Undelivered("not_configured", words)
+        if not settings.allows(address):
+            raise Undelivered("not_allowed", "`LISTENPOST_SMTP_TO` does not name it")
+        mail = mail_of(watch, settings.sender, address, message, datetime.now(UTC))
+        servers: list[smtplib.SMTP] = []
+        try:
+            async with asyncio.timeout(self.seconds):
+                await asyncio.to_thread(self._submit, settings.host, settings.sender, address, mail, servers)
+        except TimeoutError as error:
+            words = f"no answer of the mail server in {self.seconds:g} s"
+            raise Undelivered("timed_out", words, again=True) from error
+        finally:  # where nobody waits any more, the thread ends with its connection
+            for server in servers:
+                if server.sock is not None:
+                    with suppress(OSError):
+                        server.sock.shutdown(socket.SHUT_RDWR)
+
+    def _submit(
+        self,
+        host: str,
+        sender: str,
+        address: str,
+        mail: email.message.Message,
+        servers: list[smtplib.SMTP],
+    ) -> None:
+        """Hand it to the server, on a thread; `servers` gets it as soon as it has greeted.
+
+        It is greeted by the sender's domain: this machine's name is nobody's business.
+        """
+        settings, domain = self.settings, sender.partition("@")[2]
+        port = settings.port or _PORTS[settings.tls]
+        with _typed():
+            server = (
+                smtplib.SMTP_SSL(host, port, domain, timeout=self.seconds, context=mail_tls())
+                if settings.tls == "implicit"
+                else smtplib.SMTP(host, port, domain, timeout=self.seconds)
+            )
+            with closing(server):
+                servers.append(server)
+                if settings.tls == "starttls":
+                    server.starttls(context=mail_tls())
+                if settings.user and settings.password:
+                    server.login(settings.user, settings.password.get_secret_value())
+                # not `send_message`, which puts a bracket before a line that begins with "From"
+                server.sendmail(sender, [address], mail.as_string())
+                with suppress(OSError):  # it has the message
+                    server.quit()
+
+
+def mail_of(watch: Watch, sender: str, address: str, message: Message, moment: datetime) -> email.message.Message:
+    """The e-mail; one run is one message, however often it is sent, by its `Message-ID`.
+
+    No word of a stranger begins a header or is one: the subject is one line, and encoded where it
+    may be read as what it is not. (`EmailMessage` loses blanks between encoded words.)
+    """
+    words = cut(one_line(clean(message.text.partition("\n")[0])), _SUBJECT)
+    script = "us-ascii" if words.isascii() and "=?" not in words else "utf-8"
+    text = Charset("utf-8")
+    text.body_encoding = QP
+    mail = email.message.Message()
+    mail.set_payload(clean(message.text) + "\n", text)
+    mail["From"] = f"Listenpost <{sender}>"
+    mail["To"] = address
+    mail["Subject"] = Header(words, script, header_name="Subject").encode()
+    mail["Date"] = format_datetime(moment)
+    mail["Message-ID"] = f"<{message.run_id}@{sender.partition('@')[2]}>"
+    # RFC 2919's domain for lists that nobody administers
+    mail["List-Id"] = f"<{watch.id}.listenpost.localhost>"
+    mail["Auto-Submitted"] = "auto-generated"
+    mail["Listenpost-Run"] = message.run_id
+    return mail
+
+
+@contextmanager
+def _typed() -> Iterator[None]:
+    """What smtplib and ssl raise, in our words: the server's may hold anything.
+
+    Raises:
+        Undelivered: the work within failed.
+        TimeoutError: the server said nothing.
+    """
+    try:
+        yield
+    except smtplib.SMTPRecipientsRefused as error:
+        ((code, _),) = error.recipients.values()
+        raise _refused("refused the recipient", code) from error
+    except smtplib.SMTPSenderRefused as error:
+        words = "refused the sender; check `LISTENPOST_SMTP_FROM`"
+        raise _refused(words, error.smtp_code) from error
+    except smtplib.SMTPAuthenticationError as error:
+        if error.smtp_code < 500:
+            raise _refused("could not check the password", error.smtp_code) from error
+        words = f"the mail server refused user or password ({error.smtp_code}); {_LOGIN}"
+        raise Undelivered("unauthorized", words) from error
+    except smtplib.SMTPResponseException as error:
+        raise _refused("refused the message", error.smtp_code) from error
+    except smtplib.SMTPServerDisconnected as error:
+        words = "the mail server hung up"
+        raise Undelivered("unreachable", words, again=True) from error
+    except smtplib.SMTPException as error:  # it offers neither STARTTLS nor a login that is known
+        words = f"the mail server offers no such encryption or login; {_TLS}, {_LOGIN}"
+        raise Undelivered("insecure", words) from error
+    except SSLCertVerificationError as error:
+        words = "the mail server has no trusted certificate for its name"
+        raise Undelivered("insecure", words) from error
+    except SSLError as error:
+        raise Undelivered("insecure", f"the mail server speaks no TLS there; {_TLS}") from error
+    except TimeoutError:
+        raise
+    except OSError as error:
+        words = f"no connection to the mail server ({type(error).__name__})"
+        raise Undelivered("unreachable", words, again=True) from error
+
+
+def _refused(words: str, code: int) -> Undelivered:
+    """By a reply: of 4xx the server says that another try may succeed (RFC 5321)."""
+    if not 400 <= code < 600:
+        words = "what answers there speaks no SMTP; check `LISTENPOST_SMTP_HOST` and its port"
+        return Undelivered("unreachable", words)
+    what, _, remedy = words.partition("; ")
+    reason = f"the mail server {what} ({code}){f'; {remedy}' if remedy else ''}"
+    return Undelivered("unavailable" if code < 500 else "refused", reason, again=code < 500)
+
+
+TRIES = 3
+BACKOFF = (1.0, 4.0)
+"""Seconds before the second and the third try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notifier:
+    """Sends messages; a failure is a value, so that it can be kept with the run."""
+
+    webhooks: Webhooks
+    mail: MailSender
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def send(self, watch: Watch, target: Target, message: Message) -> Delivery:
+        """Three tries at most; what another try cannot mend is tried once."""
+        failure: Undelivered | None = None
+        number = 0
+        for number in range(TRIES):
+            if number:
+                await self.pause(BACKOFF[number - 1])
+            failure = await self._try(watch, target, message, number)
+            if failure is None or not failure.again:
+                break
+        return Delivery(
+            target=target.shown,
+            delivered=failure is None,
+            tries=number + 1,
+            failure=failure and failure.failure,
+            reason=failure.reason if failure else "",
+            at=datetime.now(UTC),
+        )
+
+    async def _try(self, watch: Watch, target: Target, message: Message, number: int) -> Undelivered | None:
+        """Why it did not arrive; None when it did."""
+        try:
+            match target.kind:
+                case "file":
+                    await asyncio.to_thread(append, Path(target.address), message)
+                case "mail":
+                    await self.mail.deliver(watch, target.address, message)
+                case _:
+                    await self.webhooks.post(watch, target, message, number)
+        except Undelivered as failure:
+            return failure
+        return None

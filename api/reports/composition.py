@@ -1,7 +1,4 @@
-"""From what a question led to, to the `Report`; from what a source gave, to `Fetched`.
-
-Whose words are shown, where a licence asks for the author's name and profile.
-"""
+"""Composes the `Report` of a question and the `Fetched` of a source; credits authors where a licence asks for it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The finished answer to a question, and that of one source: versioned, the same everywhere.
+"""The published answers: `Report` of a question and `Fetched` of one source, the same in every interface.
 
-What is declared here is the JSON of every door, its schema in OpenAPI and MCP, what the store
-keeps, and what the faces show. Times are UTC, to the second. An unknown number is None, never 0.
-
-What a report says: sentences, the words that carry them, and quotes.
+What is declared here is their JSON, its schema in OpenAPI and MCP, and what the store keeps. Times are UTC, to the
+second. An unknown number is None, never 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every door calls: `analyze` a question, or `fetch` from one source through the gate."""
+"""`Product`, which every interface calls: `analyze` a question, or `fetch` from one source through the gate."""
 
 from __future__ import annotations
 

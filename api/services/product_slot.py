@@ -1,7 +1,7 @@
-"""The one slot for a product: where the tools and the Python door find theirs.
+"""The slot that holds the product for the public tools and the Python functions.
 
-`api/__init__` fills it with a function that builds the product on first use, so that `import api`
-loads no client library and nothing in `services` imports `wiring`.
+`api/__init__` fills it with a function that builds the product on first use, so that `import api` loads no client
+library and `services` does not import `bootstrap`.
 """
 
 from __future__ import annotations

@@ -7,9 +7,11 @@ Groups are frozen; each field is one variable, named group prefix + field. Names
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -35,6 +37,8 @@ from api.settings.value_types import (
     group_config,
     names_in,
 )
+
+_log = logging.getLogger(__name__)
 
 
 class GeneralSettings(BaseSettings):
@@ -423,6 +427,23 @@ def variables() -> dict[str, tuple[type[BaseSettings], str]]:
     return {variable(group, field): (group, field) for group in GROUPS for field in group.model_fields}
 
 
+def _tracing() -> TracingSettings:
+    """The settings of tracing; off, with a warning, when a variable that other programs share has no such value."""
+    try:
+        return TracingSettings()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        if not "".join(map(str, first["loc"][:1])).startswith("LANGFUSE_"):
+            raise
+        _warn_untraced(f"`{first['loc'][0]}`: {first['msg']}; correct or unset it. Nothing is traced")
+        return TracingSettings.model_construct(langfuse_tracing_enabled=False)
+
+
+@cache
+def _warn_untraced(message: str) -> None:
+    _log.warning(message)  # once for each process
+
+
 def load() -> Settings:
     """Read the environment, then `.env`; raises `ValueError` for a wrong or unknown variable."""
     known = variables()
@@ -435,7 +456,7 @@ def load() -> Settings:
     try:
         return Settings(
             GeneralSettings(), ModelSettings(), SourceSettings(), AdaptiveSettings(),
-            RetrievalSettings(), RankingSettings(), TracingSettings(), LimitSettings(),
+            RetrievalSettings(), RankingSettings(), _tracing(), LimitSettings(),
             StreamSettings(), ChatSettings(), MailSettings(),
             {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
         )  # fmt: skip

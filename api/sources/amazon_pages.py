@@ -25,11 +25,11 @@ US = "https://www.amazon.com"
 BEGAN = datetime(1995, 7, 1, tzinfo=UTC)
 # `www.amazon.com`, `amazon.es`, `www.amazon.co.jp`, `www.amazon.com.au`
 _HOST = re.compile(r"(?:www\.)?amazon\.(?:(?:com?\.)?[a-z]{2}|com)")
-# behind a shortened count: `84.7K`, `84,7 Tsd.`, `84,7 mil`, `8.4万`
+# behind a shortened count: `84.7K`, `84,7 Tsd.`, `84,7 mil`, `5 тыс.`, `8.4万`, `2만`
 _UNITS = {
-    **dict.fromkeys(("k", "tsd", "mil", "tys", "bin", "千"), 1_000),
-    **dict.fromkeys(("m", "mio", "mln"), 1_000_000),
-    "万": 10_000,
+    **dict.fromkeys(("k", "tsd", "mil", "tys", "bin", "тыс", "千", "천"), 1_000),
+    **dict.fromkeys(("m", "mio", "mln", "млн"), 1_000_000),
+    **dict.fromkeys(("万", "萬", "만"), 10_000),
     "lakh": 100_000,
 }
 # the number one as a word: "One person found this helpful"
@@ -78,14 +78,14 @@ def site_of(root: str) -> str:
 
 # the id of a product
 _ASIN = re.compile(r"[A-Z0-9]{10}")
-# "1,234", "4.5", "1.234.567", "1 234": digits in groups, whatever stands between them
-_NUMBER = re.compile(r"\d{1,3}(?: \d{3})+(?!\d)|\d{1,12}(?:[.,]\d{1,12})*+")
+# "1,234", "4.5", "1.234.567", "1 234", "1’234": digits in groups, whatever stands between them
+_NUMBER = re.compile(r"\d{1,3}(?: \d{3})+(?!\d)|\d{1,12}(?:[.,'’]\d{1,12})*+")
 # "1,234,567", "1.234", "1 234" and "1,23,456": what stands between the groups is no decimal point
-_GROUPED = re.compile(r"\d{1,3}(?:[., ]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}")
+_GROUPED = re.compile(r"\d{1,3}(?:[., '’]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}")
 # a larger number is no count
 _MAX_COUNT = 10**12
-# the unit right behind a number: "K", " Tsd", "万"
-_UNIT = re.compile(r" ?([^\W\d_]++)")
+# the unit right behind a number: "K", " Tsd", "万"; behind one sign of Chinese or Korean other words may follow: "万件"
+_UNIT = re.compile(r" ?([千万萬천만]|[^\W\d_]++)")
 # a price is no count: "￥15,592", "18,99 €", "EUR 18"
 _MONEY = re.compile(r"\p{Sc}|円|\b(?:EUR|USD|GBP|JPY|AED|SAR|EGP|kr|zł|TL)\b", re.I)
 # a count of ratings and nothing else: "(226)", "84.7K", "(84,7 Tsd.)", "1,23,456 ratings"
@@ -143,7 +143,7 @@ def count_of(value: object) -> int | None:
     if unit and (scale := _UNITS.get(unit[1])):
         return round(_decimal(number[0]) * scale)
     if _GROUPED.fullmatch(number[0]):
-        return int(re.sub(r"[., ]", "", number[0]))
+        return int(re.sub(r"[., '’]", "", number[0]))
     return int(_decimal(number[0]))
 
 
@@ -154,9 +154,9 @@ def ratings_of(text: str, *, named: bool = False) -> int | None:
 
 
 def _decimal(number: str) -> float:
-    if _GROUPED.fullmatch(number) and len(re.findall(r"[., ]", number)) > 1:
-        return float(re.sub(r"[., ]", "", number))
-    whole, *rest = re.split(r"[.,]", number)
+    if _GROUPED.fullmatch(number) and len(re.findall(r"[., '’]", number)) > 1:
+        return float(re.sub(r"[., '’]", "", number))
+    whole, *rest = re.split(r"[.,'’]", number)
     return float(f"{whole}.{''.join(rest) or '0'}")
 
 
@@ -326,7 +326,10 @@ def parse_search_page(html: str) -> ResultPage:
     words = tree.body.text().lower() if tree.body and not nodes else ""
     if not nodes and not any(mark in words for mark in NONE_FOUND):
         raise Broken(NAME, "a result page without results that does not say so")
-    organic = [node for node in nodes if node.attributes.get("data-asin") and not _sponsored(node)]
+    named = [node for node in nodes if node.attributes.get("data-asin")]
+    if nodes and not named:
+        raise Broken(NAME, "results without the ids of products")
+    organic = [node for node in named if not _sponsored(node)]
     more = tree.css_first("a.s-pagination-next") is not None
     return ResultPage(tuple(map(_tile, organic)), more)
 

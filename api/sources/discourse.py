@@ -124,6 +124,8 @@ class DiscourseSource(KeylessSource):
         answer, wait = as_dict(reply.data), reply.wait
         error = as_dict(answer.get("grouped_search_result")).get("error")
         if reply.status == 200 and isinstance(error, str) and error:
+            if "too short" in error.lower():  # a forum may have another minimum
+                return TooShort(NAME, "this forum searches for longer words")
             return Unreachable(NAME, OVERLOADED)
         if reply.status == 429 and not reply.html:
             seconds = as_dict(answer.get("extras")).get("wait_seconds")

@@ -201,9 +201,17 @@ def _comment(fields: Mapping[str, Any]) -> Comment | None:
     )  # fmt: skip
 
 
+# programs with the accounts of users, in small letters; a name that ends in `bot` may be a person's
+_BOT_USERS = frozenset(
+    "bors claassistant codecov coveralls googlebot googlecla greenkeeperio-bot msftbot pytorchmergebot rustbot"
+    " rust-highfive sonarcloud stale travis-ci".split()
+)
+
+
 def _is_bot(fields: Mapping[str, Any]) -> bool:
     user = as_dict(fields.get("user"))
-    return user.get("type") == "Bot" or clean(user.get("login")).endswith("[bot]")
+    login = clean(user.get("login")).lower()
+    return user.get("type") == "Bot" or login in _BOT_USERS or login.endswith(("[bot]", "-bot", "-robot"))
 
 
 def _author(fields: Mapping[str, Any]) -> str | None:

@@ -33,8 +33,14 @@ _MILLISECONDS = 1e11
 # `09 4, 2015`, as in the files of Amazon's reviews; `September 4, 2015`; `2015/09/04`
 _FORMATS = ("%m %d, %Y", "%B %d, %Y", "%b %d, %Y", "%Y/%m/%d", "%Y/%m/%d %H:%M:%S")
 _MAX_DATE = 60
-# what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
-_DELETED = regex.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^][]*|\s*)\]", regex.I)
+# what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`; Hacker News' `[flagged]`, `[dead]`; Lemmy's
+# `*Permanently Deleted*`, `*deleted by creator*`; Discourse's `(post deleted by author)`
+_DELETED = regex.compile(
+    r"\[\s*(?:deleted|removed|flagged|dead)(?:\s+by\b[^][]*|\s*)\]"
+    r"|\*(?:permanently )?(?:deleted|removed)(?: by [\w ]{1,20})?\*"
+    r"|\((?:post|topic|comment) (?:deleted|withdrawn) by (?:the )?author\b[^()]*\)",
+    regex.I,
+)
 # what holds no words of its own: `![gif](giphy|x)`, `[label](https://x)`, `https://x`, `:emote:`
 _WORDLESS = regex.compile(r"!?\[[^][]*+\]\([^()\s]*+(?:\s[^()]*+)?\)|https?://\S++|:[\p{L}\p{N}_~-]++:", regex.I)
 # a letter, a digit, or a sign that means something by itself: a heart, a thumb, a star

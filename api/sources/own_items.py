@@ -1,7 +1,7 @@
-"""A person's own items as a source, and reading them from JSON lines or a program's objects.
+"""Items that nobody fetches, as sources: a person's own, of JSON lines or a program's objects, and a stored report's.
 
-The items of a stored report as sources, to be judged again: a kept item comes back whole, a dropped
-one with its title and beginning; copies are left out, since beginnings do not tell them.
+Of a stored report a kept item comes back whole, a dropped one with its title and beginning; copies are left out, since
+beginnings do not tell them.
 """
 
 from __future__ import annotations

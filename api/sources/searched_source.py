@@ -1,4 +1,4 @@
-"""What all sources that are searched over a network have in common."""
+"""`PagedSearch` and `SearchedSource`: paging, deadlines, cached answers and failures of searched sources."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Asking a place over HTTP: one deadline, one cap, one rule for redirects, no cookies.
+"""The HTTP client of sources: deadline, size, redirects, no cookies; and how often a server may be asked.
 
-How often a place may be asked, by everything in this process: its own limit, and its word.
+The rate is the stricter of our limit and what the server's headers say, shared by everything in this process.
 """
 
 from __future__ import annotations

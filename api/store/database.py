@@ -3,9 +3,7 @@
 Reads see one snapshot. Writes on SQLite begin with `BEGIN IMMEDIATE`, one at a time within the
 process so that tasks queue instead of polling; on PostgreSQL they are READ COMMITTED, and those
 that must be alone take one advisory lock. Every driver's error leaves as `StoreUnavailable`, and
-nothing here repeats a URL, since it may hold a password.
-
-Where the durable engine keeps its tables: beside those of the store.
+nothing here repeats a URL, since it may hold a password. The durable engine's tables are beside those of the store.
 """
 
 from __future__ import annotations

@@ -28,9 +28,11 @@ PATIENCE = 5.0
 """Seconds until work must be noted, or is not begun."""
 HEARD = 60.0
 """Seconds within which a process hears that its work was cancelled elsewhere."""
-# Processes that may die over one piece of work before it is given up.
-_ATTEMPTS = 1000
-_ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+ATTEMPTS = 6
+"""Times that work is continued after its process has ended, before it is given up: work that kills its process four
+times would kill the next one too, and two deploys meanwhile are no fault of it."""
+_GIVEN_UP = "MAX_RECOVERY_ATTEMPTS_EXCEEDED"
+_ENDED = ["SUCCESS", "ERROR", "CANCELLED", _GIVEN_UP]
 _WAITING = ["PENDING", "ENQUEUED", "DELAYED"]
 _PAGE = 200
 # What happened within the step of this context; None outside of every step.
@@ -130,7 +132,7 @@ def _shape(kind: Any) -> TypeAdapter[Any]:
 _shapes: dict[Any, TypeAdapter[Any]] = {}
 
 
-@DBOS.workflow(name="listenpost.work", max_recovery_attempts=_ATTEMPTS)
+@DBOS.workflow(name="listenpost.work", max_recovery_attempts=ATTEMPTS)
 async def _workflow(kind: str, request: str) -> None:
     await _open[0].perform(str(DBOS.workflow_id), kind, request)
 
@@ -204,10 +206,11 @@ class DurableEngine:
         listed = await DBOS.list_workflows_async(workflow_ids=list(work_ids), load_input=False, load_output=False)
         return {workflow.workflow_id for workflow in listed}
 
-    async def tend(self, gone: Callable[[Collection[str]], Awaitable[Collection[str]]]) -> None:
+    async def tend(self, gone: Callable[[Collection[str]], Awaitable[Collection[str]]]) -> Collection[str]:
         """Go on with what processes have left that are `gone`; drop what has ended.
 
-        The work of another version of this program is left to it.
+        The work of another version of this program is left to it. Returns the ids of work that was given up since
+        `ATTEMPTS` processes ended while they did it.
         """
         listed = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
         executors = {str(workflow.executor_id) for workflow in listed} - {self._executor}
@@ -223,6 +226,7 @@ class DurableEngine:
                 if workflow.status != "CANCELLED" or (workflow.updated_at or 0) < seen
             ]
         )
+        return [workflow.workflow_id for workflow in ended if workflow.status == _GIVEN_UP]
 
     async def aclose(self) -> None:
         """Begin nothing more; what still runs is another process's."""

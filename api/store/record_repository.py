@@ -1,7 +1,6 @@
-"""Records of one row each: quotas, pages, API keys, logins, sessions, idempotency keys, feedback.
+"""Tables of small rows: quotas, pages, keys, links, logins, sessions, feedback, corrections, senses.
 
-And how lists of rows are paged: a cursor names the last row that was shown, so that rows that come
-in meanwhile repeat none and hide none.
+Lists are paged by a cursor that names the last row shown, so that rows that come in meanwhile repeat and hide none.
 """
 
 from __future__ import annotations

@@ -7,11 +7,9 @@ that would have to be made: a file is written as fast as a disk takes it.
 A file holds entries by number; each is its number, the signs of its vector and the vector, behind
 the head that numpy's own files have.
 
-The vectors of one tenant's entries, in files and in memory, and which are nearest to one.
-
-A file holds the entries between two numbers, which stand in its name. It is written whole, under
-another name first, and never changed; small ones are joined to larger ones. Nothing is lost with
-any of them: the table holds it all.
+The files of one tenant: each holds the entries between two numbers, which stand in its name. It is written
+whole, under another name first, and never changed; small ones are joined to larger ones. Nothing is lost with any of
+them: the table holds it all.
 """
 
 from __future__ import annotations

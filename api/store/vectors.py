@@ -1,8 +1,6 @@
-"""The nearest entries: beside SQLite in files, on PostgreSQL by its extension `vector`.
+"""The nearest entries by vector: in files beside SQLite, by the extension `vector` on PostgreSQL.
 
-The nearest entries beside SQLite, by files.
-
-What is found there is only a guess: the table says what there is, so a file that is older, or gone,
+A hit in a file is only a candidate: the table says which entries exist, so a file that is older, or gone,
 costs time and never an answer. A search reads what came after the files from the table, so much
 of it as takes no time worth speaking of; files are written, and much that came is read, by a task
 behind it. What is read is a page of the table at a time: a process that is stopped loses one.

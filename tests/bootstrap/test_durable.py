@@ -45,6 +45,7 @@ async def app_context() -> AsyncIterator[AppContext]:
     opened = await open_app_context(bootstrap.load_settings(), durable=True)
     assert opened.engine is not None
     opened.engine.pause = 0.05
+    opened.engine.patience = 0.1
     try:
         await opened.product()
         yield opened

@@ -7,9 +7,11 @@ signatures of the Python functions.
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ import api
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.cli.main import app
 from api.interfaces.mcp.mcp_tools import tools
+from api.interfaces.shared import listing_requests, requests, watch_requests
 from tests.interfaces.http.conftest import Served
 from tests.interfaces.http.hostile_report import Tags
 from tests.store.made import item, report, typed
@@ -253,3 +256,23 @@ async def test_what_can_be_set_of_a_watch_can_be_changed(stored: Served) -> None
 
     for interface, options in changed.items():
         assert added[interface] - options <= {"sandbox"}, interface
+
+
+def test_no_option_is_accepted_and_ignored() -> None:
+    """
+    Each field of a request is read somewhere in the package: by its name, or with all others of its model.
+    """
+    models = {
+        value
+        for module in (requests, watch_requests, listing_requests)
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, requests.RequestBody)
+    }
+    read = {
+        node.attr
+        for path in Path(api.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+
+    assert {name for model in models for name in model.model_fields} <= read

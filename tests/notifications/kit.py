@@ -5,9 +5,7 @@ from __future__ import annotations
 from api.features.watches.notification import Message
 from api.features.watches.watch import target_of
 from api.features.watches.watch_run import Delivery
-from api.notifications import Notifier
-from api.notifications.delivery import Webhooks
-from api.notifications.mail import MailRoom
+from api.notifications.delivery import MailSender, Notifier, Webhooks
 from api.settings import MailSettings
 from tests.features.watches.made import WATCH
 
@@ -33,7 +31,7 @@ async def sent(
     """To this target."""
     notifier = Notifier(
         Webhooks(private, seconds),
-        MailRoom(mail or MailSettings(), seconds),
+        MailSender(mail or MailSettings(), seconds),
         Pauses() if pauses is None else pauses,
     )
     return await notifier.send(WATCH, target_of(words, files=True), message)

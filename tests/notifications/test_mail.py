@@ -10,7 +10,7 @@ import pytest
 
 from api.features.watches.notification import Message
 from api.features.watches.watch_run import Delivery
-from api.notifications import BACKOFF
+from api.notifications.delivery import BACKOFF
 from api.settings import MailSettings
 from tests.notifications.certificates import Authority
 from tests.notifications.kit import MESSAGE, Pauses, sent

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from api.features.watches.watch_run import Delivery
-from api.notifications import BACKOFF
-from api.notifications.delivery import is_public
+from api.notifications.delivery import BACKOFF, is_public, refusal_of
 from tests.loopback import HANG, Loopback, Reply
 from tests.notifications.certificates import Authority
 from tests.notifications.kit import Pauses, sent
@@ -202,6 +201,18 @@ async def test_file_gets_a_line_a_run(tmp_path: Path) -> None:
     assert missing.reason == "it cannot be written: No such file or directory"
 
 
+@pytest.mark.parametrize("private", [True, False])
+def test_receiver_on_the_internet_is_reached_by_https_alone(private: bool) -> None:
+    """One of whose addresses none is of this network; `http` will do within it, where that is allowed."""
+    refused = refusal_of("http", ["93.184.216.34"], private=private)
+    assert refused is not None
+    assert (refused.failure, refused.again) == ("insecure", False)
+    assert str(refused) == "its address begins with `http:`; write `https:`"
+    assert refusal_of("https", ["93.184.216.34", "2606:2800:220:1::1"], private=private) is None
+    within = refusal_of("http", ["93.184.216.34", "10.0.0.1"], private=private)
+    assert (within and within.failure) == (None if private else "not_allowed")
+
+
 @pytest.mark.parametrize(
     ("address", "public"),
     [
@@ -218,6 +229,23 @@ async def test_file_gets_a_line_a_run(tmp_path: Path) -> None:
         ("fd00::1", False),
         ("::ffff:10.0.0.1", False),
         ("2002:a00:1::", False),
+        ("192.0.0.192", False),
+        ("198.18.0.1", False),
+        ("203.0.113.5", False),
+        ("255.255.255.255", False),
+        ("::127.0.0.1", False),
+        ("::ffff:93.184.216.34", True),
+        ("::ffff:0:10.0.0.1", False),
+        ("64:ff9b::10.0.0.1", False),
+        ("64:ff9b::93.184.216.34", True),
+        ("64:ff9b:1::93.184.216.34", False),
+        ("2002:5db8:d822::", True),
+        ("2001::1", False),
+        ("2001:db8::1", False),
+        ("3fff::1", False),
+        ("fec0::1", False),
+        ("5f00::1", False),
+        ("ff02::1", False),
     ],
 )
 def test_what_is_public(address: str, public: bool) -> None:

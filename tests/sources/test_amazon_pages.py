@@ -155,6 +155,12 @@ def test_words_in_a_script_do_not_make_an_empty_shelf() -> None:
             parse_search_page(html)
 
 
+def test_tiles_without_ids_are_a_broken_page() -> None:
+    """Results are there and none can be named: that is no empty result, which would be remembered."""
+    with pytest.raises(Broken, match="results without the ids of products"):
+        parse_search_page(result_page(tile(ASIN).replace("data-asin", "data-id")))
+
+
 def test_product_page() -> None:
     """Title, brand, bullets, rating; hidden bullets are left out."""
     extra = """<span id="acrPopover"><span class="a-icon-alt">4.2 out of 5 stars</span></span>

@@ -153,6 +153,7 @@ async def test_an_old_forum_holds_the_topic_in_the_post(upstream: DiscourseEmula
 
 FAILURES: list[tuple[Reply, type[Exception]]] = [
     (Reply(body=results([], [], error="extremely high load")), Unreachable),
+    (Reply(body=results([], [], error="Your search term is too short.")), NotAsked),
     (Reply(body=results([[]], [[]], error=[None])), Broken),
     (Reply(429, {"failed": "FAILED", "message": "too many times"}), RateLimited),
     (Reply(429, "<h1>slow down</h1>"), RateLimited),

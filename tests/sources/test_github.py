@@ -164,6 +164,8 @@ ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"pull_request": {"html_url": None}}, {"unfit": ""}),
     ({"pull_request": {"url": "x"}}, {"unfit": "a pull request, not an issue"}),
     ({"user": {"login": "stale[bot]"}}, {"unfit": "written by a bot"}),
+    ({"user": {"login": "k8s-ci-robot"}}, {"unfit": "written by a bot"}),
+    ({"user": {"login": "Codecov"}}, {"unfit": "written by a bot"}),
     ({"user": {"login": "kilnbot", "type": "Bot"}}, {"unfit": "written by a bot"}),
     ({"user": {"login": "talbot", "type": "User"}}, {"unfit": ""}),
     ({"user": None}, {"author": None}),

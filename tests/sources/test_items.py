@@ -153,6 +153,11 @@ def test_a_comment_that_nobody_can_read_is_named() -> None:
     ("fields", "why"),
     [
         ({"title": "[deleted by user]", "selftext": "[removed]"}, "title and text were removed"),
+        ({"title": "[flagged]", "text": "[dead]"}, "title and text were removed"),
+        ({"text": "*Permanently Deleted*"}, "title and text were removed"),
+        ({"text": "*deleted by creator*"}, "title and text were removed"),
+        ({"text": "(post deleted by author)"}, "title and text were removed"),
+        ({"text": "(my phone was deleted by the author)"}, ""),
         ({"title": "\u200b\u2060", "text": "&#x200B;"}, "no title and no text that can be seen"),
         ({"title": "Weekly mugs", "author": "AutoModerator"}, "written by a bot"),
         ({"title": "Mugs", "author": "sneakpeekbot"}, "written by a bot"),

@@ -1,6 +1,6 @@
-"""What an address shows to whoever has it, without a key: the feed of a watch, or one report.
+"""Links that need no key: the feed of a watch, or one report.
 
-The token in it reads that alone, and a new one takes its place.
+A link's token reads that alone; a new token replaces the old one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What a search needs of the store, and what it gets.
-
-What a search of the archive answers: entries that stand there, and how they were found.
-
-Which entries a caller wants searched, refused in words where it cannot be.
-"""
+"""Entries of the archive: what a search asks of the store, its filters, and the answer with its hits."""
 
 from __future__ import annotations
 
@@ -181,7 +176,7 @@ def filters_of(
     language: str | None = None,
     kept: bool | None = None,
 ) -> ArchiveFilters:
-    """The filters behind what a door takes; empty text is no filter.
+    """The filters that an interface takes, as values; empty text is no filter.
 
     Raises:
         UsageError: there is no such source, or no language with that code.

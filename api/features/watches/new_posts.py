@@ -1,6 +1,6 @@
-"""What of a report is new to a watch: each post once, whatever its edit, crosspost or copy.
+"""What is new to a watch in a report, and the counts of a run.
 
-What a run counts: posts of a source since the run before, and what the new ones speak of.
+A post is new once, whatever its edits, crossposts and copies. Counts are of a source's posts since the last run.
 """
 
 from __future__ import annotations

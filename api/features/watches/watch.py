@@ -1,6 +1,6 @@
-"""A watch: what is asked, when, and who hears of what has changed.
+"""A watch: its question, its schedule and its receivers.
 
-When a watch is due: `mon 08:00`, `mon,thu 08:00`, `daily 08:00`, `hourly`, `every 15 min`.
+A schedule is `mon 08:00`, `mon,thu 08:00`, `daily 08:00`, `hourly` or `every 15 min`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import re
 import secrets
 import uuid
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
@@ -245,11 +244,3 @@ def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:
 def name_of_query(query: str) -> str:
     """What a watch is called that was given no name."""
     return cut(one_line(clean(query)), _LONGEST_NAME)
-
-
-def chosen(watches: Sequence[Watch], name: str) -> Watch | None:
-    """The watch of this name or id, or the only one whose id begins so."""
-    exact = [watch for watch in watches if name in {watch.name, watch.id}]
-    begun = [watch for watch in watches if name and watch.id.startswith(name)]
-    fitting = exact or begun
-    return fitting[0] if len(fitting) == 1 else None

@@ -23,7 +23,7 @@ from api.features.watches import unusual_changes
 from api.features.watches.new_posts import CountedRun, counted, sifted
 from api.features.watches.new_questions import new_questions
 from api.features.watches.notification import Message, run_message, trial_message
-from api.features.watches.watch import Target, Watch, chosen, length_of, next_after, zone_of
+from api.features.watches.watch import Target, Watch, length_of, next_after, zone_of
 from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
 from api.features.watches.watch_run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
 from api.reports.report import Report
@@ -208,12 +208,22 @@ class WatchRunner:
         return run.state == "changed" or (run.state == "baseline" and watch.tell_first)
 
 
-async def find_watch(store: Watches, tenant: str, name: str) -> Watch:
-    """A tenant's watch by name, id or beginning of its id; `NotFound` unless exactly one."""
-    watch = chosen(await store.watches(tenant), name)
-    if watch is None:
+async def find_watch(store: Watches, tenant: str, name: str, *, abbreviated: bool = False) -> Watch:
+    """A tenant's watch by name or id; `abbreviated` takes the beginning of an id too, as the terminal does.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: several ids begin so.
+    """
+    watches = await store.watches(tenant)
+    fitting = [watch for watch in watches if name in {watch.name, watch.id}]
+    if not fitting and abbreviated and name:
+        fitting = [watch for watch in watches if watch.id.startswith(name)]
+    if len(fitting) > 1:
+        raise UsageError(f"several watches begin with `{name[:60]}`; write more of the id, or a name")
+    if not fitting:
         raise NotFound(f"there is no watch “{name[:60]}”; `listenpost watch list` shows them")
-    return watch
+    return fitting[0]
 
 
 def changed_watch(watch: Watch, fields: Mapping[str, Any]) -> Watch:
@@ -244,10 +254,10 @@ async def undelivered_runs(store: Watches, watch: Watch) -> Sequence[WatchRun]:
     return [run for run in runs if not all(delivery.delivered for delivery in run.deliveries)]
 
 
-async def run_to_resend(store: Watches, watch: Watch, run_id: str) -> WatchRun:
-    """The run with news whose id begins so; `NotFound` unless exactly one."""
+async def run_to_resend(store: Watches, watch: Watch, run_id: str, *, abbreviated: bool = False) -> WatchRun:
+    """The run with news of this id; `abbreviated` takes the beginning of one too. `NotFound` unless exactly one."""
     runs = await store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
-    fitting = [run for run in runs if run_id and run.id.startswith(run_id)]
+    fitting = [run for run in runs if run.id == run_id or (abbreviated and run_id and run.id.startswith(run_id))]
     if len(fitting) != 1:
         words = f"there is no run “{run_id[:60]}” with news of “{watch.name}”"
         raise NotFound(f"{words}; `listenpost watch show` lists what did not arrive")

@@ -1,7 +1,4 @@
-"""What an evaluation prints for people: measures by slice, and differences of two results.
-
-A calibration plot as SVG: no plotting library.
-"""
+"""Tables of an evaluation for people: measures by slice, differences of two results, a calibration plot as SVG."""
 
 from __future__ import annotations
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from api.core.text import SHORT_ID
 from api.errors import UsageError
@@ -71,9 +73,9 @@ async def resume(watch: WatchName) -> None:
     await _change(watch, {"paused": False}, "goes on")
 
 
-async def remove(watch: WatchName) -> None:
+async def remove(watch: Annotated[str, typer.Argument(metavar="NAME", help="Name or whole id of a watch.")]) -> None:
     """Delete a watch, its runs and what it has seen; its reports stay."""
-    async with opened_watch(watch) as (store, stored):
+    async with opened_watch(watch, abbreviated=False) as (store, stored):
         await store.drop_watch(stored.tenant, stored.id)
     tell(f"“{stored.name}” is watched no more; its reports are kept")
 

@@ -26,17 +26,18 @@ WatchName = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of a 
 
 
 @asynccontextmanager
-async def opened_watch(name: str) -> AsyncIterator[tuple[Store, Watch]]:
-    """The watch of this name or id, and the store that holds it.
+async def opened_watch(name: str, *, abbreviated: bool = True) -> AsyncIterator[tuple[Store, Watch]]:
+    """The watch of this name or id, or with `abbreviated` of the id that begins so, and the store that holds it.
 
     Raises:
-        NotFound: there is none, or there are several.
+        NotFound: there is none.
+        UsageError: several ids begin so.
     """
     from api.features.analyses.api_keys import LOCAL
     from api.features.watches.watch_service import find_watch
 
     async with opened_store() as store:
-        yield store, await find_watch(store, LOCAL.id, name)
+        yield store, await find_watch(store, LOCAL.id, name, abbreviated=abbreviated)
 
 
 async def show(name: WatchName, form: Data = "text") -> None:
@@ -148,7 +149,7 @@ async def run_watches(
                 async for pair in watching.run_due():
                     yield pair
             else:
-                watch = await find_watch(app_context.store, LOCAL.id, name)
+                watch = await find_watch(app_context.store, LOCAL.id, name, abbreviated=True)
                 tell(f"running “{watch.name}” ...")
                 yield watch, await watching.run(watch)
 
@@ -195,7 +196,7 @@ async def notify_again(
         if run is None:
             runs = (await undelivered_runs(store, watch))[::-1]
         else:
-            runs = [await run_to_resend(store, watch, run)]
+            runs = [await run_to_resend(store, watch, run, abbreviated=True)]
         if not runs:
             tell("everybody was told; nothing is sent")
         for missed in runs:

@@ -1,7 +1,4 @@
-"""Who is asking: a key's tenant, or whoever sits at this machine while there is no key.
-
-Which pages of other origins may call from a browser: CORS, on every route and every error.
-"""
+"""Access over HTTP: a key's tenant, or this machine's while there is no key; and which origins may call (CORS)."""
 
 from __future__ import annotations
 
@@ -46,7 +43,9 @@ def app_context_of(request: Request) -> AppContext:
 OpenContext = Annotated[AppContext, Depends(app_context_of)]
 
 
-async def authenticated(app_context: AppContext, connection: HTTPConnection, door: InterfaceName = "http") -> Tenant:
+async def authenticated(
+    app_context: AppContext, connection: HTTPConnection, interface: InterfaceName = "http"
+) -> Tenant:
     """The tenant of a request or WebSocket; nothing is counted.
 
     What the request begins is traced as theirs.
@@ -63,7 +62,7 @@ async def authenticated(app_context: AppContext, connection: HTTPConnection, doo
     user = "".join(users)
     if not re.match(_PSEUDONYM, user):
         raise UsageError(f"`{USER}` takes up to 128 visible ASCII characters without spaces")
-    set_caller(Caller(door, "" if tenant.origin == "local" else tenant.id, user))
+    set_caller(Caller(interface, "" if tenant.origin == "local" else tenant.id, user))
     return tenant
 
 
@@ -86,7 +85,7 @@ async def _tenant_of(app_context: AppContext, connection: HTTPConnection) -> Ten
     return tenant
 
 
-async def admitted(app_context: AppContext, connection: HTTPConnection, door: InterfaceName = "http") -> Tenant:
+async def admitted(app_context: AppContext, connection: HTTPConnection, interface: InterfaceName = "http") -> Tenant:
     """The tenant of a request that counts.
 
     Raises:
@@ -95,7 +94,7 @@ async def admitted(app_context: AppContext, connection: HTTPConnection, door: In
         LimitReached: too many requests in this minute.
         UsageError: see `authenticated`.
     """
-    tenant = await authenticated(app_context, connection, door)
+    tenant = await authenticated(app_context, connection, interface)
     await app_context.limits.admit(tenant)
     return tenant
 

@@ -1,7 +1,4 @@
-"""`/v1/analyses`: begin, follow, list, read, export and delete.
-
-The stream of an analysis, as the OpenAPI document shows it: made of what is really sent.
-"""
+"""`/v1/analyses`: begin, follow, list, read, export and delete; with the OpenAPI description of the stream."""
 
 from __future__ import annotations
 

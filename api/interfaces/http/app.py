@@ -64,7 +64,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     watch_routes.feeds,
     watch_routes.trend_router,
 )
-"""Every route; another door over HTTP is another router here. A router's routes are built when a
+"""Every route; another interface over HTTP is another router here. A router's routes are built when a
 request first gets to it: whoever asks whether this is ready waits for the first one's alone."""
 SCREENS: tuple[APIRouter, ...] = (
     ask_page.router,
@@ -98,13 +98,13 @@ _MCP_METHODS = ("POST",)
 @asynccontextmanager
 async def mounted(app: FastAPI, app_context: AppContext) -> AsyncIterator[None]:
     """Serve `/mcp` while the app lives; the protocol's library loads with the first request."""
-    door = McpMount(app_context)
+    mount = McpMount(app_context)
     for path in (PATH, f"{PATH}/"):
-        app.router.routes.append(Route(path, door, methods=_MCP_METHODS, include_in_schema=False))
+        app.router.routes.append(Route(path, mount, methods=_MCP_METHODS, include_in_schema=False))
     try:
         yield
     finally:
-        await door.aclose()
+        await mount.aclose()
 
 
 class McpMount:

@@ -1,4 +1,4 @@
-"""Turns on the wire of chat front ends: pydantic-ai's event streams, fed with our moments.
+"""Chat turns in the protocols of front ends: pydantic-ai's event streams, made of our turn's events.
 
 Only what is already checked is sent, and the text of an error is never an exception's.
 """

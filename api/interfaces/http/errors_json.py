@@ -1,7 +1,4 @@
-"""One error shape for everything: `{"error": {"code", "message", "trace_id"}}`.
-
-Methods of HTTP that no route writes out: HEAD wherever there is GET, and which there are.
-"""
+"""The one shape of errors, `{"error": {"code", "message", "trace_id"}}`, and the HTTP methods of a route."""
 
 from __future__ import annotations
 
@@ -192,17 +189,17 @@ def install(app: FastAPI, page: Page) -> None:
 
 def _refusal(request: Request, faults: Sequence[Mapping[str, Any]]) -> str:
     """What is wrong with a request, by what the OpenAPI document says of its route."""
-    door, *_ = faults[0]["loc"]  # the body, or the parameters of a kind: `("query", "limit")`
-    inner = [{**each, "loc": each["loc"][1:]} for each in faults if each["loc"][0] == door]
+    location, *_ = faults[0]["loc"]  # the body, or the parameters of a kind: `("query", "limit")`
+    inner = [{**each, "loc": each["loc"][1:]} for each in faults if each["loc"][0] == location]
     document = request.app.openapi()
     operations = document["paths"].get(request.scope["route"].path_format)
     if operations is None:
         return "this address holds what it does not take"
     operation = operations[request.method.lower()]
-    if door != "body":
-        parameters = [each for each in operation["parameters"] if each["in"] == door]
+    if location != "body":
+        parameters = [each for each in operation["parameters"] if each["in"] == location]
         properties = {each["name"]: each["schema"] for each in parameters}
-        form = Form({"properties": properties}, f"the {door}", _NOUNS.get(door, door), document)
+        form = Form({"properties": properties}, f"the {location}", _NOUNS.get(location, location), document)
         return form.refusal(inner)
     if inner[0]["type"] == "json_invalid":
         cause, (at,) = inner[0]["ctx"]["error"], inner[0]["loc"]

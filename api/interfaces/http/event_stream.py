@@ -1,7 +1,4 @@
-"""Progress as server-sent events, and noticing at once that a client is gone.
-
-A chat turn as it happens, on the wire that its reader understands; hanging up ends its work.
-"""
+"""Server-sent events of an analysis or a chat turn; a client that disconnects is noticed at once and ends its work."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The gate alone: `/v1/fetch/{source}`, `/v1/sources`, and `/v1/relevance` for own items.
-
-`/v1/search`: what is stored about a question, without asking anybody.
-
-`/v1/stats`: figures over the analyses that a key keeps.
-"""
+"""`/v1/fetch/{source}`, `/v1/sources`, `/v1/relevance` for own items, `/v1/search` in the archive, and `/v1/stats`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""`/v1/watches`: questions that are asked again and again, and what has changed meanwhile.
-
-`/v1/watches/{id}/...`: who is told of a watch, what did not arrive, and its feed.
-
-`/v1/watches/{id}/trend`: how a watch has gone, week by week.
-"""
+"""`/v1/watches`: add, change, run, list and remove; with runs, notifications, trend and feed of each."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The door for clients of the Model Context Protocol: tools, prompts and resources."""
+"""The interface for clients of the Model Context Protocol: tools, prompts and resources."""

@@ -1,7 +1,7 @@
-"""What a client hands in, read forgivingly and refused in sentences.
+"""Arguments of MCP tools: read forgivingly, refused in sentences.
 
-Null and empty text stand for the default, and a list may come as its JSON text, since clients fill
-in forms and models write both. What nobody knows is refused: it would be lost without a word.
+Null and empty text stand for the default, and a list may come as its JSON text, since clients fill in forms and
+models write both. An unknown argument is refused: it would be ignored without a word.
 """
 
 from __future__ import annotations

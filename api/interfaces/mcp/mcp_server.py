@@ -1,9 +1,7 @@
-"""The protocol: what its clients ask and hear, whichever way the messages come.
+"""The MCP server: tools, prompts and resources, for every transport.
 
-The library checks only the shape of messages. Arguments are checked here, so that what is wrong
-with them is said in our words; an exception's text never leaves.
-
-The prompts: questions that a person picks from a client's menu.
+The library checks only the shape of messages. Arguments are checked here, so that errors are in our words; an
+exception's text is never sent.
 """
 
 from __future__ import annotations
@@ -115,7 +113,7 @@ INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
+class _Handlers:
     """The handlers of one MCP server."""
 
     app_context: AppContext
@@ -234,19 +232,19 @@ class _Door:
 
 def server(app_context: AppContext, *, text_only: bool = False) -> Server[Any]:
     """A server over this app context; whoever runs it closes that."""
-    door = _Door(app_context, tools(app_context), text_only)
+    handlers = _Handlers(app_context, tools(app_context), text_only)
     return Server(
         "listenpost",
         title="Listenpost",
         version=version("listenpost"),
         instructions=INSTRUCTIONS,
-        on_list_tools=door.list_tools,
-        on_call_tool=door.call_tool,
-        on_list_prompts=door.list_prompts,
-        on_get_prompt=door.get_prompt,
-        on_list_resources=door.list_resources,
-        on_list_resource_templates=door.list_templates,
-        on_read_resource=door.read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
     )
 
 

@@ -1,13 +1,7 @@
-"""The tools: what each is called, what it takes, and its two answers.
+"""The MCP tools and resources: name, arguments, and two answers each.
 
-The text is for a model: bounded by depth, strangers' words fenced or escaped. The record is for a
-program: the JSON of `fetch` and `analyze`, without what was dropped unless that is asked for.
-
-What a tool is, and its two answers: a text for a model and a record for a program.
-
-The tools that watch a product, and list what is watched with what changed last.
-
-What can be read: the places with their state and price, and the caller's own reports.
+The text is for a model: bounded by depth, strangers' words fenced or escaped. The record is for a program: the JSON
+of `fetch` and `analyze`, without what was dropped unless that is asked for.
 """
 
 from __future__ import annotations

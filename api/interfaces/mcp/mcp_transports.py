@@ -1,9 +1,4 @@
-"""`listenpost mcp`: the protocol on stdin and stdout, a message a line.
-
-What comes in and is no message: half a character is mended, the rest refused in our words.
-
-The streamable HTTP endpoint at `/mcp`.
-"""
+"""The two transports of MCP: `listenpost mcp` on stdin and stdout, a message a line, and HTTP at `/mcp`."""
 
 from __future__ import annotations
 

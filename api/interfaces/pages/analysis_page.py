@@ -1,11 +1,4 @@
-"""One analysis: its lanes while it runs, then its report, its evidence and its files.
-
-An analysis as it happens: a lane for each place, with what it found and why it goes on.
-
-The lanes of an analysis as server-sent events: what a page shows while it waits.
-
-A report for whoever has its link: made, replaced, ended, and read without a key.
-"""
+"""Pages of one analysis: progress by source while it runs, then report, evidence, files, and the link to share it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The first screen: a question, where and how deep it is asked, and what that costs.
-
-What questions would cost, in the words of the screens; nobody is asked, nothing is begun.
-
-Which places can be asked: what the settings say, and, on a button, what each answers.
-"""
+"""The first page: a question, its sources and depth, and its cost; also the state of each source."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A conversation over the evidence of a report, turn by turn; without script, too.
-
-A chat turn on its page while it happens: what it looks up, and its answer as far as it is.
-"""
+"""Pages of a conversation over the evidence of a report; a turn is streamed, or loaded whole without script."""
 
 from __future__ import annotations
 

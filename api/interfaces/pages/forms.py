@@ -1,7 +1,7 @@
-"""The forms of the pages: their fields as a request describes them, what was sent, what is wrong.
+"""The forms of the pages: their fields as a request describes them, what was sent, and the faults beside each field.
 
-Whoever shows a form keeps what was sent, catches `UsageError`, and shows the same form again with
-`faults`; its template puts each message beside its field by the macro `fault`.
+A page that shows a form keeps what was sent, catches `UsageError`, and shows the same form again with `faults`; its
+template puts each message beside its field by the macro `fault`.
 """
 
 from __future__ import annotations

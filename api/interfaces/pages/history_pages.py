@@ -1,9 +1,4 @@
-"""What has been asked before: looked through, taken along and deleted.
-
-What is stored about a question, with its words marked; no place is asked.
-
-How the gate is doing over what is stored: yields, second fetches, failing open, and cost.
-"""
+"""Pages of what is stored: earlier analyses, search in the archive, and the gate's statistics."""
 
 from __future__ import annotations
 
@@ -26,7 +21,7 @@ from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, AnalysisId
 from api.interfaces.pages.forms import SPANS, blaming, faults, validated
-from api.interfaces.pages.report_charts import gate_figure
+from api.interfaces.pages.history_charts import gate_figure
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.shared import presentation, statistics_text
 from api.interfaces.shared.listing_requests import ListingRequest, SearchRequest, StatsRequest

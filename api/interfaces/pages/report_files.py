@@ -1,8 +1,6 @@
-"""What the templates of a report are given, on the page and in a saved file alike.
+"""Values for the templates of a report, on the page and in a saved file; and the files that can be downloaded.
 
-A report or comparison as one file: nothing is loaded, nothing runs, nothing else is needed.
-
-What is taken along from a page: in which formats, and what the files are called.
+A saved file loads and runs nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What every screen is: a page in the layout, and an error in words that a person reads.
-
-Who looks at the pages: log in with an API key, or sit at this machine while there is none.
-"""
+"""The layout of every page, its error page, and who may see it: by log-in, or on this machine while there is no key."""
 
 from __future__ import annotations
 

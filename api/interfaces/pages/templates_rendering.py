@@ -1,11 +1,4 @@
-"""Templates become pages here: what strangers wrote is text, and a missing value is a fault.
-
-The Markdown of a chat's answers as markup: lists and emphasis; links and HTML stay text.
-
-Where cited words stand in the text that they are from, and words of a question in a hit.
-
-The style and the script of the pages.
-"""
+"""Templates as pages: strangers' text is escaped and a missing value is an error; also the Markdown of chat answers."""
 
 from __future__ import annotations
 

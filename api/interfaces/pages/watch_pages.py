@@ -1,9 +1,4 @@
-"""Questions that are asked again and again: added, changed, paused, run now, and what was new.
-
-The form of a watch: what stands in it at first, as it is kept, or as it was sent.
-
-Who hears of a watch: a trial, what did not arrive once more, and its feed.
-"""
+"""Pages of watches: list, form, one watch with its runs, and its notifications."""
 
 from __future__ import annotations
 
@@ -41,7 +36,7 @@ from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.ask_page import namesake_hint, price_of_runs
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
-from api.interfaces.pages.report_charts import watch_figure
+from api.interfaces.pages.history_charts import watch_figure
 from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Submission, Visitor, page, server_of
 from api.interfaces.shared import presentation
 from api.interfaces.shared.chart_data import first_week

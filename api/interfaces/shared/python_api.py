@@ -1,4 +1,4 @@
-"""The Python door: `api.analyze` and `api.fetch`, for programs and notebooks."""
+"""The Python functions `api.analyze` and `api.fetch`, for programs and notebooks."""
 
 from __future__ import annotations
 

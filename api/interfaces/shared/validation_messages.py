@@ -1,6 +1,6 @@
-"""What is wrong with what came in, in sentences of ours: for every door, from its published schema.
+"""Validation errors in our own sentences, made from the published schema of an interface.
 
-A validator's own words do not say what would be right at the place that they name.
+A validator's own words do not say what would be right.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What may come in at a door, as it is published."""
+    """What an interface accepts, as it is published."""
 
     schema: Schema
     whole: str

@@ -1,6 +1,6 @@
-"""A watch as every interface shows and changes it, without its secret and its receivers' addresses.
+"""A watch as every interface shows it, and its runs as an Atom feed (RFC 4287).
 
-A watch's runs as an Atom feed (RFC 4287): what changed, for whatever reads feeds.
+Its secret and its receivers' addresses are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What the local judge knows about a text: numbers from 0 to 1, each with a fixed direction.
+"""The features of a text for the local judge: numbers from 0 to 1, each with a fixed direction.
 
-What a text gives away apart from its topic: adverts, job posts, orders to a model, add-ons.
-
-A mark made of the question's own words is none: an offer of Groupon's, a post about Telegram.
+Also signs against it apart from its topic: adverts, job posts, orders to a model, add-ons. Words of the question
+itself are no such sign: an offer of Groupon's, a post about Telegram.
 """
 
 from __future__ import annotations

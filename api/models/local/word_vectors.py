@@ -1,7 +1,4 @@
-"""Word vectors out of the WordLlama wheel: loaded on first use, from the disk alone.
-
-Texts as the archive keeps their meaning: word vectors as signed bytes.
-"""
+"""Word vectors from the WordLlama wheel, loaded on first use; and the signed bytes that the archive stores."""
 
 from __future__ import annotations
 

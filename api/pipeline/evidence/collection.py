@@ -1,6 +1,7 @@
-"""Question in, evidence out: crawl, assess, count, decide; a second pass when the first is thin.
+"""Collects the evidence of a question: crawl, grade, rank, count, decide.
 
-The one set of rules by which kept items are graded, dropped and ordered, whoever asks.
+Too little evidence is followed by a second crawl with other queries. Kept items are graded, dropped and ordered here
+alone, for every interface.
 """
 
 from __future__ import annotations

@@ -26,11 +26,13 @@ from api.errors import UsageError
 LONGEST_LINE = 8_000_000
 """Bytes; of a longer line only the beginning is kept."""
 # bytes that are read at a time, and of packed data, of which a kilobyte may become 30 MB
-_CHUNK, _PACKED_CHUNK = 1_000_000, 1_000
+_CHUNK = 1_000_000
 # bytes that are kept of a line that is too long
 _START = 200
 # the longest window that zstd knows: dumps of Reddit are packed with it
 _MAX_WINDOW = 2**31
+_SKIPPABLE = 0x184D2A50  # magic number of a zstd frame without data; the last four bits are free
+_REPEATED = 1  # kind of a zstd block that is one byte, repeated
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 # first bytes of files that cannot be read, and what to do
 _OTHER_FILES = {
@@ -184,30 +186,63 @@ def _with_beginning(name: str, raw: IO[bytes], size: int | None, digest: str) ->
 
 
 class _Frames:
-    """Unpacks zstd frame by frame; the library's own reader ignores a frame that breaks off."""
+    """Unpacks zstd block by block, so that no few bytes become more than 128 kB at once (RFC 8878, section 3.1.1).
+
+    The library's own reader ignores a frame that breaks off.
+    """
 
     def __init__(self, packed: io.BufferedReader) -> None:
-        self._packed, self._ahead = packed, b""
+        self._packed = packed
         self._frame: Any = None
+        self._has_checksum = False
 
     def read(self, size: int) -> bytes:
         parts: list[bytes] = []
         length = 0
         try:
-            while length < size and (data := self._ahead or self._packed.read(_PACKED_CHUNK)):
-                if self._frame is None:
-                    unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-                    self._frame = unpacker.decompressobj()
-                parts.append(self._frame.decompress(data))
-                self._ahead = self._frame.unused_data if self._frame.eof else b""
-                self._frame = None if self._frame.eof else self._frame
-                length += len(parts[-1])
-        except zstandard.ZstdError:
+            while length < size and (part := self._next()) is not None:
+                parts.append(part)
+                length += len(part)
+        except (EOFError, zstandard.ZstdError):
             if not length:
                 raise
-        if not length and self._frame is not None:
-            raise EOFError("it breaks off")
         return b"".join(parts)
+
+    def _next(self) -> bytes | None:
+        """What the next block unpacks to, which may be nothing; None at the end of the file."""
+        if self._frame is None:
+            return self._begin()
+        head = self._exactly(3)
+        last, kind, size = head[0] & 1, head[0] >> 1 & 3, int.from_bytes(head, "little") >> 3
+        data = bytes(self._frame.decompress(head + self._exactly(1 if kind == _REPEATED else size)))
+        if last:
+            data += bytes(self._frame.decompress(self._exactly(4))) if self._has_checksum else b""
+            self._frame = None
+        return data
+
+    def _begin(self) -> bytes | None:
+        """Read the head of a frame, or skip one that holds no data."""
+        magic = self._packed.read(4)
+        if not magic:
+            return None
+        if int.from_bytes(magic, "little") & ~0xF == _SKIPPABLE:
+            left = int.from_bytes(self._exactly(4), "little")
+            while left:
+                left -= len(self._exactly(min(left, _CHUNK)))
+            return b""
+        descriptor = self._exactly(1)
+        is_single, flags = descriptor[0] >> 5 & 1, descriptor[0]
+        rest = (0 if is_single else 1) + (0, 1, 2, 4)[flags & 3] + (is_single, 2, 4, 8)[flags >> 6]
+        self._has_checksum = bool(flags & 4)
+        self._frame = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
+        self._frame.decompress(magic + descriptor + self._exactly(rest))
+        return b""
+
+    def _exactly(self, size: int) -> bytes:
+        data = self._packed.read(size)
+        if len(data) < size:
+            raise EOFError("it breaks off")
+        return data
 
 
 class _Unseekable(io.RawIOBase):

@@ -127,8 +127,10 @@ def _reddit_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
 def _as_reddit_answer(fields: Fields) -> Fields:
     """A record by the names of the API, its time as a number."""
     data = dict(fields)
-    if isinstance(data.get("title"), str):
-        data["title"] = unescape(data["title"])  # the API gave it to the dump as HTML
+    for name in ("title", "selftext", "body"):
+        # the API gave it to the dump as HTML, Markdown's own entities included: `&amp;#x200B;`
+        if isinstance(data.get(name), str):
+            data[name] = unescape(data[name])
     when = parsed_date(data.get("created_utc", data.get("date")))
     data["created_utc"] = when.timestamp() if when else None
     if "selftext" not in data and "link_id" not in data:  # the person's own data

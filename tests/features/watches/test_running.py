@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.errors import Conflict, LimitReached, NotFound
+from api.errors import Conflict, LimitReached, NotFound, UsageError
 from api.features.analyses.store_ports import Store
 from api.features.watches.notification import Message
 from api.features.watches.watch import Target, Watch
@@ -222,15 +222,19 @@ async def test_run_is_gone_on_with_and_tells_nobody_twice(store: Store) -> None:
     assert len(await store.watch_runs("local", "w1", 9)) == 1
 
 
-async def test_watch_is_found_by_name_id_or_its_beginning(store: Store) -> None:
-    """Of the tenant's own."""
+async def test_watch_is_found_by_name_or_id(store: Store) -> None:
+    """Of the tenant's own; by the beginning of an id only where that is asked for, and only when it is unique."""
     await store.add_watch(replace(WATCH, id="abc1", name="first"), 9)
     await store.add_watch(replace(WATCH, id="abc2", name="second"), 9)
     for name, wanted in (("first", "abc1"), ("abc2", "abc2")):
         assert (await find_watch(store, "local", name)).id == wanted
-    for name in ("abc", "", "third"):
+    for name in ("abc", "a", "", "third"):
         with pytest.raises(NotFound, match="there is no watch"):
             await find_watch(store, "local", name)
+    await store.add_watch(replace(WATCH, id="de", name="third"), 9)
+    assert (await find_watch(store, "local", "d", abbreviated=True)).id == "de"
+    with pytest.raises(UsageError, match="several watches begin with `abc`"):
+        await find_watch(store, "local", "abc", abbreviated=True)
     with pytest.raises(NotFound):
         await find_watch(store, "b", "first")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.features.watches.watch_ports import KeptCounts
-from api.interfaces.pages.report_charts import PERIODS, gate_figure, watch_figure
+from api.interfaces.pages.history_charts import PERIODS, gate_figure, watch_figure
 from tests.features.analyses.counted_runs import asked, run, stats
 from tests.features.watches.made import of, week
 from tests.interfaces.example_trends import FOUR, kept, trend, undated

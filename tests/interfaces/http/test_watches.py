@@ -37,6 +37,22 @@ async def test_watch_is_added_run_and_read(served: Served) -> None:
     assert "secret" not in watch
 
 
+async def test_watch_is_named_whole(served: Served) -> None:
+    """The beginning of an id neither reads, runs nor removes a watch."""
+    mark = (await served.client.post(URL, json=OURA)).json()["id"]
+    path = f"{URL}/{mark[:-1]}"
+    answers = [
+        await served.client.delete(path),
+        await served.client.post(f"{path}/run"),
+        await served.client.get(path),
+        await served.client.patch(path, json={"paused": True}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [404] * 4
+    assert (await served.client.get(f"{URL}/{mark}")).json()["paused"] is False
+    assert (await served.client.delete(f"{URL}/{mark}")).status_code == 204
+
+
 async def test_what_a_watch_excludes_can_be_changed(served: Served) -> None:
     """An empty list excludes nothing again, null changes nothing."""
     mark = (await served.client.post(URL, json=OURA | {"not_about": ["a river"]})).json()["id"]

@@ -60,10 +60,10 @@ REFUSED: list[tuple[Given, str]] = [
     ),
     ({"LANGFUSE_BASE_URL": "lf.example:3000"}, "`LANGFUSE_BASE_URL` must begin with `https://` or"),
     ({"LANGFUSE_HOST": "lf.example"}, "`LANGFUSE_HOST` must begin with `https://` or `http://`"),
-    ({"LANGFUSE_SAMPLE_RATE": "2"}, "`LANGFUSE_SAMPLE_RATE`: "),
-    ({"LANGFUSE_SAMPLE_RATE": "abc"}, "`LANGFUSE_SAMPLE_RATE`: "),
-    ({"LANGFUSE_TRACING_ENABLED": "perhaps"}, "`LANGFUSE_TRACING_ENABLED`: "),
 ]
+MALFORMED = [
+    ("LANGFUSE_SAMPLE_RATE", "2"), ("LANGFUSE_SAMPLE_RATE", "abc"), ("LANGFUSE_TRACING_ENABLED", "perhaps"),
+]  # fmt: skip
 
 
 @pytest.fixture(params=["environment", ".env"])
@@ -102,6 +102,20 @@ def test_refused(write: Writing, given: Given, message: str) -> None:
 
     assert str(refusal.value).startswith(message)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("name", "value"), MALFORMED)
+def test_malformed_value_switches_tracing_off(
+    write: Writing, name: str, value: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Other programs read the variable too; it is named once for each process, and nothing else ends."""
+    write({name: value, "LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk"})
+
+    read = [settings.load().tracing for _ in range(2)]
+
+    assert [each.is_on for each in read] == [False, False]
+    assert all(record.message.startswith(f"`{name}`: ") for record in caplog.records)
+    assert len(caplog.records) <= 1
 
 
 def test_two_names_in_two_places(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from api.sources.imported.record_formats import WORDLESS
 from tests.sources.imported.files import entries, items, left_out, lines, looked_at, made, refusals
 
 POST = {
-    "id": "1abc", "title": "Plaud Note &amp; me", "selftext": "Great recorder", "score": 12,
+    "id": "1abc", "title": "Plaud Note &amp; me", "score": 12,
+    "selftext": "Great&amp;nbsp;recorder&amp;#x200B; &amp;gt; mine",
     "subreddit": "gadgets", "author": "ada", "num_comments": 2, "created_utc": 1_700_000_000,
     "permalink": "/r/gadgets/comments/1abc/plaud_note_me/", "is_self": True,
 }  # fmt: skip
@@ -35,6 +36,7 @@ def test_a_dump_of_reddit_holds_posts_and_comments(tmp_path: Path) -> None:
     post, stub = items(entries(file))
 
     assert (post.key, post.title, post.place) == ("reddit:t3_1abc", "Plaud Note & me", "r/gadgets")
+    assert post.body == "Great recorder\u200b > mine"
     assert post.engagement == {"votes": 12, "comments": 2, "upvote_ratio": None}
     assert (stub.key, stub.title, stub.notes) == (post.key, "plaud note me", (STUB,))
     assert stub.url == "https://www.reddit.com/r/gadgets/comments/1abc/"

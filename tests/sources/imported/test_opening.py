@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +100,35 @@ def test_a_file_that_breaks_off_is_read_up_to_there(tmp_path: Path, pack: Any, c
     *half, (_, reason) = refusals(read)
     assert len(half) <= 1
     assert reason.startswith("the rest of the file cannot be unpacked")
+
+
+def test_few_bytes_do_not_become_many_at_once(tmp_path: Path) -> None:
+    """Half a gigabyte of newlines in 15 kB is read in pieces."""
+    blank = b"\n" * 500_000_000
+    data = zstandard.compress(lines({"title": "mug", "body": "it leaks"}) + blank)
+    del blank
+    path = tmp_path / "a.zst"
+    path.write_bytes(data)
+    tracemalloc.start()
+    with closing(opened(str(path), io.BytesIO())) as file:
+        numbers = [line.number for line in islice(file.lines(), 200_000)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(data) < 50_000
+    assert numbers[-1] >= 200_000
+    assert peak < 40_000_000
+
+
+def test_frames_without_data_are_skipped(tmp_path: Path) -> None:
+    """As some packers write them between the others; with checksums or without."""
+    skipped = (0x184D2A53).to_bytes(4, "little") + (5).to_bytes(4, "little") + b"hello"
+    packer = zstandard.ZstdCompressor(write_checksum=True, write_content_size=False)
+    data = zstandard.compress(lines({"title": "a"})) + skipped + packer.compress(lines({"title": "b"})) + skipped
+
+    read = items(entries(made(tmp_path, data)))
+
+    assert [item.title for item in read] == ["a", "b"]
 
 
 class Endless(io.RawIOBase):
