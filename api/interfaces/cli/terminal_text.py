@@ -18,7 +18,7 @@ from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import hit_origin, hit_title
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.shared import chart_data, claim_layout, comparison_table, presentation, statistics_text
-from api.interfaces.shared.claim_layout import Claim
+from api.interfaces.shared.claim_layout import ShownClaim
 from api.interfaces.shared.presentation import openable
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation, unlinked
@@ -230,7 +230,7 @@ class _TextPage:
         """`[1][3]`: the numbers of the items that are listed."""
         return "".join(f"[{self.numbers[key]}]" for key in keys if key in self.numbers)
 
-    def claim(self, claim: Claim, number: int) -> None:
+    def claim(self, claim: ShownClaim, number: int) -> None:
         """The sentence with who says so, and below it the first of its quotes."""
         lead = f"{number}. "
         held = f" ({claim.held})" if claim.held else ""

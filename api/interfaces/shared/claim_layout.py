@@ -64,7 +64,7 @@ class ShownQuote:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ShownClaim:
     """A finding, laid out."""
 
     finding: Finding
@@ -76,7 +76,7 @@ class Claim:
     """Keys of cited posts whose words are not among the quotes."""
 
 
-def claims_of(report: Report) -> tuple[list[Claim], list[Claim]]:
+def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
     """The claims that come first, and the others, in one order.
 
     What the question asks for leads (a side, or a part: `the battery of ...`), then what most people hold.
@@ -95,12 +95,12 @@ def claims_of(report: Report) -> tuple[list[Claim], list[Claim]]:
     return claims[:FIRST], claims[FIRST:]
 
 
-def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> Claim:
+def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
     listed = [passage for passage in finding.evidence if passage.key in items]
     shown = listed[: presentation.SHOWN]
     keys = {passage.key for passage in shown}
     moments = [moment for passage in listed if (moment := _source_of(passage, items[passage.key]).created_at)]
-    return Claim(
+    return ShownClaim(
         finding,
         "; ".join(filter(None, (_holders(finding, items), span(moments)))),
         tuple(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from api.core.text import SHORT_ID, web_url
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.shared import chart_data, claim_layout, comparison_table, presentation
-from api.interfaces.shared.claim_layout import Claim
+from api.interfaces.shared.claim_layout import ShownClaim
 from api.interfaces.shared.presentation import openable
 from api.reports.markdown_text import link, md, quotation
 from api.reports.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
@@ -105,7 +105,7 @@ class _Citations:
         items = [self._items[key] for key in keys if key in self._items]
         return " ".join(link(f"\\[{self.numbers[item.key]}\\]", item.url) for item in items)
 
-    def claim(self, claim: Claim) -> str:
+    def claim(self, claim: ShownClaim) -> str:
         """A sentence with who says so, and below it its quotes."""
         badge, also = presentation.badge(claim.finding), self.cites(claim.others)
         also = f" (also {also})" if also and claim.quotes else f" {also}".rstrip()
