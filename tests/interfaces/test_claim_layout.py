@@ -10,7 +10,7 @@ from api.core.domain import Outcome
 from api.core.items import Comment
 from api.interfaces.cli.terminal_text import report_text
 from api.interfaces.pages.report_files import report_html
-from api.interfaces.shared import claim_layout
+from api.interfaces.shared import claim_layout, presentation
 from api.interfaces.shared.markdown_report import report_markdown
 from api.reports.report import Finding, Passage, Report
 from tests.interfaces.answers import plain_report
@@ -100,8 +100,8 @@ async def test_words_have_their_place_day_and_echo() -> None:
     )
     item = report.items[0].model_copy(update={"comments": (comment,), "engagement": {"votes": -3, "comments": 0}})
 
-    assert claim_layout.facts_of(item, "c") == "Reddit (r/a), 2026-10-05, 4 stars, 1,200 found it helpful"
-    assert claim_layout.facts_of(item) == "Reddit (r/a), 2026-09-01, -3 votes"
+    assert presentation.facts_of(item, "c") == "Reddit (r/a), 2026-10-05, 4 stars, 1,200 found it helpful"
+    assert presentation.facts_of(item) == "Reddit (r/a), 2026-09-01, -3 votes"
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,9 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     )
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
     assert "The tone of 2 of 3 kept posts can be told: 1 positive, 1 negative.\n\n2 of 3 kept" in text
-    assert "- \\[1\\] [Warm all day](<https://www.example.org/0>): Reddit (r/a), 2026-09-01\n" in text
+    assert "- \\[1\\] [Warm all day](<https://www.example.org/0>): Reddit \\(r/a\\), 2026-09-01\n" in text
     assert "- \\[2\\] [Lid leaks](<https://www.example.org/1>): Reddit\n" in text
-    assert "- \\[3\\] “good”: Reddit (r/a), 2026-09-03 *low relevance*\n" in text
+    assert "- \\[3\\] “good”: Reddit \\(r/a\\), 2026-09-03 *low relevance*\n" in text
     assert (
         "- [Tea leaves](<https://www.example.org/3>): "
         "does not answer the question: score 1 of 5, below the cutoff 3: about tea\n" in text
@@ -183,7 +183,7 @@ async def test_sample_data_says_so_first() -> None:
     text = report_markdown(await plain_report(sample=True), dropped=False)
 
     assert text.splitlines()[2] == "> SAMPLE DATA: everything here is made up and comes from the offline sandbox."
-    assert "- \\[1\\] Warm all day: Reddit (r/a), 2026-09-01 *sample*\n" in text
+    assert "- \\[1\\] Warm all day: Reddit \\(r/a\\), 2026-09-01 *sample*\n" in text
     assert "http" not in text
     assert "nothing was spent" in text
     assert "**Sample data**" in fetch_markdown(await hostile_fetch(), dropped=False)

@@ -312,12 +312,9 @@ def _listed(page: _TextPage, title: str, items: Sequence[KeptItem]) -> None:
         page.head(title)
     for at, item in enumerate(items, 1):
         number = page.numbers.get(item.key, at)
-        caption = presentation.caption(item)
-        place = f" ({caption.place})" if caption.place else ""
-        details = "".join(f", {detail}" for detail in (caption.date, *caption.badges) if detail)
         by, profile = presentation.signature(item)
-        text = f"{presentation.title_of(item)} - {caption.source}{place}{details}{by and f', by {by}'}"
-        page.wrapped(text, f"[{number}] ")
+        details = ", ".join((presentation.facts_of(item), *presentation.badges(item), *([f"by {by}"] if by else [])))
+        page.wrapped(f"{presentation.title_of(item)} - {details}", f"[{number}] ")
         page.address(item.url)
         page.address(profile)
 

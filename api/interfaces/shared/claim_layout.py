@@ -12,45 +12,23 @@ from datetime import datetime
 
 import regex
 
-from api.core.items import Comment, Measure
 from api.core.text import quantity, utc_minute
 from api.core.words import words
 from api.interfaces.shared import presentation
-from api.interfaces.shared.presentation import UNSENT, shortened, source_title
+from api.interfaces.shared.presentation import UNSENT, source_title
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import SUMMARY
 from api.reports.quotes import sentences
-from api.reports.report import Finding, KeptItem, Passage, Report
+from api.reports.report import Finding, KeptItem, Report
 from api.sources import OWN_ITEMS
 
 FIRST = 5
 """Claims that stand first, each with one quote; the others follow below."""
 SHORT_SUMMARY = 160
 """Characters of a summary that stands above the claims: about two lines."""
-_LONGEST_PLACE = 60
 _SIDES = {1: "praise", -1: "complaint"}
 # `the battery of the Plaud Note`
 _PART = regex.compile(r"(?i)\bthe (\p{L}+) of\b")
-# the sources' names of a measure -> how a person reads it, of one and of several
-_MEASURES: Mapping[str, tuple[str, str]] = {
-    "votes": ("vote", "votes"),
-    "points": ("point", "points"),
-    "score": ("vote", "votes"),
-    "stars": ("star", "stars"),
-    "ratings": ("rating", "ratings"),
-    "helpful": ("found it helpful", "found it helpful"),
-    "views": ("view", "views"),
-    "likes": ("like", "likes"),
-    "reactions": ("reaction", "reactions"),
-    "answers": ("answer", "answers"),
-    "comments": ("comment", "comments"),
-    "replies": ("reply", "replies"),
-    "upvotes": ("upvote", "upvotes"),
-    "shares": ("share", "shares"),
-    "retweets": ("retweet", "retweets"),
-}
-# measures that stand beside words, the first that are known
-_MOST_MEASURES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +77,16 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
     listed = [passage for passage in finding.evidence if passage.key in items]
     shown = listed[: presentation.SHOWN]
     keys = {passage.key for passage in shown}
-    moments = [moment for passage in listed if (moment := _source_of(passage, items[passage.key]).created_at)]
-    return ShownClaim(
-        finding,
-        "; ".join(filter(None, (_holders(finding, items), span(moments)))),
-        tuple(
-            # words that the claim quotes are not repeated below it
-            ShownQuote(
-                p.passage * (p.passage.rstrip(" .。") not in finding.text), p.key, facts_of(items[p.key], p.comment_id)
-            )
-            for p in shown
-        ),
-        tuple(key for key in finding.cites if key in items and key not in keys),
+    texts = (presentation.text_part(items[passage.key], passage.comment_id) for passage in listed)
+    moments = [text.created_at for text in texts if text.created_at]
+    quotes = tuple(
+        # words that the claim quotes are not repeated below it
+        ShownQuote("" if p.passage.rstrip(" .。") in finding.text else p.passage, p.key, facts)
+        for p in shown
+        for facts in [presentation.facts_of(items[p.key], p.comment_id)]
     )
-
-
-def _source_of(passage: Passage, item: KeptItem) -> KeptItem | Comment:
-    """The comment that a passage stands in, or its item."""
-    return next((comment for comment in item.comments if comment.id == passage.comment_id), item)
+    others = tuple(key for key in finding.cites if key in items and key not in keys)
+    return ShownClaim(finding, "; ".join(filter(None, (_holders(finding, items), span(moments)))), quotes, others)
 
 
 def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
@@ -136,26 +106,6 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
         name = next(iter(places))
         return who if name == OWN_ITEMS.name else f"{who} on {source_title(name)}"
     return f"{who}: {', '.join(named)}" if places else who
-
-
-def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
-    """Where and when words of an item, or of a comment of it, were written, and their echo there."""
-    comment = next((comment for comment in item.comments if comment.id == comment_id), None)
-    own = comment or item
-    place, where = shortened(item.place or "", _LONGEST_PLACE), source_title(item.source)
-    if place:
-        where = place if item.source == OWN_ITEMS.name else f"{where} ({place})"
-    day = f"{own.created_at:%Y-%m-%d}" if own.created_at else ""
-    return ", ".join(filter(None, (where, day, *_echo(own.engagement))))
-
-
-def _echo(engagement: Mapping[str, Measure]) -> list[str]:
-    """`412 votes`, `71,200 views`: the first measures that are known and not 0."""
-    known = [(name, value) for name, value in engagement.items() if value and name in _MEASURES]
-    return [
-        f"{value:,.{0 if float(value).is_integer() else 1}f} {_MEASURES[name][value != 1]}"
-        for name, value in known[:_MOST_MEASURES]
-    ]
 
 
 def span(moments: Sequence[datetime]) -> str:

@@ -177,12 +177,9 @@ def _sources(sources: Iterable[SourceReport]) -> str:
 def _listed(title: str, items: Iterable[KeptItem], numbers: Mapping[str, int]) -> list[str]:
     lines = []
     for item in items:
-        caption = presentation.caption(item)
-        place = f" ({md(caption.place)})" if caption.place else ""
-        dated = f", {caption.date}" if caption.date else ""
-        badges = "".join(f" *{badge}*" for badge in caption.badges)
-        label = link(md(presentation.title_of(item)), item.url)
-        lines.append(f"- \\[{numbers[item.key]}\\] {label}: {md(caption.source)}{place}{dated}{_by(item)}{badges}")
+        badges = "".join(f" *{badge}*" for badge in presentation.badges(item))
+        label, facts = link(md(presentation.title_of(item)), item.url), md(presentation.facts_of(item))
+        lines.append(f"- \\[{numbers[item.key]}\\] {label}: {facts}{_by(item)}{badges}")
     return [f"## {title}", "\n".join(lines)] if lines else []
 
 

@@ -32,7 +32,7 @@ from api.pipeline.question.product_name import judged_words, product_in
 from api.reports.composition import credit_of, parts_of
 from api.reports.markdown_text import quotation
 from api.reports.report import DroppedItem, Fetched, Finding, KeptItem, Quote, Report, SourceReport
-from api.sources import SOURCE_TITLES
+from api.sources import OWN_ITEMS, SOURCE_TITLES
 
 SAMPLE = "sample"
 """Stands in place of the address of a sample post, which no page in the world shows."""
@@ -114,17 +114,6 @@ class SourceRow:
     judged: str
     """Whether relevance could be judged."""
     requests: int
-
-
-@dataclass(frozen=True, slots=True)
-class Caption:
-    """What stands beside an item's title."""
-
-    source: str
-    place: str
-    date: str
-    """Empty where it is not known."""
-    badges: tuple[str, ...]
 
 
 def heading(answer: Report | Fetched) -> str:
@@ -307,19 +296,42 @@ def shortened(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{cut(line, limit).rstrip()}…"
 
 
-def caption(item: KeptItem) -> Caption:
-    """Where and when it was said, and what to know about its being here."""
-    badges = (
-        ("low relevance", item.low_relevance),
-        ("disputed", item.disputed),
-        (SAMPLE, item.url == SAMPLE),
-    )
-    return Caption(
-        source=source_title(item.source),
-        place=item.place or "",
-        date=item.created_at.date().isoformat() if item.created_at else "",
-        badges=tuple(badge for badge, holds in badges if holds),
-    )
+_LONGEST_PLACE = 60
+# a measure of a source -> what one of it is called; `5 stars`, `1 vote`
+_MEASURES = {
+    "votes": "vote", "points": "point", "score": "vote", "stars": "star", "ratings": "rating", "views": "view",
+    "likes": "like", "reactions": "reaction", "answers": "answer", "comments": "comment", "replies": "reply",
+    "upvotes": "upvote", "shares": "share", "retweets": "retweet", "helpful": "found it helpful",
+}  # fmt: skip
+_MOST_MEASURES = 2
+
+
+def text_part(item: KeptItem, comment_id: str | None) -> KeptItem | Comment:
+    """The comment with that id, or the item."""
+    return next((comment for comment in item.comments if comment.id == comment_id), item)
+
+
+def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
+    """Where and when an item, or a comment of it, was written, and its echo: `Reddit (r/mugs), 2026-05-03, 3 votes`."""
+    own, where = text_part(item, comment_id), source_title(item.source)
+    place = shortened(item.place or "", _LONGEST_PLACE)
+    if place:
+        where = place if item.source == OWN_ITEMS.name else f"{where} ({place})"
+    echo = []
+    for name, value in own.engagement.items():
+        if value and name in _MEASURES:
+            noun = _MEASURES[name]
+            plural = {"reply": "replies", "found it helpful": noun}.get(noun, f"{noun}s")
+            number = f"{value:,.{0 if float(value).is_integer() else 1}f}"
+            echo.append(f"{number} {noun if value == 1 else plural}")
+    day = f"{own.created_at:%Y-%m-%d}" if own.created_at else ""
+    return ", ".join(filter(None, (where, day, *echo[:_MOST_MEASURES])))
+
+
+def badges(item: KeptItem) -> list[str]:
+    """What to know about an item's being listed."""
+    known = (("low relevance", item.low_relevance), ("disputed", item.disputed), (SAMPLE, item.url == SAMPLE))
+    return [badge for badge, holds in known if holds]
 
 
 def why_dropped(item: DroppedItem) -> str:
