@@ -57,7 +57,8 @@ class ShownClaim:
 def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
     """The claims that come first, and the others, in one order.
 
-    What the question asks for leads (a side, or a part: `the battery of ...`), then what most people hold.
+    What the question asks for leads (a part: `the battery of ...`, or a side, in the writer's order), then what most
+    people hold.
     """
     items = {item.key: item for item in report.items}
     lean = lean_wanted(report.query)
@@ -67,7 +68,8 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
         other_side = lean is not None and finding.kind != _SIDES[lean]
         texts = (finding.text, *(passage.passage for passage in finding.evidence))
         off_topic = bool(wanted) and not any(wanted & set(words(text)) for text in texts)
-        return other_side, off_topic, -(sum(finding.people.values()) or len(finding.cites))
+        held = 0 if lean else sum(finding.people.values()) or len(finding.cites)
+        return other_side, off_topic, -held
 
     claims = [_claim(finding, items) for finding in sorted(report.findings, key=order)]
     return claims[:FIRST], claims[FIRST:]

@@ -112,7 +112,7 @@ async function plain() {
   await page.locator('section button').first().click();
   await page.locator('.claims').first().waitFor();
   const decision = await page.locator('.claims strong').first().innerText();
-  await page.locator('ul.evidence a.cite').first().click();
+  await page.locator('.claims .quote a.cite').first().click();
   const target = await page.locator('li:target').count();
   await context.close();
   return { banner, samples, decision, target, complaints };
@@ -170,7 +170,7 @@ async function shared(width) {
   const guest = await opened(keyed, width);
   await guest.page.goto(link);
   const decision = await guest.page.locator('.claims strong').first().innerText();
-  await guest.page.locator('ul.evidence a.cite').first().click();
+  await guest.page.locator('.claims .quote a.cite').first().click();
   await guest.page.locator('#drawer mark.here').waitFor();
   await guest.page.keyboard.press('Escape');
   await looked(guest.page, 'shared', width, guest.complaints);
@@ -373,7 +373,7 @@ async function corrected(name, width) {
   await page.getByRole('button', { name: 'Only this one' }).first().click();
   await page.waitForURL((url) => url.href !== first);
   await page.locator('.claims').first().waitFor();
-  const taken = { described: await page.locator('#described').innerText(), groups: await page.locator('.senses').count() };
+  const taken = { described: await page.locator('#about li', { hasText: 'Described as' }).textContent(), groups: await page.locator('.senses').count() };
   await looked(page, 'one-group', width, complaints);
   await page.getByText('Evidence:').click();
   await page.locator('#kept .correction').first().waitFor();
@@ -408,7 +408,7 @@ async function remembered(name) {
   const { page, context, complaints } = await opened(sample, 360, { javaScriptEnabled: false });
   await askedFor(page, name);
   const groups = await page.locator('.senses').count();
-  const described = await page.locator('#described').innerText();
+  const described = await page.locator('#about li', { hasText: 'Described as' }).textContent();
   await page.getByText('Evidence:').click();
   const undo = page.locator('#dropped').getByRole('button', { name: 'Undo' });
   const before = await undo.count();
