@@ -20,11 +20,12 @@ from api.core.text import one_line
 from api.core.words import content_words, words
 from api.core.work import translated
 from api.errors import ModelError
-from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, plain_topic
+from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, held_by, plain_topic
 from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import ASKING, count_feelings, lean_wanted
 from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
+from api.reports.people import people_by_source
 from api.reports.quotes import says_count
 from api.reports.quotes import sentences as sentences_of
 from api.reports.report import Finding, Passage, Quote, SupportCheck
@@ -81,7 +82,7 @@ async def supported(
     doubts = [doubt for answer in answers for doubt in answer.doubted or [False] * len(answer.supported)]
     doubted = {(id(f), passage) for (f, passage), doubt in zip(pairs, doubts, strict=False) if doubt}
     carried = {(id(f), passage) for (f, passage), holds in zip(pairs, flags, strict=False) if holds}
-    left = {id(f): _left_of(f, carried, doubted) for f in draft.findings}
+    left = {id(f): _left_of(f, carried, doubted, items) for f in draft.findings}
     unread = [f for f in left.values() if f is not None and f.support != "checked"]
     # what is not checked is in no headline
     sure = {key: None if finding in unread else finding for key, finding in left.items()}
@@ -157,16 +158,20 @@ def _without_questions(draft: DraftText) -> tuple[DraftText, tuple[str, ...]]:
 
 
 def _left_of(
-    finding: Finding, carried: Container[tuple[int, Passage]], doubted: Container[tuple[int, Passage]]
+    finding: Finding,
+    carried: Container[tuple[int, Passage]],
+    doubted: Container[tuple[int, Passage]],
+    items: Mapping[str, Item],
 ) -> Finding | None:
     """The finding on its supported passages, a theme counted again; None when it counts more.
 
     It is checked unless all of these are doubted.
     """
     passages = [passage for passage in finding.evidence if (id(finding), passage) in carried]
-    text: str | None = finding.text
+    people = people_by_source(passages, items)
+    text: str | None = held_by(finding.text, passages, people) if passages else finding.text
     sure = any((id(finding), passage) not in doubted for passage in passages)
-    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified")
+    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified", people)
     if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
         text = recount_theme(finding.text)
     return replace(left, text=text) if passages and text is not None else None

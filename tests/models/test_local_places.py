@@ -72,7 +72,7 @@ def test_a_review_of_a_product_need_not_name_it() -> None:
 def test_a_file_can_be_said_to_be_about_a_product() -> None:
     """Then all of it stands there, and where it was found before is kept."""
     data = b'{"title": "Meh", "body": "It gets stuck under the sofa.", "place": "a shop"}\n'
-    (item,) = read_collected(data, "Roborock Q5").items
+    (item,) = read_collected(data, product="Roborock Q5").items
     assert (item.place, item.places) == ("Roborock Q5", ("Roborock Q5", "a shop"))
     verdict = LocalJudge().verdicts(Question("Roborock Q5"), [item], "items")[0]
     assert verdict.relevant

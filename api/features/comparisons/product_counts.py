@@ -155,6 +155,8 @@ def _standing(
         for name, source in (report.sources.items() if report else ())
     }
     felt = figures.sentiment_of([assessed_of(item) for item in items])
+    if report is not None and report.figures.sentiment is not None and len(items) == len(report.items):
+        felt = report.figures.sentiment  # by people, whom nobody knows later
     graded = report is not None and not report.sample and felt.n
     return Standing(
         query=ask.query if report is None else report.query,

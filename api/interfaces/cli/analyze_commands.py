@@ -87,6 +87,9 @@ async def analyze(
         str,
         typer.Option(help="With --items: the product that the file is about, such as reviews that do not name it."),
     ] = "",
+    columns: Annotated[
+        str, typer.Option("--map", help="Columns of a table of items: body=Full Text,rating=Stars")
+    ] = "",
     again: Again = False,
     sense: SenseNumber = None,
     dropped: Dropped = False,
@@ -109,12 +112,14 @@ async def analyze(
     if product and items is None:
         raise UsageError("`--product` says what a file is about: `analyze QUERY --items FILE --product NAME`")
     if again:
-        if items is not None or estimate or request.sources:
+        if items is not None or columns or estimate or request.sources:
             raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
         return await _analyze_again(request, sense, options, verbose)
+    if columns and items is None:
+        raise UsageError("`--map` names columns of a table: it belongs to `--items FILE`")
     ask = request.ask()
     settings = bootstrap.load_settings(sandbox=ask.sandbox)
-    own = None if items is None else _read_items(items, one_line(clean(product)))
+    own = None if items is None else _read_items(items, columns, one_line(clean(product)))
     if estimate:
         from api.bootstrap import estimates
 
@@ -369,14 +374,15 @@ async def _kept(settings: Settings, *reports: Report) -> AsyncIterator[None]:
         await keeping
 
 
-def _read_items(path: Path, product: str) -> OwnItems:
+def _read_items(path: Path, columns: str, product: str) -> OwnItems:
     """All of a file, a pipe or what is typed; a device may have no end.
 
     Raises:
         UsageError: it cannot be read, is too large, or holds no items.
     """
-    from api.sources.imported.detection import read_collected  # with what unpacks dumps
+    from api.sources.imported.detection import ReadOptions, read_collected, read_columns  # with what unpacks dumps
 
+    options = ReadOptions(columns=read_columns(columns) or None)
     largest = f"{_MAX_BYTES // 1_000_000} MB"
     try:
         with path.open("rb") as file:
@@ -386,7 +392,7 @@ def _read_items(path: Path, product: str) -> OwnItems:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise UsageError(f"holds more than {largest}; split it")
-        return read_collected(data, product)
+        return read_collected(data, options, product)
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UsageError as error:

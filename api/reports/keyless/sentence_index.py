@@ -14,7 +14,7 @@ from itertools import pairwise
 import regex
 import snowballstemmer
 
-from api.core.items import Comment
+from api.core.items import Comment, person_of
 from api.core.own_words import own_words
 from api.core.text import fold
 from api.core.words import UNSPACED, stop_words
@@ -22,7 +22,6 @@ from api.reports.exhibits import Exhibit
 from api.reports.keyless import subjects
 from api.reports.keyless.aspects import Aspect, aspects, data
 from api.reports.keyless.subjects import Subject
-from api.reports.people import person_of
 from api.reports.quotes import ADDRESSES, beginning, sentences
 from api.reports.report import LONGEST_PASSAGE
 
