@@ -405,10 +405,13 @@ _GENERAL = regex.compile(
 )
 
 
+_QUOTED = regex.compile(r"“[^”]*”")
+
+
 def held_by(text: str, passages: Sequence[Passage], people: Mapping[str, int]) -> str:
     """The sentence; its first passage, quoted, where it is about people in general and fewer than `GENERAL` hold it."""
-    total = sum(people.values())
-    if total >= GENERAL or not any(match["number"] is None for match in _GENERAL.finditer(text)):
+    total, own = sum(people.values()), _QUOTED.sub("", text)
+    if total >= GENERAL or not any(match["number"] is None for match in _GENERAL.finditer(own)):
         return text
     return f"“{quotation(passages[0].passage)}”"
 

@@ -226,20 +226,18 @@ def test_a_run_on_sentence_is_read_clause_by_clause() -> None:
 
 def test_its_own_sentences_are_known() -> None:
     """The support check reads the name out of them, and leaves the summary to the findings."""
-    claim = claim_sentence("Battery", "It dies", {"reddit": 2}, 2)
-    side = side_sentence("Battery", "complain", "It dies", {"reddit": 3, "amazon": 1}, 6)
-    every = side_sentence("Battery", "complain", "It dies", {"reddit": 3}, 3)
-    one = side_sentence("Battery", "complain", "It dies", {"reddit": 1}, 3)
-    subject = subject_sentence("Battery", [], {"reddit": 14, "amazon": 1})
+    claim = claim_sentence("Battery", "It dies", 2, 2)
+    side = side_sentence("Battery", "complain", "It dies", 4, 6)
+    every = side_sentence("Battery", "complain", "It dies", 3, 3)
+    one = side_sentence("Battery", "complain", "It dies", 1, 3)
+    subject = subject_sentence("Battery", "It dies", 15, 0, 2)
 
-    assert claim == "Battery: “It dies”: both people who speak of it say alike (reddit 2)."
-    assert side == (
-        "Battery: at least four of the six people who speak of it complain (reddit 3, amazon 1); "
-        "one of them: “It dies”."
-    )
-    assert every == "Battery: all three people who speak of it complain (reddit 3); one of them: “It dies”."
-    assert one == "Battery: “It dies”: one person (reddit)."
-    assert subject == "Battery: 15 people speak of it (reddit 14, amazon 1), few of them alike."
+    assert claim == "Battery: “It dies”: both people who speak of it say alike."
+    assert side == "Battery: “It dies”: at least four of the six people who speak of it complain."
+    assert every == "Battery: “It dies”: all three people who speak of it complain."
+    assert one == "Battery: “It dies”."
+    assert subject == "Battery: “It dies”: 15 people speak of it; at least two complain."
+    assert subject_sentence("Battery", "", 15) == "Battery: 15 people speak of it."
     for sentence in (claim, side, every, one, subject):
         match = COUNTED.match(sentence)
         assert match is not None

@@ -68,7 +68,9 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
         other_side = lean is not None and finding.kind != _SIDES[lean]
         texts = (finding.text, *(passage.passage for passage in finding.evidence))
         off_topic = bool(wanted) and not any(wanted & set(words(text)) for text in texts)
-        held = 0 if lean else sum(finding.people.values()) or len(finding.cites)
+        # a writer that counts puts claims before subjects of which more people only speak
+        in_order = lean or finding.support == "counted"
+        held = 0 if in_order else sum(finding.people.values()) or len(finding.cites)
         return other_side, off_topic, -held
 
     claims = [_claim(finding, items) for finding in sorted(report.findings, key=order)]
@@ -102,8 +104,8 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
         who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
     named = [f"{source_title(name)} {count}" for name, count in places.items()]
     alone = named[0].removesuffix(" 1") if total == 1 else ", ".join(named)
-    if f"({alone})" in finding.text:
-        return ""  # the sentence says so
+    if finding.support == "counted":  # the sentence says how many
+        return alone if len(places) > 1 else source_title(next(iter(places), ""))
     if len(places) == 1:
         name = next(iter(places))
         return who if name == OWN_ITEMS.name else f"{who} on {source_title(name)}"

@@ -72,6 +72,8 @@ _VERB = regex.compile(
     r"\p{L}\s+\p{Ll}{2,}(?:ed|[^s]s)\b|\b(?i:gonna|gotta|got|went|lost|took|broke|died|fell|kept|felt|made|gave|sent|bought"
     r"|paid|left|came|cut|love|hate)\b"
 )
+# the end of a sentence inside one, behind an abbreviation: `at 1.9 V. New ones`
+_INNER_END = regex.compile(r"[.!?]\s+\S")
 _UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because))$", regex.I)
 
 
@@ -326,6 +328,7 @@ def stands_alone(statement: Statement) -> bool:
         and _LEANING_ON.search(text) is None
         and _UNFINISHED.search(text.rstrip(" .!")) is None
         and text.count("(") == text.count(")")
+        and _INNER_END.search(text) is None
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import regex
 
@@ -18,7 +18,7 @@ COUNTED = regex.compile(
     r"|(?:at least )?(?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of|about) it\b)",
     regex.S,
 )
-"""A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike (YouTube 6).`
+"""A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike.`
 
 The last form is of reports of older versions.
 """
@@ -30,48 +30,34 @@ SUMMARY = regex.compile(
 _NAMED = 3
 
 
-def claim_sentence(name: str, claim: str, alike: Mapping[str, int], speaking: int) -> str:
-    """The sentence of a claim: who says alike by source, of how many people who speak of its subject."""
-    people = sum(alike.values())
+def claim_sentence(name: str, claim: str, people: int, speaking: int) -> str:
+    """The sentence of a claim: how many say alike, of how many people who speak of its subject."""
     quoted = f"{name}: “{claim}”"
-    where = places_phrase(alike)
     if people == 1:
-        return f"{quoted}: one person{where}."
+        return f"{quoted}."
     if speaking > people:
-        return f"{quoted}: {in_words(people)} of the {in_words(speaking)} people who speak of it say alike{where}."
-    return f"{quoted}: {'both' if people == 2 else f'all {in_words(people)}'} people who speak of it say alike{where}."
+        return f"{quoted}: {in_words(people)} of the {in_words(speaking)} people who speak of it say alike."
+    return f"{quoted}: {'both' if people == 2 else f'all {in_words(people)}'} people who speak of it say alike."
 
 
-def side_sentence(name: str, side: str, example: str, people: Mapping[str, int], speaking: int) -> str:
+def side_sentence(name: str, side: str, example: str, people: int, speaking: int) -> str:
     """The sentence of those who surely take one side of a subject, with the words of one of them."""
-    count, where = sum(people.values()), places_phrase(people)
-    if count == 1:
+    if people == 1:
         return claim_sentence(name, example, people, speaking)
-    holders = f"{in_words(count)} of the {in_words(speaking)} people who speak of it {side}"
-    if speaking == count:
-        holders = f"{'both' if count == 2 else f'all {in_words(count)}'} people who speak of it {side}"
-    return f"{name}: {'at least ' if speaking > count else ''}{holders}{where}; one of them: “{example}”."
+    holders = f"at least {in_words(people)} of the {in_words(speaking)} people who speak of it {side}"
+    if speaking == people:
+        holders = f"{'both' if people == 2 else f'all {in_words(people)}'} people who speak of it {side}"
+    return f"{name}: “{example}”: {holders}."
 
 
-def subject_sentence(
-    name: str, examples: Sequence[str], speaking: Mapping[str, int], praising: int = 0, complaining: int = 0
-) -> str:
+def subject_sentence(name: str, example: str, speaking: int, praising: int = 0, complaining: int = 0) -> str:
     """The sentence of a subject that people speak of without saying alike, and how many surely take a side."""
-    number = sum(speaking.values())
-    lead = "one" if len(examples) == 1 else in_words(len(examples))
-    quoted = f"; {lead} of them: {' and '.join(f'“{words}”' for words in examples)}" if examples else ""
     sides = ((praising, "praises it", "praise it"), (complaining, "complains", "complain"))
     phrases = [f"{in_words(count)} {singular if count == 1 else plural}" for count, singular, plural in sides if count]
-    leaning = f"; at least {' and '.join(phrases)}" if phrases else ", few of them alike" if number > SHARED else ""
-    speak = "person speaks" if number == 1 else "people speak"
-    return f"{name}: {in_words(number)} {speak} of it{places_phrase(speaking)}{leaning}{quoted}."
-
-
-def places_phrase(people: Mapping[str, int]) -> str:
-    """` (Reddit 4, YouTube 2)`: people by source; the number is left out where there is one person."""
-    if sum(people.values()) == 1:
-        return f" ({next(iter(people))})"
-    return f" ({', '.join(f'{source} {count}' for source, count in people.items())})" if people else ""
+    leaning = f"; at least {' and '.join(phrases)}" if phrases else ""
+    speak = "person speaks" if speaking == 1 else "people speak"
+    quoted = f"“{example}”: " if example else ""
+    return f"{name}: {quoted}{in_words(speaking)} {speak} of it{leaning}."
 
 
 def theme_summary(claims: Sequence[tuple[str, int]], spoken: Sequence[tuple[str, int]] = (), opening: str = "") -> str:

@@ -44,8 +44,6 @@ _MOST_SUGGESTIONS = 3
 _FEW_THEMES, _MOST_CLAIMS = 3, 2
 # Findings up to which single voices answer a question about one side.
 _FEW_ANSWERS = 5
-# Characters of a second quote at most.
-_SECOND = 100
 # Sentences of which single voices are chosen at most.
 _MOST_VOICES = 300
 SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
@@ -85,11 +83,15 @@ class ThemeFinding:
     """People who speak of the subject."""
     side: str = ""
     """What its people do where they do not say alike: `complain`."""
+    example: str = ""
+    """The sentence that is quoted of a subject of which people only speak."""
 
     @property
     def bare(self) -> str:
-        """The claim without its counts, as a model would write it."""
-        return f"{_title(self.name)}: “{self.claim}”" if self.claim else self.text
+        """The finding without its counts, as a model would write it."""
+        words, does = self.claim or self.example, self.side or ("" if self.claim else "speak of it")
+        quoted = f"{_title(self.name)}: “{words}”" if words else _title(self.name)
+        return f"{quoted}: people {does}." if does else f"{quoted}."
 
     @property
     def shown(self) -> tuple[ThemePassage, ...]:
@@ -154,23 +156,22 @@ def find_themes(
     texts = [beginning(text)[: max(shares)] for e in exhibits for text in (*e.item.texts, e.item.place or "")]
     subject = Subject.of(question, texts)
     index = SentenceIndex.of(exhibits, subject)
-    places = {exhibit.label: exhibit.where for exhibit in exhibits}
     wanted = _named_aspects(question, subject)
     if focus:
         topics = {topic.name: topic for topic in (claims.named_topic(word, index) for word in focus)}
-        spoken = [_spoken_of(topic, places, lean, plainly=True) for topic in topics.values()]
+        spoken = [_spoken_of(topic, lean, plainly=True) for topic in topics.values()]
         findings = [finding for finding in spoken if finding.passages]
         chosen = findings[:most]
     else:
         topics = _topics(question, exhibits, index, wanted)
-        findings = _findings(topics.values(), places, lean, wanted)
+        findings = _findings(topics.values(), lean, wanted)
         chosen = _chosen(findings, wanted, lean)[:most]
         few = min(most, _FEW_THEMES if lean is None else _FEW_ANSWERS)
         if len(chosen) < few:
             used = {passage.text for finding in chosen for passage in finding.passages}
-            voices = _voices(index, topics.values(), places, lean, used)
+            voices = _voices(index, topics.values(), lean, used)
             chosen += islice(voices, few - len(chosen))
-        chosen = chosen or list(islice(_named_in(exhibits, index, places), min(most, PASSAGES)))
+        chosen = chosen or list(islice(_named_in(exhibits, index), min(most, PASSAGES)))
     several = bool(compared_names(question.text))
     return ThemeReport(
         f"What people {VERBS[lean]} about {_headline(question, subject, wanted, lean)}",
@@ -206,19 +207,17 @@ def _topics(
     return named | {topic.name: topic for topic in shared if topic.terms.isdisjoint(wanted)}
 
 
-def _findings(
-    topics: Iterable[SharedSubject], places: Mapping[str, str], lean: int | None, wanted: Sequence[str]
-) -> list[ThemeFinding]:
+def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequence[str]) -> list[ThemeFinding]:
     """Claims on each subject, and subjects of which many speak: those asked about first, then by people."""
     findings = []
-    quoted: set[str] = set()  # second quotes, so that a subject does not repeat another's
+    quoted: set[str] = set()  # examples, so that a subject does not repeat another's
     for topic in topics:
         groups = list(islice(claims.groups_of(topic, lean), _MOST_CLAIMS))
-        held = [_claim(topic, *group, places) for group in groups if len(group[1]) >= SHARED]
-        held += _sides(topic, places, lean, held)
+        held = [_claim(topic, *group) for group in groups if len(group[1]) >= SHARED]
+        held += _sides(topic, lean, held)
         if not held and len(topic.mentions) >= SHARED and lean is None:
-            held = [_spoken_of(topic, places, lean, quoted=quoted)]
-        findings += held or [_claim(topic, *group, places) for group in groups[:1]]
+            held = [_spoken_of(topic, lean, quoted=quoted)]
+        findings += held or [_claim(topic, *group) for group in groups[:1]]
     order = sorted(
         findings,
         key=lambda f: (
@@ -236,9 +235,7 @@ def _weight(finding: ThemeFinding) -> int:
     return finding.alike if finding.claim and finding.alike >= SHARED else 0
 
 
-def _sides(
-    topic: SharedSubject, places: Mapping[str, str], lean: int | None, held: Sequence[ThemeFinding]
-) -> Iterator[ThemeFinding]:
+def _sides(topic: SharedSubject, lean: int | None, held: Sequence[ThemeFinding]) -> Iterator[ThemeFinding]:
     """What enough people praise, complain of or wish for, each in words of their own; none that a claim counts."""
     enough = SHARED - 1 if len(topic.mentions) >= MANY else SHARED
     counted = {passage.text for finding in held for passage in finding.passages}
@@ -258,8 +255,7 @@ def _sides(
             and claims.stands_alone(members[0])
         ):
             quoted = _quoted(members[0])
-            where = _by_place((member.sentence for member in members), places)
-            text = side_sentence(_title(topic.name), words, quoted, where, len(topic.mentions))
+            text = side_sentence(_title(topic.name), words, quoted, len(members), len(topic.mentions))
             passages = tuple(map(_passage, members))
             yield ThemeFinding(
                 _title(topic.name), text, kind, passages, quoted, len(members), len(topic.mentions), side=words
@@ -276,21 +272,16 @@ def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
             yield finding
 
 
-def _claim(
-    topic: SharedSubject, claim: Statement, members: Sequence[Statement], places: Mapping[str, str]
-) -> ThemeFinding:
+def _claim(topic: SharedSubject, claim: Statement, members: Sequence[Statement]) -> ThemeFinding:
     quoted = _quoted(claim)
     speaking = len(topic.mentions)
-    text = claim_sentence(
-        _title(topic.name), quoted, _by_place((member.sentence for member in members), places), speaking
-    )
+    text = claim_sentence(_title(topic.name), quoted, len(members), speaking)
     passages = tuple(map(_passage, members))
     return ThemeFinding(_title(topic.name), text, _kind(members), passages, quoted, len(members), speaking)
 
 
 def _spoken_of(
     topic: SharedSubject,
-    places: Mapping[str, str],
     lean: int | None,
     *,
     plainly: bool = False,
@@ -304,27 +295,21 @@ def _spoken_of(
     claim = next(iter(claims.groups_of(topic, lean)), None)
     mentions = {} if plainly else topic.mentions
     if claim and len({*best, *mentions}) == 1:
-        return _claim(topic, *claim, places)
+        return _claim(topic, *claim)
     opposed = {entry.sentence.person for entry in topic.statements} - set(best)
     others = [s for person, s in mentions.items() if person not in best and person not in opposed]
     first = [entry for entry in best.values() if claim and entry.sentence.person == claim[0].sentence.person]
     members = [claim[0] if claim and first else None, *(entry for entry in best.values() if entry not in first)]
     passages = [*(_passage(entry) for entry in members if entry), *(_mention(sentence) for sentence in others)]
     people = [*(entry.sentence for entry in members if entry), *others]
-    examples = [_quoted(claim[0])] if claim else []
-    # another one beside it, on the other side where there is one
-    rest = [e for e in best.values() if claims.stands_alone(e) and e not in first and len(e.sentence.text) <= _SECOND]
-    rest = [entry for entry in rest if not quoted or _quoted(entry) not in quoted]
-    if claim and rest:
-        examples.append(_quoted(max(rest, key=lambda e: (bool(e.lean) and e.lean != claim[0].lean, _telling(e, lean)))))
-    if quoted is not None:
-        quoted.update(examples)
+    example = _quoted(claim[0]) if claim and not (quoted and _quoted(claim[0]) in quoted) else ""
+    if quoted is not None and example:
+        quoted.add(example)
     sides = Counter(entry.lean for entry in best.values() if entry.lean is not None)
-    text = (
-        subject_sentence(_title(topic.name), examples, _by_place(people, places), sides[1], sides[-1]) if people else ""
-    )
+    text = subject_sentence(_title(topic.name), example, len(people), sides[1], sides[-1]) if people else ""
     kind = _kind([entry for entry in members if entry])
-    return ThemeFinding(_title(topic.name), text, kind, one_side(passages, lean), "", 0, len(people))
+    shown = one_side(passages, lean)
+    return ThemeFinding(_title(topic.name), text, kind, shown, "", 0, len(people), example=example)
 
 
 def _quoted(statement: Statement) -> str:
@@ -357,7 +342,6 @@ def _chosen(findings: Sequence[ThemeFinding], wanted: Sequence[str], lean: int |
 def _voices(
     index: SentenceIndex,
     topics: Iterable[SharedSubject],
-    places: Mapping[str, str],
     lean: int | None,
     used: Iterable[str],
 ) -> Iterator[ThemeFinding]:
@@ -383,11 +367,11 @@ def _voices(
         if sentence.person not in people:
             people.add(sentence.person)
             quoted = sentence.text.rstrip(" .。")
-            text = claim_sentence(VOICE, quoted, _by_place([sentence], places), 1)
+            text = claim_sentence(VOICE, quoted, 1, 1)
             yield ThemeFinding(VOICE, text, "other", (_passage(statement),), quoted, 1, 1)
 
 
-def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex, places: Mapping[str, str]) -> Iterator[ThemeFinding]:
+def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[ThemeFinding]:
     """The first sentence or title of each exhibit that names the product, where it says which one is meant."""
     subject = index.subject
     first: dict[str, tuple[str, str | None]] = {}
@@ -400,7 +384,7 @@ def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex, places: Mapping
             continue
         text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
         if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
-            words = claim_sentence(VOICE, text.rstrip(" .。"), {places[exhibit.label]: 1}, 1)
+            words = claim_sentence(VOICE, text.rstrip(" .。"), 1, 1)
             passage = ThemePassage(exhibit.label, comment_id, text)
             yield ThemeFinding(VOICE, words, "other", (passage,), text.rstrip(" .。"), 1, 1)
 
@@ -412,12 +396,6 @@ def _passage(statement: Statement) -> ThemePassage:
 
 def _mention(sentence: Sentence) -> ThemePassage:
     return ThemePassage(sentence.label, sentence.comment_id, sentence.text)
-
-
-def _by_place(spoken: Iterable[Sentence], places: Mapping[str, str]) -> dict[str, int]:
-    """People by where they say it, most first."""
-    people = {sentence.person: places[sentence.label] for sentence in spoken}
-    return dict(Counter(people.values()).most_common())
 
 
 def _kind(members: Sequence[Statement]) -> FindingKind:
