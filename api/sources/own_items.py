@@ -41,8 +41,8 @@ NAME = OWN_ITEMS.name
 RATING_FIELDS = ("rating", "stars", "star_rating", "overall")
 """Fields of a review's rating; the first with a value counts."""
 MOST_STARS = 5
-# `4`, `4.0 out of 5 stars`
-_RATING = re.compile(r"\d+(?:\.\d+)?")
+# `4`, `4.0 out of 5 stars`, `8/10`
+_RATING = re.compile(r"(?P<given>\d+(?:\.\d+)?)(?:\s*(?:/|(?:out )?of)\s*(?P<most>\d+))?")
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = "the input is UTF-16; write UTF-8, with `iconv -f UTF-16 -t UTF-8`"
 # first bytes of files that are no JSON lines, and what to do
@@ -152,12 +152,14 @@ def read_items(data: bytes) -> OwnItems:
     lines = read_lines(data)
     if not lines:
         raise UsageError("there is no item; write one JSON object per line")
-    items = tuple(item_of(line.fields, line.number) for line in lines)
-    return OwnItems(items, _undated([line.fields for line in lines]))
+    rows = _unrated([line.fields for line in lines])
+    items = tuple(item_of(fields, line.number) for line, fields in zip(lines, rows, strict=True))
+    return OwnItems(items, _undated(rows))
 
 
 def own_items_of(objects: Sequence[Mapping[str, Any]]) -> OwnItems:
     """Items from a program's objects; raises `UsageError` with the number of a wrong one."""
+    objects = _unrated(objects)
     items = (item_of(fields, at + 1, named=f"items[{at}]") for at, fields in enumerate(objects))
     return OwnItems(tuple(items), _undated(objects))
 
@@ -223,8 +225,23 @@ def _stars(fields: Mapping[str, Any]) -> float | None:
     """The rating of a review in stars, as a number, `4.0` or `4 of 5 stars`; None where it is on another scale."""
     given = next((fields[name] for name in RATING_FIELDS if fields.get(name) not in (None, "")), None)
     match = _RATING.match(_word(given)) if isinstance(given, (str, int, float)) else None
-    stars = float(match[0]) if match else 0.0
+    if match is None or int(match["most"] or MOST_STARS) != MOST_STARS:
+        return None
+    stars = float(match["given"])
     return stars if 0 < stars <= MOST_STARS else None
+
+
+def on_five(objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether no rating of these objects is above five, so that all are stars."""
+    ratings = (_RATING.match(_word(fields.get(name))) for fields in objects for name in RATING_FIELDS)
+    return all(match is None or float(match["given"]) <= MOST_STARS for match in ratings)
+
+
+def _unrated(objects: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The objects, without their ratings where these are on another scale than stars."""
+    if on_five(objects):
+        return objects
+    return [{name: value for name, value in fields.items() if name not in RATING_FIELDS} for fields in objects]
 
 
 def _word(value: object) -> str:

@@ -278,3 +278,13 @@ def test_a_post_without_a_title_is_called_by_its_first_words(here: Here) -> None
     assert (
         "] “My Plaud Note keeps its charge for 2 weeks.” - Your items" in here("analyze", "Plaud Note", *WORDS[2:]).out
     )
+
+
+def test_ratings_of_another_scale_are_no_stars(here: Here) -> None:
+    """Of a table or of JSON lines: one value above five tells that all are on another scale."""
+    rows = [{"body": f"The Plaud Note number {at} works.", "rating": rating} for at, rating in enumerate((4, 9, 3))]
+    own(*rows)
+    Path("ten.csv").write_text("\n".join(["body,rating", *(f"{row['body']},{row['rating']}" for row in rows)]))
+    for name in ("own.jsonl", "ten.csv"):
+        report = here("analyze", "Plaud Note", "--items", name, "--format", "json").json
+        assert [item["engagement"] for item in report["items"]] == [{}] * 3

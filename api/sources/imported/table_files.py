@@ -22,7 +22,7 @@ from api.features.archive.imports import SHOWN, Entry, ImportPosition, Refusal
 from api.sources.imported.file_reader import LONGEST_LINE, Line
 from api.sources.imported.record_formats import Fields, FileContext, content_id, entry_of
 from api.sources.item_fields import as_number, parsed_date
-from api.sources.own_items import NAME, item_of
+from api.sources.own_items import NAME, item_of, on_five
 
 FIELDS: Mapping[str, str] = MappingProxyType(
     {
@@ -100,6 +100,8 @@ def columns_of(head: Sequence[str], rows: Sequence[Fields], given: Mapping[str, 
             named[field] = likely
     if "body" not in named and "title" not in named:
         raise NoColumn(f"has no column for a text; say it with `--map body=COLUMN`: {listed}")
+    if not on_five([{"rating": row.get(named.get("rating", ""))} for row in rows]):
+        del named["rating"]  # on another scale than stars
     when = named.get("created_at", "")
     values = [one_line(clean(row.get(when))) for row in rows]
     day_first, words = order_of([value for value in values if value])
