@@ -67,9 +67,7 @@ async def supported(
     related = [_related(text, draft.findings, question) for text in texts]
     pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
     claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
-    for text, findings in zip(texts, related, strict=True):
-        passages = (finding.evidence[0].passage for finding in findings[:_FOR_SUMMARY])
-        claims.append(Claim(text, " … ".join(passages), ""))
+    claims += map(_summary_claim, texts, related)
     try:
         checking = ask_in_batches(claims, partial(checker.check, question), lambda a: a.supported)
         answers = await translated(checking, "the support check", partial(ModelError, "defect"))
@@ -101,7 +99,7 @@ async def supported(
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
     many = f"support check: {len(unread)} finding(s) of whose words the passages hold none, marked unverified"
-    doubting = (many,) if doubted and unread else ()
+    doubting = (many,) if unread else ()
     return CheckedDraft(
         replace(
             draft,
@@ -114,6 +112,11 @@ async def supported(
         sum((answer.usage for answer in answers), Usage()),
         (*asking, *(f"support check: {count} {what}, removed" for count, what in removed if count), *doubting),
     )
+
+
+def _summary_claim(text: str, findings: Sequence[Finding]) -> Claim:
+    """The headline or a sentence of the summary, on the first passages of its findings."""
+    return Claim(text, " … ".join(finding.evidence[0].passage for finding in findings[:_FOR_SUMMARY]), "")
 
 
 def _to_check(draft: DraftText, question: Question) -> tuple[list[str], list[str]]:
