@@ -80,8 +80,7 @@ async def supported(
     doubted = {(id(f), passage) for (f, passage), doubt in zip(pairs, doubts, strict=False) if doubt}
     carried = {(id(f), passage) for (f, passage), holds in zip(pairs, flags, strict=False) if holds}
     left = {id(f): _left_of(f, carried, doubted) for f in draft.findings}
-    unread = [f for f in left.values() if f is not None and f.support != "checked"]
-    # what is not checked is in no headline
+    unread = [f for f in left.values() if f is not None and f.support != "checked"]  # in no headline
     sure = {key: None if finding in unread else finding for key, finding in left.items()}
     holds = flags[len(pairs) :]
     stands = [h and _stands(t, f, sure) for t, f, h in zip(texts, related, holds, strict=True)]
@@ -91,15 +90,13 @@ async def supported(
     counted = recount_summary(draft.summary, [(f.text, len(f.cites)) for f in findings])
     summary = " ".join(kept) if counted is None else counted
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
-    holding = len(carried)
     removed = (
-        (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
+        (len(pairs) - len(carried), f"of {len(pairs)} passages do not say what their sentence says"),
         (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
         (int(not headline_stands), "headline that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
-    many = f"support check: {len(unread)} finding(s) of whose words the passages hold none, marked unverified"
-    doubting = (many,) if unread else ()
+    unsure = f"support check: {len(unread)} finding(s) of whose words the passages hold none, marked unverified"
     return CheckedDraft(
         replace(
             draft,
@@ -108,9 +105,15 @@ async def supported(
             findings=findings,
             quotes=_without(draft.quotes, refused),
         ),
-        SupportCheck(status="ok", model=answers[0].model, pairs=len(pairs), supported=holding, disputed=len(doubted)),
+        SupportCheck(
+            status="ok", model=answers[0].model, pairs=len(pairs), supported=len(carried), disputed=len(doubted)
+        ),
         sum((answer.usage for answer in answers), Usage()),
-        (*asking, *(f"support check: {count} {what}, removed" for count, what in removed if count), *doubting),
+        (
+            *asking,
+            *(f"support check: {count} {what}, removed" for count, what in removed if count),
+            *([unsure] if unread else ()),
+        ),
     )
 
 
