@@ -1,6 +1,7 @@
 """Listenpost: what people really say about a product, and only what is about it.
 
     report = await api.analyze("plaud.ai")            a report with citations
+    report = await api.ask_again(report, sense=2)     the same items, as one of its senses
     reddit = await api.fetch("reddit", "plaud.ai")    one source through the gate
     kept, share = await api.relevance_filter("plaud.ai", items, "reddit")
     agent = Agent(model, toolsets=[api.listening_toolset()])
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from api.services.product_slot import Provider, provide
 
 if TYPE_CHECKING:
-    from api.interfaces.shared.python_api import analyze, fetch
+    from api.interfaces.shared.python_api import analyze, ask_again, fetch
     from api.reports.report import Fetched, Report
     from api.services.tools import (
         fetch_amazon_tool,
@@ -32,6 +33,7 @@ __all__ = [
     "Fetched",
     "Report",
     "analyze",
+    "ask_again",
     "fetch",
     "fetch_amazon_tool",
     "fetch_reddit_tool",
@@ -44,6 +46,7 @@ _HOMES = {
     "Fetched": "api.reports.report",
     "Report": "api.reports.report",
     "analyze": "api.interfaces.shared.python_api",
+    "ask_again": "api.interfaces.shared.python_api",
     "fetch": "api.interfaces.shared.python_api",
 }
 __version__: str

@@ -101,6 +101,14 @@ class Item(_Post):
         return self.edited(author=None, unfit="", comments=comments)
 
 
+def person_of(item: Item, comment_id: str | None = None) -> str:
+    """The identity of who wrote a text of an item: its title and body, or the comment with that id."""
+    if comment_id is None:
+        return f"{item.source}:author:{item.author}" if item.author else f"{item.source}:item:{item.key}"
+    author = next((comment.author for comment in item.comments if comment.id == comment_id), None)
+    return f"{item.source}:author:{author}" if author else f"{item.source}:comment:{item.key}:{comment_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What one fetch brought, in the source's order."""

@@ -63,8 +63,7 @@ class _Checked:
 
 async def check_server(client: ModelClient, models: ModelSettings, draft: DraftProbe) -> tuple[str, str, str]:
     """Outcome, detail and remedies; about 7,000 tokens, half of them by the report's model."""
-    checked = _Checked()
-    name, seconds = models.filter_model, models.scoring_timeout
+    checked, name, seconds = _Checked(), models.filter_model, models.scoring_timeout
     judge, pages = OpenAIJudge(client, name, seconds), _pages()
     right, pattern = 0, []
 
@@ -84,8 +83,7 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
         checked.seconds += perf_counter() - began
         return answer
 
-    for page in pages:
-        items, truth = zip(*page, strict=True)
+    for items, truth in (zip(*page, strict=True) for page in pages):
         before = checked.seconds
         judged = await timed("judging", name, judge.judge(_QUESTION, items, "reddit"), lambda answer: answer.usage)
         if judged is None:
@@ -120,8 +118,7 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
             checked.failed.append("unread")
             checked.remedies["use another `LISTENPOST_SUPPORT_MODEL`"] = None
     drafted = await timed("the report", models.agent_model, draft(_QUESTION, _exhibits()), lambda answer: answer[1])
-    if drafted is not None:
-        checked.details.append(f"`{models.agent_model}` drafted a report, asked {drafted[0]}")
+    checked.details += [f"`{models.agent_model}` drafted a report, asked {drafted[0]}"] if drafted else []
     return _result(checked, client, models)
 
 

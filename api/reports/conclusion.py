@@ -5,6 +5,7 @@ Also the protocol of a report writer, and what stands in for every model where n
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from api.reports.composition import Conclusion
 from api.reports.draft_rules import DraftFlaws, DraftText, quotes_of
 from api.reports.exhibits import Dossier, gate_lines
 from api.reports.keyless.themes import find_themes
+from api.reports.people import people_by_source
 from api.reports.report import Finding, Passage, SupportCheck
 from api.reports.shortfall import Explainer, Explanation, Shortfall, plain_explanation
 from api.reports.support_check import supported
@@ -112,7 +114,7 @@ async def conclude(
         if error.reason == "no_key":
             trouble = f"no model wrote this ({_NO_KEY})"
         note = f"{trouble}: themes of the items instead"
-        return _themes(evidence, (note, *notes), SupportCheck())
+        return await _themes(evidence, (note, *notes), SupportCheck(), places)
     evidence = _extended(evidence, written.follow_ups, written.usage)
     checked = await supported(written.draft, dossier, evidence.scope.question, checker)
     evidence = replace(evidence, usage=evidence.usage + checked.usage)
@@ -121,7 +123,7 @@ async def conclude(
     notes = (*flaws, *written.notes, *checked.notes)
     if not draft.findings:
         note = "the report model gave no finding that stands: themes of the items instead"
-        return _themes(evidence, (note, *notes), checked.check)
+        return await _themes(evidence, (note, *notes), checked.check, places)
     if not draft.quotes:
         draft = replace(draft, quotes=quotes_of(draft.findings, dossier.exhibits))
     share = shown_share(evidence)
@@ -163,15 +165,19 @@ def _extended(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage
     )
 
 
-def _themes(evidence: Evidence, notes: tuple[str, ...], support: SupportCheck) -> Conclusion:
-    """A report without a writer: the themes of all kept items."""
-    exhibits = Dossier().show(evidence.kept)
-    themed = find_themes(evidence.scope.question, exhibits)
+async def _themes(
+    evidence: Evidence, notes: tuple[str, ...], support: SupportCheck, places: SourceLabels
+) -> Conclusion:
+    """A report without a writer: what the kept items say, found in a thread, since it takes seconds of many."""
+    exhibits = Dossier(places).show(evidence.kept)
+    themed = await asyncio.to_thread(find_themes, evidence.scope.question, exhibits)
+    items = {exhibit.item.key: exhibit.item for exhibit in exhibits}
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
     findings = []
     for finding in themed.findings:
         passages = [Passage(keys[p.label], p.text, p.comment_id) for p in finding.passages]
-        findings.append(Finding.resting(finding.text, finding.kind, passages, "counted"))
+        people = people_by_source(passages, items)
+        findings.append(Finding.resting(finding.text, finding.kind, passages, "counted", people))
     quotes = quotes_of(findings, exhibits)
     draft = DraftText(themed.topic, themed.summary, tuple(findings), quotes, themed.suggestions, DraftFlaws())
     return Conclusion(evidence, evidence.decided, draft, notes, support=support)

@@ -20,6 +20,7 @@ from api.core.items import Item
 from api.core.text import clean, cut, one_line
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.markdown_text import formatted, quotation
+from api.reports.people import people_by_source
 from api.reports.quotes import ADDRESS, ADDRESSES, LABEL, NAME, CitableText, bare, citable_text, numbers, verbatim
 from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote
 from api.reports.shortfall import count_words
@@ -120,6 +121,7 @@ class DraftFlaws:
     numbers: tuple[str, ...] = ()  # numbers that neither exhibits nor question say
     uncited: int = 0  # findings without a valid passage
     passages: tuple[str, ...] = ()  # label and words that its exhibit does not hold
+    general: tuple[str, ...] = ()  # findings about people in general that too few people hold
 
     def __bool__(self) -> bool:
         return self != DraftFlaws()
@@ -131,6 +133,7 @@ class DraftFlaws:
             tuple(dict.fromkeys((*self.numbers, *other.numbers))),
             self.uncited + other.uncited,
             tuple(dict.fromkeys((*self.passages, *other.passages))),
+            tuple(dict.fromkeys((*self.general, *other.general))),
         )
 
     @property
@@ -148,6 +151,11 @@ class DraftFlaws:
         if self.passages:
             shown = _first_of(self.passages, "; ")
             parts.append(f"these passages do not stand word for word in their exhibit: {shown}")
+        if self.general:
+            parts.append(
+                "these findings speak of people in general, but their passages are of fewer than "
+                f"{GENERAL} people; write “one owner” or leave people out: {_first_of(self.general, '; ')}"
+            )
         return f"Correct the report: {'; '.join(parts)}."
 
     @property
@@ -159,6 +167,7 @@ class DraftFlaws:
             (len(self.numbers), "number(s) that no exhibit holds, with their sentences, removed"),
             (len(self.passages), "passage(s) that no exhibit holds removed"),
             (self.uncited, "finding(s) without a passage that stands removed"),
+            (len(self.general), f"finding(s) on people in general that fewer than {GENERAL} hold: a quote instead"),
         )
         return tuple(f"{count} {what}" for count, what in counted if count)
 
@@ -328,12 +337,14 @@ class DraftText:
 def check(draft: Draft, dossier: Dossier, question: Question, kept: int = 0) -> DraftText:
     """Keep what may stand of a draft.
 
-    A finding stands on passages that its exhibits hold word for word; without any it goes. A number
+    A finding stands on passages that its exhibits hold word for word; without any it goes; one about people in
+    general is only its first passage unless `GENERAL` people hold it. A number
     stands when an exhibit (for a finding: one that it cites) or the question says it, or when it is
     the number of exhibits of the finding, of all exhibits, or of all `kept` items. Quotes that are
     not verbatim, and what may not stand of a suggestion, go without a note: they claim nothing.
     """
     exhibits, wording = dossier.by_label(), (question.text, question.about)
+    items = {exhibit.item.key: exhibit.item for exhibit in exhibits.values()}
     everything = citable_text(exhibits, wording)
     flaws, sound, quotes = DraftFlaws(), list[Finding](), dict[Quote, None]()
     totals = (str(len(exhibits)), str(max(kept, len(exhibits))))
@@ -351,9 +362,12 @@ def check(draft: Draft, dossier: Dossier, question: Question, kept: int = 0) -> 
         counts = (str(len(carried)), *totals)
         text, faults = _cleared(finding.text, citable_text(exhibits, wording, counts, cited=list(carried)))
         flaws += faults + DraftFlaws(uncited=not carried)
-        passages = dict.fromkeys(chain.from_iterable(carried.values()))
+        passages = tuple(dict.fromkeys(chain.from_iterable(carried.values())))
         if text and passages:
-            sound.append(Finding.resting(text, finding.kind, tuple(passages), "unverified"))
+            people = people_by_source(passages, items)
+            if (held := held_by(text, passages, people)) != text:
+                flaws += DraftFlaws(general=(text,))
+            sound.append(Finding.resting(held, finding.kind, passages, "unverified", people))
     for quote in draft.quotes:
         known, unknown = _labels(quote.cite, exhibits)
         flaws += DraftFlaws(unknown)
@@ -368,6 +382,35 @@ def check(draft: Draft, dossier: Dossier, question: Question, kept: int = 0) -> 
         topic or plain_topic(question), summary, tuple(sound), tuple(quotes),
         tuple(filter(None, suggestions)), flaws + in_topic + in_summary,
     )  # fmt: skip
+
+
+GENERAL = 3
+"""Independent people whose words a claim about people in general needs at least."""
+# `owners`, `two users`: by hand, the plural nouns for who owns, uses or buys something, in the languages in which
+# questions are most often asked; with the number before them, which may say how many they are
+_PEOPLE = (
+    "owners users people customers buyers purchasers consumers reviewers commenters posters players patients drivers"
+    " besitzer nutzer benutzer anwender kunden käufer leute usuarios clientes compradores dueños gente personas"
+    " utilisateurs clients acheteurs propriétaires gens usuários utilizadores donos pessoas utenti clienti acquirenti"
+    " proprietari persone"
+).split()
+# `many complain`, not `too many clicks`; `most of them`; `everyone`
+_SAYING = "who say find complain report like love hate feel think want ask agree mention praise are have had"
+_GENERAL = regex.compile(
+    rf"(?<number>\b(?:one|two|1|2)\s+(?:\p{{L}}+\s+)?)?\b(?:{'|'.join(_PEOPLE)})\b"
+    rf"|\b(?:most|many|all)\s+(?:of (?:them|us)|{'|'.join(_SAYING.split())})\b"
+    r"|\b(?:everyone|everybody|nobody|the majority|widely|commonly|generally)\b"
+    r"|ユーザー|みんな|多くの人|用户|大家|很多人|大多数",
+    regex.I,
+)
+
+
+def held_by(text: str, passages: Sequence[Passage], people: Mapping[str, int]) -> str:
+    """The sentence; its first passage, quoted, where it is about people in general and fewer than `GENERAL` hold it."""
+    total = sum(people.values())
+    if total >= GENERAL or not any(match["number"] is None for match in _GENERAL.finditer(text)):
+        return text
+    return f"“{quotation(passages[0].passage)}”"
 
 
 def plain_topic(question: Question) -> str:

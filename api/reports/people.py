@@ -9,16 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from api.core.items import Item
+from api.core.items import Item, person_of
 from api.reports.report import Passage
-
-
-def person_of(item: Item, comment_id: str | None = None) -> str:
-    """The identity of who wrote a text of an item: its title and body, or the comment with that id."""
-    if comment_id is None:
-        return f"{item.source}:author:{item.author}" if item.author else f"{item.source}:item:{item.key}"
-    author = next((comment.author for comment in item.comments if comment.id == comment_id), None)
-    return f"{item.source}:author:{author}" if author else f"{item.source}:comment:{item.key}:{comment_id}"
 
 
 def people_by_source(passages: Iterable[Passage], items: Mapping[str, Item]) -> dict[str, int]:

@@ -93,7 +93,7 @@ class Quote:
     comment_id: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
 
 
-VERSION = 3
+VERSION = 4
 """Of a `Report`; raised when a field changes meaning, with a step in
 `api/store/report_json.py`."""
 

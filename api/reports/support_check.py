@@ -20,11 +20,12 @@ from api.core.text import one_line
 from api.core.words import content_words, words
 from api.core.work import translated
 from api.errors import ModelError
-from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, plain_topic
+from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, held_by, plain_topic
 from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import ASKING, count_feelings, lean_wanted
 from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
+from api.reports.people import people_by_source
 from api.reports.quotes import says_count
 from api.reports.quotes import sentences as sentences_of
 from api.reports.report import Finding, Passage, Quote, SupportCheck
@@ -79,41 +80,33 @@ async def supported(
     doubts = [doubt for answer in answers for doubt in answer.doubted or [False] * len(answer.supported)]
     doubted = {(id(f), passage) for (f, passage), doubt in zip(pairs, doubts, strict=False) if doubt}
     carried = {(id(f), passage) for (f, passage), holds in zip(pairs, flags, strict=False) if holds}
-    left = {id(f): _left_of(f, carried, doubted) for f in draft.findings}
-    unread = [f for f in left.values() if f is not None and f.support != "checked"]  # in no headline
+    left = {id(f): _left_of(f, carried, doubted, items) for f in draft.findings}
+    unread = [f for f in left.values() if f is not None and f.support != "checked"]
+    # what is not checked is in no headline
     sure = {key: None if finding in unread else finding for key, finding in left.items()}
     holds = flags[len(pairs) :]
     stands = [h and _stands(t, f, sure) for t, f, h in zip(texts, related, holds, strict=True)]
     headline_stands = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
     findings = tuple(filter(None, left.values()))
-    counted = recount_summary(draft.summary, [(f.text, len(f.cites)) for f in findings])
+    counted = recount_summary(draft.summary, [finding.text for finding in findings])
     summary = " ".join(kept) if counted is None else counted
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
     removed = (
-        (len(pairs) - len(carried), f"of {len(pairs)} passages do not say what their sentence says"),
-        (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
-        (int(not headline_stands), "headline that no passage carries"),
-        (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
+        (len(pairs) - len(carried), f"of {len(pairs)} passages do not say what their sentence says, removed"),
+        (len(draft.findings) - len(findings), "finding(s) that no passage carries, removed"),
+        (int(not headline_stands), "headline that no passage carries, removed"),
+        (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries, removed"),
+        (len(unread), "finding(s) of whose words the passages hold none, marked unverified"),
     )
-    unsure = f"support check: {len(unread)} finding(s) of whose words the passages hold none, marked unverified"
+    counts = {"pairs": len(pairs), "supported": len(carried), "disputed": len(doubted)}
+    topic = draft.topic if headline_stands else plain_topic(question)
+    summary, quotes = summary if findings else "", _without(draft.quotes, refused)
     return CheckedDraft(
-        replace(
-            draft,
-            topic=draft.topic if headline_stands else plain_topic(question),
-            summary=summary if findings else "",
-            findings=findings,
-            quotes=_without(draft.quotes, refused),
-        ),
-        SupportCheck(
-            status="ok", model=answers[0].model, pairs=len(pairs), supported=len(carried), disputed=len(doubted)
-        ),
+        replace(draft, topic=topic, summary=summary, findings=findings, quotes=quotes),
+        SupportCheck(status="ok", model=answers[0].model, **counts),
         sum((answer.usage for answer in answers), Usage()),
-        (
-            *asking,
-            *(f"support check: {count} {what}, removed" for count, what in removed if count),
-            *([unsure] if unread else ()),
-        ),
+        (*asking, *(f"support check: {count} {what}" for count, what in removed if count)),
     )
 
 
@@ -163,18 +156,22 @@ def _without_questions(draft: DraftText) -> tuple[DraftText, tuple[str, ...]]:
 
 
 def _left_of(
-    finding: Finding, carried: Container[tuple[int, Passage]], doubted: Container[tuple[int, Passage]]
+    finding: Finding,
+    carried: Container[tuple[int, Passage]],
+    doubted: Container[tuple[int, Passage]],
+    items: Mapping[str, Item],
 ) -> Finding | None:
     """The finding on its supported passages, a theme counted again; None when it counts more.
 
     It is checked unless all of these are doubted.
     """
     passages = [passage for passage in finding.evidence if (id(finding), passage) in carried]
-    text: str | None = finding.text
+    people = people_by_source(passages, items)
+    text: str | None = held_by(finding.text, passages, people) if passages else finding.text
     sure = any((id(finding), passage) not in doubted for passage in passages)
-    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified")
+    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified", people)
     if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
-        text = recount_theme(finding.text, len(left.cites))
+        text = recount_theme(finding.text)
     return replace(left, text=text) if passages and text is not None else None
 
 

@@ -78,8 +78,6 @@ _SOURCE = re.compile(r"^source: *(\w+)", re.M)
 # facts of an exhibit outside of quotes: `E4: lemmy, 2026-11-07, 60 score, score 4/5`
 _FACTS = re.compile(r"^[^\w\n]*+(E\d+): (\w+)\b(.*)", re.M)
 _WANTED = re.compile(r"\bqueries wanted: (\d+)")
-# `the 30 best of 33 kept posts`
-_KEPT = re.compile(r"\b\d+ best of (\d+) kept posts\b")
 # a text is never cut within a grapheme, so a cut one may be this many characters below its limit
 _GRAPHEME = 8
 _PLACE = re.compile(r"^\([^()|]{1,60}\) ")
@@ -181,11 +179,6 @@ class QuotedPrompt:
     def wanted(self) -> int:
         """How many queries are asked for."""
         return int(self._stated(_WANTED, "3"))
-
-    @property
-    def kept(self) -> int:
-        """How many items were kept, if a writer is shown the best of them; else 0."""
-        return int(self._stated(_KEPT, "0"))
 
     def _stated(self, pattern: re.Pattern[str], default: str) -> str:
         match = pattern.search(self.plain)
@@ -313,13 +306,13 @@ def report(prompt: QuotedPrompt) -> dict[str, Any]:
     """The themes of the exhibits in the prompt, as the JSON of a draft."""
     question = Question(prompt.question, prompt.about)
     most = _FEW if _SHORT in prompt.plain else MOST_THEMES
-    themed = find_themes(question, prompt.shown, most=most, kept=prompt.kept)
+    themed = find_themes(question, prompt.shown, most=most)
     first = {finding.passages[0].text: finding.passages[0].label for finding in themed.findings}
     return {
-        "topic": themed.topic, "summary": themed.summary,
+        "topic": themed.topic, "summary": themed.bare_summary,
         "findings": [
             {
-                "text": finding.text, "kind": finding.kind,
+                "text": finding.bare, "kind": finding.kind,
                 "evidence": [{"cite": p.label, "passage": p.text} for p in finding.passages],
             }
             for finding in themed.findings

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,11 @@ from api.sources.item_fields import (
 from api.sources.searched_source import in_window
 
 NAME = OWN_ITEMS.name
+RATING_FIELDS = ("rating", "stars", "star_rating", "overall")
+"""Fields of a review's rating; the first with a value counts."""
+MOST_STARS = 5
+# `4`, `4.0 out of 5 stars`
+_RATING = re.compile(r"\d+(?:\.\d+)?")
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = "the input is UTF-16; write UTF-8, with `iconv -f UTF-16 -t UTF-8`"
 # first bytes of files that are no JSON lines, and what to do
@@ -182,7 +188,7 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "
     unfit = unfit_reason(unescape(title), unescape(body))
     return Item(
         key=_word(fields.get("key")) or f"{source}:{id_}", id=id_, source=source, title=title,
-        body=body, place=_word(fields.get("place")) or None,
+        body=body, place=_word(fields.get("place")) or _word(fields.get("product")) or None,
         comments=tuple(comment for comment in comments if comment is not None),
         unfit=unfit or (BY_BOT if is_bot(clean(fields.get("author"))) else ""), **_common(fields),
     )  # fmt: skip
@@ -200,6 +206,8 @@ def _comment(given: object, count: int, name: str) -> Comment | None:
 def _common(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that items and comments have in common."""
     measures = {_word(name): count for name, count in as_dict(fields.get("engagement")).items()}
+    if (stars := _stars(fields)) is not None:
+        measures.setdefault("stars", stars)
     return {
         "url": web_url(fields.get("url")),
         "author": pseudonym("author", fields.get("author")),
@@ -209,6 +217,14 @@ def _common(fields: Mapping[str, Any]) -> dict[str, Any]:
             name: count for name, count in measures.items() if count is None or (name and as_number(count) is not None)
         },
     }
+
+
+def _stars(fields: Mapping[str, Any]) -> float | None:
+    """The rating of a review in stars, as a number, `4.0` or `4 of 5 stars`; None where it is on another scale."""
+    given = next((fields[name] for name in RATING_FIELDS if fields.get(name) not in (None, "")), None)
+    match = _RATING.match(_word(given)) if isinstance(given, (str, int, float)) else None
+    stars = float(match[0]) if match else 0.0
+    return stars if 0 < stars <= MOST_STARS else None
 
 
 def _word(value: object) -> str:

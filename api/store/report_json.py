@@ -83,8 +83,22 @@ def _read(shape: type[P], document: Mapping[str, Any]) -> P:
         raise Unreadable(f"version {version_of(document)}, at `{where}`") from error
 
 
-READER = ReportReader(MappingProxyType({}), VERSION)
-"""Of this program; a raised `VERSION` adds a step. Version 3 is the first that was released."""
+def _with_one_kept(report: dict[str, Any]) -> dict[str, Any]:
+    """Version 4: `kept` and `yield_ratio` of the figures are those of the source; what was `kept` is `in_report`."""
+    figures = report.get("figures") or {}  # a listing has none
+    counted = {
+        name: {
+            **counts,
+            "in_report": counts["kept"],
+            **{field: report["sources"][name][field] for field in ("kept", "yield_ratio")},
+        }
+        for name, counts in (figures.get("sources") or {}).items()
+    }
+    return {**report, "figures": {**figures, "sources": counted}} if counted else report
+
+
+READER = ReportReader(MappingProxyType({3: _with_one_kept}), VERSION)
+"""Of this program; a raised `VERSION` adds a step. Version 3 is the oldest that is read."""
 
 
 @dataclass(frozen=True, slots=True)

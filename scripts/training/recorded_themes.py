@@ -19,7 +19,7 @@ from typing import Any
 from api.core.domain import Question
 from api.core.items import Assessed, Comment, Item
 from api.models.local.judge import LocalJudge
-from api.reports.keyless.themes import UNNAMED
+from api.reports.keyless.theme_sentences import VOICE
 from label_agreement import carried_lines
 from make_support_set import readings, sheet, triples_of
 from recorded_texts import ROOT, SETS, UPSTREAM, rows
@@ -49,8 +49,8 @@ def main() -> None:
             read = readings(answers, key)
             for line, row in enumerate(triples, 1):
                 row[name] = read[line]
-        for name, bare in (("themes", False), ("no shared theme", True)):
-            part = [row for row in triples if row["sentence"].startswith(UNNAMED) is bare]
+        for name, bare in (("themes", False), ("single voices", True)):
+            part = [row for row in triples if row["sentence"].startswith(VOICE) is bare]
             print("\n".join((f"{name}: {len(part)} passages", *carried_lines(part))))
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -63,12 +63,14 @@ def test_what_was_fetched_and_kept(answer: Answer) -> None:
         assert figure == {
             "fetched": len(keys),
             "relevant": len(passed),
-            "kept": len(_of(answer["items"], name)),
-            "yield_ratio": pytest.approx(len(passed) / len(keys)),
+            "kept": len(passed),
+            "in_report": len(_of(answer["items"], name)),
+            "yield_ratio": told["yield_ratio"],
             "refetched": len(limits) > 1,
         }
         assert (told["fetched"], told["kept"]) == (len(keys), len(passed))
-        assert told["yield_ratio"] == pytest.approx(len(passed) / len(keys))
+        unfit = {entry["key"] for entry in told["dropped"] if entry["dropped_by"] == "unfit"}
+        assert told["yield_ratio"] == pytest.approx(len(passed) / len(keys - unfit))
         assert told["refetched"] == (len(limits) > 1)
         assert gone == keys - passed
         assert sum(attempt["new"] for attempt in told["attempts"]) == len(keys)
@@ -88,14 +90,15 @@ def test_sentiment(answer: Answer) -> None:
     """Counts, shares and Wilson intervals come from the items' own sentiment."""
     felt = [one["sentiment"] for one in answer["items"] if one["sentiment"] is not None]
     figure = answer["figures"]["sentiment"]
-    assert figure["n"] == len(felt) > 0
+    people, repeated = figure["n"], figure.get("repeated", 0)
+    assert people + repeated == len(felt) > 0
     assert figure["ungraded"] == len(answer["items"]) - len(felt)
     assert sum(figure["shares"].values()) == pytest.approx(1.0)
     for name, value in (("positive", 1), ("neutral", 0), ("negative", -1)):
-        many = felt.count(value)
-        assert figure[name] == many
-        assert figure["shares"][name] == pytest.approx(many / len(felt))
-        assert figure["wilson95"][name] == pytest.approx(_interval(many, len(felt)), abs=1e-9)
+        many = figure[name]
+        assert felt.count(value) - repeated <= many <= felt.count(value)
+        assert figure["shares"][name] == pytest.approx(many / people)
+        assert figure["wilson95"][name] == pytest.approx(_interval(many, people), abs=1e-9)
 
 
 def test_timeline(answer: Answer) -> None:
@@ -129,9 +132,13 @@ def test_aspects(answer: Answer) -> None:
     assert set(told) == {name.casefold() for one in answer["items"] for name in one["aspects"]}
     for name, figure in told.items():
         named = [one for one in answer["items"] if name in [each.casefold() for each in one["aspects"]]]
-        assert figure["count"] == len(named)
-        assert figure["positive"] == sum(one["sentiment"] == 1 for one in named)
-        assert figure["negative"] == sum(one["sentiment"] == -1 for one in named)
+        alike = len(answer["items"]) - answer["figures"]["authors"]["people"]
+        for field, posts in (
+            ("count", len(named)),
+            ("positive", sum(one["sentiment"] == 1 for one in named)),
+            ("negative", sum(one["sentiment"] == -1 for one in named)),
+        ):
+            assert posts - alike <= figure[field] <= posts
         assert figure["cites"] == [one["key"] for one in sorted(named, key=lambda x: x["rank"])]
     sizes = [one["count"] for one in answer["figures"]["aspects"]]
     assert sizes == sorted(sizes, reverse=True)
@@ -185,6 +192,33 @@ def test_totals_and_rationale(answer: Answer) -> None:
     _assert_totals(answer)
     assert answer["decision_rationale"].endswith("say enough, graded 3 of 5 or better")
     assert answer["disclaimer"] is None
+
+
+@pytest.mark.parametrize("depth", ["quick", "standard", "deep"])
+@pytest.mark.parametrize("query", ["plaud.ai", "Ember mug", SHORT, "What annoys people about Notion?"])
+async def test_a_number_has_one_value_everywhere(built: Product, query: str, depth: str) -> None:
+    """A source's counts are those of its figures, and people are never more than posts and comments."""
+    answer = await analyzed(built, query, depth=depth)
+    items = {item["key"]: item for item in answer["items"]}
+    figures = answer["figures"]
+    for name, figure in figures["sources"].items():
+        told = answer["sources"][name]
+        for field in ("fetched", "kept", "yield_ratio", "refetched"):
+            assert figure[field] == told[field], (name, field)
+        assert figure["in_report"] == len(_of(answer["items"], name))
+        assert figure["in_report"] <= figure["relevant"] <= figure["kept"] <= figure["fetched"]
+    felt, authors = figures["sentiment"], figures.get("authors", {"people": 0, "most": 0})
+    assert felt["n"] + felt["ungraded"] + felt.get("repeated", 0) == len(items)
+    assert felt["positive"] + felt["neutral"] + felt["negative"] == felt["n"] <= authors["people"]
+    assert authors["people"] + max(authors["most"] - 1, 0) <= len(items)
+    for finding in answer["findings"]:
+        words = {(passage["key"], passage["comment_id"]) for passage in finding["evidence"]}
+        people = finding["people"]
+        assert set(people) == {items[key]["source"] for key in finding["cites"]}
+        for source, count in people.items():
+            assert 1 <= count <= sum(items[key]["source"] == source for key, _ in words)
+    for aspect in figures["aspects"]:
+        assert aspect["count"] <= len(aspect["cites"])
 
 
 async def test_a_short_report_says_its_counts(built: Product) -> None:

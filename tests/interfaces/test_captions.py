@@ -2,47 +2,60 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from api.interfaces.shared import chart_data
-from api.pipeline.evidence.figures import AspectCount, Figures, Period, Timeline, Unit
+from api.pipeline.evidence.figures import Figures, Period, Timeline, Unit
 from api.reports.report import Report
 from tests.interfaces.answers import plain_report, sentiment
 from tests.services.kit import plain
 
 
 @pytest.mark.parametrize(
-    ("counts", "ungraded", "caption", "drawn"),
+    ("counts", "ungraded", "repeated", "caption", "drawn"),
     [
-        ((0, 0, 0), 3, "", False),
-        ((1, 0, 0), 0, "How 1 kept post sounds: 1 positive, 0 neutral, 0 negative; "
-         "too few to draw shares", False),
-        ((2, 1, 1), 9, "How 4 kept posts sound: 2 positive, 1 neutral, 1 negative; "
-         "too few to draw shares", False),
-        ((2, 1, 2), 0, "How 5 kept posts sound", True),
-        ((2, 1, 2), 1, "How 5 kept posts sound; the tone of 1 more cannot be told", True),
-        ((2, 1, 9), 2, "How 12 kept posts sound; the tone of 2 more cannot be told", True),
+        ((0, 0, 0), 3, 0, "", False),
+        ((1, 0, 0), 0, 0, "The tone of 1 of 1 kept post can be told: 1 positive", False),
+        ((2, 1, 2), 9, 0, "The tone of 5 of 14 kept posts can be told: 2 positive, 1 neutral, 2 negative", False),
+        ((9, 1, 9), 0, 5, "The tone of 24 of 24 kept posts can be told, each person once: "
+         "9 positive, 1 neutral, 9 negative", False),
+        ((9, 1, 20), 31, 0, "The tone of 30 of 61 kept posts can be told: 9 positive, 1 neutral, 20 negative", False),
+        ((9, 1, 20), 30, 0, "How 30 of 60 kept posts sound", True),
+        ((9, 1, 20), 0, 3, "How 33 of 33 kept posts sound, each person once", True),
     ],
 )  # fmt: skip
-async def test_sentiment_of_a_handful_is_a_sentence(
-    counts: tuple[int, int, int], ungraded: int, caption: str, drawn: bool
+async def test_shares_are_drawn_of_enough_alone(
+    counts: tuple[int, int, int], ungraded: int, repeated: int, caption: str, drawn: bool
 ) -> None:
-    """Fewer than five are counted, not drawn; of none nothing is said; sample data is made up."""
-    felt = Figures(sentiment=sentiment(*counts, ungraded=ungraded))
+    """Of few, or of fewer than half, a sentence counts them; of none nothing is said; sample data is made up."""
+    felt = Figures(sentiment=sentiment(*counts, ungraded=ungraded).model_copy(update={"repeated": repeated}))
     report = (await plain_report()).model_copy(update={"figures": felt})
     said, rows = chart_data.sentiment(report)
-    sampled = chart_data.sentiment(report.model_copy(update={"sample": True}))
-
-    assert sampled == (re.sub("sounds?", r"\g<0> (made up)", caption), rows)
+    sampled, _ = chart_data.sentiment(report.model_copy(update={"sample": True}))
 
     assert said == caption
     assert [feeling.count for feeling in rows] == (list(counts) if drawn else [])
+    assert ("made up" in sampled) == bool(caption)
+
+
+async def test_no_shares_over_what_the_judge_is_unsure_of() -> None:
+    """
+    Their number is said instead.
+    """
+    report = await plain_report()
+    unsure = [report.items[0].model_copy(update={"probability": 0.5, "key": f"reddit:{at}"}) for at in range(10)]
+    figures = Figures(sentiment=sentiment(12, 0, 12))
+    report = report.model_copy(update={"figures": figures, "items": tuple(unsure)})
+
+    assert chart_data.sentiment(report) == (
+        "The tone of 24 of 24 kept posts can be told: 12 positive, 12 negative; "
+        "10 posts were judged with low confidence, so no shares are drawn",
+        (),
+    )
 
 
 async def dated(unit: Unit, counts: Sequence[int], undated: int = 0) -> Report:
@@ -105,102 +118,12 @@ async def test_the_days_are_those_of_the_items() -> None:
     assert caption == (f"2 of 3 kept posts have a date, between {days[0]} September and {days[1]} September 2026")
 
 
-async def told(summary: str, finding: str, **counts: int) -> Report:
-    """A report with such words and aspects."""
-    answer = plain(await plain_report())
-    answer["summary"] = summary
-    answer["findings"][0]["text"] = finding
-    answer["figures"]["aspects"] = [
-        {"aspect": name, "count": count, "positive": 0, "negative": 0, "cites": []} for name, count in counts.items()
-    ]
-    return Report.model_validate(answer)
-
-
-async def test_aspects_stand_in_the_order_of_the_words() -> None:
-    """
-    Those that no word names come last; an aspect is a word of its own, in any script.
-    """
-    counts = {"price": 9, "app": 8, "lid": 7, "heat": 6, "电池": 5, "scale": 4}
-    report = await told("Happy with the Heat, then 电池.", "The lid's price.", **counts)
-
-    caption, rows = chart_data.aspects(report, 5)
-
-    assert caption == "Aspects that the grader noted, by how many of 3 kept posts"
-    assert [row.aspect for row in rows] == ["heat", "电池", "lid", "price", "app"]
-
-
-async def test_the_words_do_not_choose_what_is_shown() -> None:
-    """
-    The aspects named most often are there, whatever is written about.
-    """
-    caption, rows = chart_data.aspects(await told("scale", "scale", price=2, lid=2, scale=1), 2)
-
-    assert caption
-    assert [row.aspect for row in rows] == ["price", "lid"]
-    assert chart_data.aspects(await told("", ""), 2) == ("", [])
-
-
-async def test_the_signs_have_a_legend() -> None:
-    """
-    By an example, with its own denominator; where no side is known there are no signs.
-    """
-    report = await told("", "")
-    eleven = AspectCount(aspect="lid", count=11, positive=6, negative=5, cites=())
-    single = AspectCount(aspect="lid", count=1, positive=0, negative=1, cites=())
-    unknown = AspectCount(aspect="lid", count=4, positive=0, negative=0, cites=())
-
-    assert chart_data.legend(report, [unknown, eleven]) == (
-        "(+6 -5): of the 11 posts, so many sound like praise and so many like complaint as a whole"
-    )
-    assert chart_data.legend(report, [single]).startswith("(+0 -1): of the 1 post, ")
-    assert (chart_data.legend(report, [unknown]), chart_data.sides(unknown)) == ("", "")
-    assert chart_data.sides_note(report, [unknown]) == ""
-    assert "sound like neither" in chart_data.sides_note(report, [unknown, eleven])
-
-
-async def test_themes_have_one_count_everywhere() -> None:
-    """
-    Where the words count themes, the figure shows those, whatever the grader noted.
-    """
-    report = await told("Two.", "Lid: two posts speak of it; one leans positive.", price=9, lid=7)
-    (lid,) = report.findings
-    heat = replace(lid, text="Heat: two posts speak of it.", kind="other")
-    both = report.model_copy(update={"findings": (heat, lid)})
-
-    caption, rows = chart_data.aspects(both, 5)
-
-    assert caption == "Themes, by how many of 3 kept posts speak of them at least"
-    assert [(row.aspect, row.count) for row in rows] == [("lid", 2), ("heat", 2)]
-    assert (rows[0].positive, rows[0].negative) == (1, 0)
-    assert "plainly complain" in chart_data.sides_note(both, rows)
-    assert chart_data.aspects(report, 5) == ("", [])
-    unnamed = await told("Two.", "No shared theme: two posts are about it.", price=9)
-    assert [row.aspect for row in chart_data.aspects(unnamed, 5)[1]] == ["price"]
-
-
-async def test_themes_of_some_posts_are_not_those_of_all() -> None:
-    """
-    A writer reads so many of the best; of more, the figure counts no more than the sentences do.
-    """
-    report = await told("Two.", "Lid: at least 3 of 12 kept posts speak of it.", price=9)
-    (lid,) = report.findings
-    heat = replace(lid, text="Heat: at least 4 of 12 kept posts speak of it.", kind="other")
-    both = report.model_copy(update={"findings": (heat, lid)})
-    felt = both.figures.sentiment
-    assert felt is not None
-    figures = both.figures.model_copy(update={"sentiment": felt.model_copy(update={"n": 20, "ungraded": 0})})
-
-    caption, _ = chart_data.aspects(both.model_copy(update={"figures": figures}), 5)
-
-    assert caption == "Themes, by how many of the best 12 of 20 kept posts speak of them at least"
-
-
 async def test_the_way_from_found_to_cited() -> None:
     """
     Each source that found something, in four counts.
     """
     answer: dict[str, Any] = plain(await plain_report())
-    reddit = {"fetched": 9, "relevant": 4, "kept": 3, "yield_ratio": 4 / 9, "refetched": False}
+    reddit = {"fetched": 9, "relevant": 4, "kept": 4, "in_report": 3, "yield_ratio": 4 / 9, "refetched": False}
     answer["figures"]["sources"] = {"reddit": reddit, "youtube": reddit | {"fetched": 0}}
 
     caption, rows = chart_data.funnel(Report.model_validate(answer))

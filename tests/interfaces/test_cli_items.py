@@ -64,7 +64,7 @@ def test_items_keep_their_names_and_keys(here: Here, monkeypatch: pytest.MonkeyP
     assert [one["id"] for one in items["reddit:t3_one"]["comments"]] == ["1", "c2"]
     assert {item["source"] for item in items.values()} == {"reddit", "items", "forum", "my blog"}
     assert list(report["sources"]) == ["items"]
-    assert report["figures"]["sources"]["items"]["kept"] == len(items)
+    assert report["figures"]["sources"]["items"]["in_report"] == len(items)
     assert report["coverage"].startswith("Your items: kept 5 of 5")
 
 
@@ -74,8 +74,8 @@ def test_a_person_reads_who_judged(here: Here) -> None:
     ended = here(*WORDS)
 
     assert "The judge on this machine (local" in ended.out
-    assert "no model wrote this" in ended.out
-    assert "Nothing was spent." in ended.out
+    assert "No model wrote this" in ended.out
+    assert "nothing was spent" in ended.out
     assert "Plaud Note after a month - Reddit (r/gadgets), 2026-11-02" in ended.out
 
 
@@ -246,3 +246,35 @@ def test_what_no_json_can_hold_does_not_come_out(here: Here) -> None:
     assert set(items) == {"plaud \ufffd red", "plaud pin"}
     assert items["plaud \ufffd red"]["engagement"] == {"a": None, "b": None, "c": 2}
     assert "\x1b" not in ended.out
+
+
+def test_a_table_is_read_as_import_reads_it(here: Here) -> None:
+    """A column of reviews is known, stars are the tone, and others are named with `--map`."""
+    rows = [f"u{at % 3},The Plaud Note number {at} keeps its charge.,{1 + at % 5},Plaud Note" for at in range(6)]
+    Path("known.csv").write_text("\n".join(["reviewer,reviews.text,Rating,Product", *rows]))
+    Path("named.csv").write_text("\n".join(["who,said,grade,thing", *rows]))
+    mapped = ("--map", "body=said,rating=grade,product=thing,author=who")
+    known = here("analyze", "Plaud Note", "--items", "known.csv", "--format", "json").json
+    named = here("analyze", "Plaud Note", "--items", "named.csv", *mapped, "--format", "json").json
+    lost = here("analyze", "Plaud Note", "--items", "named.csv")
+    alone = here("analyze", "Plaud Note", *mapped)
+
+    for report in (known, named):
+        first = min(report["items"], key=lambda item: item["body"])
+        assert first["engagement"] == {"stars": 1}
+        assert first["place"] == "Plaud Note"
+        felt = report["figures"]["sentiment"]
+        assert felt["n"] == report["figures"]["authors"]["people"] == 3
+        assert felt["n"] + felt["repeated"] == len(report["items"]) == 6
+    assert lost.code == alone.code == 2
+    assert "has no column for a text; say it with `--map body=COLUMN`: `who`, `said`" in lost.err
+    assert "it belongs to `--items FILE`" in alone.err
+
+
+def test_a_post_without_a_title_is_called_by_its_first_words(here: Here) -> None:
+    """In the list of what is cited."""
+    own(*({"body": f"My Plaud Note keeps its charge for {at} weeks."} for at in range(2, 5)))
+
+    assert (
+        "] “My Plaud Note keeps its charge for 2 weeks.” - Your items" in here("analyze", "Plaud Note", *WORDS[2:]).out
+    )

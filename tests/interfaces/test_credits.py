@@ -57,7 +57,7 @@ async def test_the_terminal_names_them() -> None:
         next(at for at, line in enumerate(lines) if line.startswith(words))
         for words in ("“The mug hums at night.”", "“Update the firmware of it.”")
     )
-    assert lines[passage] == "“The mug hums at night.” [1] by Ada <b>"
+    assert lines[passage] == "“The mug hums at night.” [1] by Ada <b>, Reddit (r/a)"
     assert lines[passage + 1] == ADA
     assert lines[answer] == "“Update the firmware of it.” [1] by Bo"
     assert lines[answer + 2] == BO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.interfaces.shared.highlights import AROUND, excerpted, highlighted
+from api.interfaces.pages.templates_rendering import highlighted
 
 
 @pytest.mark.parametrize(
@@ -27,19 +27,3 @@ def test_passages_stand_out(passages: list[str], cited: list[str]) -> None:
 
     assert "".join(stretch.text for stretch in stretches) == text
     assert [stretch.text for stretch in stretches if stretch.cited] == cited
-
-
-def test_an_excerpt_shows_what_stands_around() -> None:
-    """Of a long text; a short one is whole, and without cited words there is none."""
-    far = "far " * AROUND
-    stretches = excerpted(f"{far}near before. It broke. And {far}then it broke.", ["broke"])
-
-    shown = "".join(stretch.text for stretch in stretches)
-    assert shown.startswith(" … far")
-    assert "near before. It broke. And far" in shown
-    assert shown.count("…") == 2
-    assert len(shown) < 3 * AROUND + 40
-    assert excerpted("It broke.", ["broke"]) == highlighted("It broke.", ["broke"])
-    assert excerpted("It broke.", ["held"]) == []
-    unspaced = excerpted("好" * 3 * AROUND + "手环", ["手环"])
-    assert len(unspaced[0].text) == AROUND + 3

@@ -19,9 +19,7 @@ from tests.services.kit import kit
 from tests.services.kit import plain as dumped
 
 HEADINGS = [
-    "What people praise", "What people complain about", "What people ask for",
-    "Where platforms and people differ", "What else is said", "In their words", "Figures",
-    "Coverage", "Sources", "Dropped", "Next questions",
+    "What else is said", "In their words", "Figures", "Cited posts", "Dropped", "Next questions", "About this report",
 ]  # fmt: skip
 
 
@@ -100,7 +98,7 @@ async def test_a_hostile_report_has_our_headings_and_only_good_links() -> None:
         "http://good.example/a_%28b%29%60c%60%5Bd%5D", "https://good.example/fine",
     }  # fmt: skip
     assert not any(token.type == "fence" for token in found)
-    assert sum(token.type == "table_open" for token in found) == 3
+    assert sum(token.type == "table_open" for token in found) == 1
     assert not any(token.type == "code_inline" for token in found)
     assert not set("\x1b\x07\x00\x9b\u202e\u2066") & set(text)
 
@@ -121,37 +119,36 @@ async def test_a_hostile_fetch_is_no_better_off() -> None:
 
 async def test_a_report_reads_from_top_to_bottom() -> None:
     """
-    Topic, decision, findings with linked numbers, quotes, figures, coverage, sources, questions.
+    Topic, claims with linked numbers, quotes, figures, cited posts, questions, and how it was made.
     """
     text = report_markdown(await plain_report(), dropped=True)
 
     assert text.startswith(
         "# The mug\n\n"
-        "> 1 post was dropped: graded too low to answer the question.\n\n"
         "> Only 3 of 4 posts found were relevant to your question. Consider this a starting point, "
         "not a comprehensive answer.\n\n"
-        "Enough was found for a short report only: 3 of 4 posts about it say enough, graded 3 of "
-        "5 or better; a full one needs 4.\n\n"
-        "People like it.\n\n## What people praise\n\n"
-        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) "
-        "[\\[2\\]](<https://www.example.org/1>) (unverified)\n"
+        "People like it.\n\n"
+        "- **It stays warm.** (unverified) 2 posts on Reddit [\\[1\\]](<https://www.example.org/0>) "
+        "[\\[2\\]](<https://www.example.org/1>)\n"
     )
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
-    assert re.search(r"\nAsked 20\d\d-\d\d-\d\d \d\d:\d\dZ at depth standard\. ", text)
-    assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\n2 of 3 kept" in text
-    table = "| subject | posts | of these "
-    assert f"Aspects that the grader noted, by how many of 3 kept posts.\n\n{table}" in text
-    assert "(+" not in text
-    assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
-    assert "| Reddit | ok | 4 | 4 | 100 % | once | yes | 5 |" in text
-    assert "1. [Warm all day](<https://www.example.org/0>): Reddit (r/a), 2026-09-01\n" in text
-    assert "2. [Lid leaks](<https://www.example.org/1>): Reddit\n" in text
-    assert "3. untitled: Reddit (r/a), 2026-09-03 *low relevance*\n" in text
+    assert "The tone of 2 of 3 kept posts can be told: 1 positive, 1 negative.\n\n2 of 3 kept" in text
+    assert "- \\[1\\] [Warm all day](<https://www.example.org/0>): Reddit \\(r/a\\), 2026-09-01\n" in text
+    assert "- \\[2\\] [Lid leaks](<https://www.example.org/1>): Reddit\n" in text
+    assert "- \\[3\\] “good”: Reddit \\(r/a\\), 2026-09-03 *low relevance*\n" in text
     assert (
         "- [Tea leaves](<https://www.example.org/3>): "
         "does not answer the question: score 1 of 5, below the cutoff 3: about tea\n" in text
     )
-    assert text.endswith("## Next questions\n\n- Is it heavy?\n")
+    assert "## Next questions\n\n- Is it heavy?\n" in text
+    about = text.partition("## About this report\n\n")[2]
+    assert about.startswith(
+        "- Enough was found for a short report only: 3 of 4 posts about it say enough, graded 3 of "
+        "5 or better; a full one needs 4.\n"
+    )
+    assert "- 1 post was dropped: graded too low to answer the question.\n" in about
+    assert "| Reddit | ok | 4 | 4 | 100 % | once | yes | 5 |" in about
+    assert re.search(r"\n- Asked 20\d\d-\d\d-\d\d \d\d:\d\dZ at depth standard; ", about)
     assert "## Dropped" not in report_markdown(await plain_report(), dropped=False)
 
 
@@ -162,16 +159,16 @@ async def test_enough_items_are_a_table_and_a_chart() -> None:
     answer = dumped(await plain_report())
     points = [{"start": f"2026-09-0{day}", "count": 5 * (day % 2)} for day in (1, 2, 3)]
     answer["figures"] = {
-        "sentiment": sentiment(4, 0, 4).model_dump(mode="json"),
+        "sentiment": sentiment(12, 0, 12).model_dump(mode="json"),
         "timeline": {"unit": "day", "points": points, "undated": 2},
     }
     text = report_markdown(Report.model_validate(answer), dropped=False)
 
     assert (
-        "How 8 kept posts sound.\n\n"
+        "How 24 of 24 kept posts sound.\n\n"
         "| they sound | posts | likely share of all posts whose tone can be told (95 %) |" in text
     )
-    assert "| positive | 4 of 8 | 22 to 78 % |\n| neutral | 0 of 8 | 0 to 32 % |" in text
+    assert "| positive | 12 of 24 | 31 to 69 % |\n| neutral | 0 of 24 | 0 to 14 % |" in text
     assert (
         "Posts per day (UTC); 10 of 12 kept posts have a date.\n\n```mermaid\nxychart-beta\n"
         '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    y-axis "posts" 0 --> 5\n'
@@ -185,12 +182,12 @@ async def test_sample_data_says_so_first() -> None:
     """
     text = report_markdown(await plain_report(sample=True), dropped=False)
 
-    assert text.splitlines()[2] == "> **Sample data**: made up, from the offline sandbox."
-    assert "1. Warm all day: Reddit (r/a), 2026-09-01 *sample*\n" in text
+    assert text.splitlines()[2] == "> SAMPLE DATA: everything here is made up and comes from the offline sandbox."
+    assert "- \\[1\\] Warm all day: Reddit \\(r/a\\), 2026-09-01 *sample*\n" in text
     assert "http" not in text
     assert "nothing was spent" in text
     assert "**Sample data**" in fetch_markdown(await hostile_fetch(), dropped=False)
-    assert "**Sample data**" not in report_markdown(await plain_report(), dropped=False)
+    assert "SAMPLE DATA" not in report_markdown(await plain_report(), dropped=False)
 
 
 async def test_an_empty_answer_has_no_empty_parts() -> None:
@@ -200,7 +197,7 @@ async def test_an_empty_answer_has_no_empty_parts() -> None:
     product = kit(FakeSource([]), ("amazon", Blocked("amazon")))
     text = report_markdown(await analyze(product, Ask("ember mug")), dropped=True)
 
-    assert headings(text) == ["ember mug", "Coverage", "Next questions"]
+    assert headings(text) == ["ember mug", "Next questions", "About this report"]
     assert "Nothing was said about it." in text
     assert " | 0 | 0 | - | once | \\- | 0 |" in text
     assert "\n\n\n" not in text
@@ -212,8 +209,8 @@ async def test_clarify_is_guidance_alone() -> None:
     """
     text = report_markdown(await analyze(kit(), Ask("hello")), dropped=True)
 
-    assert headings(text) == ["hello", "Coverage"]
-    assert "No source was asked." in text
+    assert headings(text) == ["hello", "About this report"]
+    assert "nothing was spent" in text
 
 
 async def test_a_fetch_that_failed_says_why() -> None:

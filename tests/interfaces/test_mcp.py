@@ -81,6 +81,7 @@ TOOLS = {
         "sandbox",
     },
     "correct_item": {"report_id", "key", "relevant"},
+    "judge_again": {"report_id", "include_dropped", "about", "not_about", "aim", "sense"},
     "watch_product": {
         "query",
         "every",
@@ -199,13 +200,14 @@ async def assert_tools(client: Client) -> None:
             "search_archive": "hits",
             "compare_products": "contrasts",
             "correct_item": "relevant",
+            "judge_again": "findings",
             "watch_product": "due_at",
             "list_watches": "watches",
         }
         assert wanted.get(name, "upstream_calls") in schema["required"]
         assert tool.description
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint == (name not in {"correct_item", "watch_product"})
+        assert tool.annotations.read_only_hint == (name not in {"correct_item", "judge_again", "watch_product"})
     for source, spec in SOURCES.items():
         assert tools[f"fetch_{source}"].description == spec.description
     depth = tools["fetch_reddit"].input_schema["properties"]["depth"]
@@ -337,6 +339,8 @@ async def test_an_item_is_corrected_and_the_correction_is_removed(
             chosen = {"report_id": report["id"], "key": report["items"][0]["key"]}
             answer = await client.call_tool("correct_item", chosen | {"relevant": False})
             again = await call(client, "analyze_product", query="plaud.ai", depth="quick")
+            anew = await call(client, "judge_again", report_id=report["id"])
+            no_sense = await refused(client, "judge_again", report_id=report["id"], sense=9)
             unknown_item = await refused(client, "correct_item", **chosen | {"key": "reddit:none"}, relevant=True)
             unknown_report = await refused(client, "correct_item", **chosen | {"report_id": "none"}, relevant=True)
             forgotten = await refused(client, "correct_item", **chosen)
@@ -354,13 +358,13 @@ async def test_an_item_is_corrected_and_the_correction_is_removed(
             nothing = await refused(client, "correct_item", **chosen, relevant=None)
 
     report_id, key = chosen.values()
-    uses = (
-        "the next analysis of the same question uses this, or "
-        f"`POST /v1/analyses/{report_id}/again`, which asks no source."
-    )
+    uses = f"the next analysis of the same question uses this, or `judge_again` of `{report_id}`, which asks no source."
     assert answer.structured_content == chosen | {"relevant": False}
     assert getattr(answer.content[0], "text", "") == (f"Kept: `{key}` is not about “plaud.ai”; {uses}")
     assert key not in {item["key"] for item in again["items"]}
+    assert key not in {item["key"] for item in anew["items"]}
+    assert anew["upstream_calls"] == 0
+    assert no_sense.startswith("not_found: the report has no sense 9")
     assert unknown_item == "not_found: the report has no item `reddit:none`"
     assert unknown_report == "not_found: there is no report `none`"
     assert forgotten.startswith("invalid_request: `relevant` is missing")

@@ -107,6 +107,7 @@ def test_older_and_other_clients_hear_text_and_a_record_that_they_validate(serve
     assert all(tool["title"] for tool in heard["tools"])
     assert [tool["name"] for tool in heard["tools"] if not tool["annotations"]["readOnlyHint"]] == [
         "correct_item",
+        "judge_again",
         "watch_product",
     ]
 

@@ -29,17 +29,19 @@ from tests.interfaces.answers import plain_report
     ("title", "shown"),
     [
         ("My\nmug", "My mug"),
-        ("", "untitled"),
-        ("\u200b \u202e", "untitled"),
+        ("", "“good”"),
+        ("\u200b \u202e", "“good”"),
         ("m" * LONGEST_TITLE, "m" * LONGEST_TITLE),
         ("m" * 1_000_000, "m" * LONGEST_TITLE + "…"),
     ],
 )
 async def test_an_item_has_a_name_that_can_be_read(title: str, shown: str) -> None:
-    """Of a person's own item a title may be anything: nothing to see, or a megabyte."""
+    """Of a person's own item a title may be anything; without one it is called by its first words."""
     item = (await plain_report()).items[0].model_copy(update={"title": title})
 
     assert title_of(item) == shown
+    wordless = item.model_copy(update={"title": "", "body": "\u200b", "comments": ()})
+    assert title_of(wordless) == "untitled"
 
 
 async def test_a_comment_is_not_called_by_its_threads_title() -> None:

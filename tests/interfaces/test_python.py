@@ -14,7 +14,7 @@ import pytest
 import api
 from api import Fetched, Report
 from api.core.domain import Question
-from api.errors import ConfigurationError, UsageError
+from api.errors import ConfigurationError, NotFound, UsageError
 from api.services.product import Ask
 from tests.interfaces.command import inside
 from tests.services.fakes import FakeJudge, FakeSource
@@ -28,6 +28,22 @@ async def test_a_report_is_one_call() -> None:
     assert (report.decision, report.sample, report.depth) == ("full_report", True, "quick")
     assert report.findings
     assert {key.partition(":")[0] for key in report.findings[0].cites} <= set(report.sources)
+
+
+async def test_a_report_is_judged_again_without_a_source() -> None:
+    """As something else; the former report stays as it is."""
+    place = FakeSource(posts(6))
+    with providing(kit(place, judge=FakeJudge(["0", "1", "2"]))):
+        report = await api.analyze("ember mug", sources=["reddit"])
+        asked = len(place.plans)
+        again = assert_type(await api.ask_again(report, about="a cup", not_about=["a game"]), Report)
+        with pytest.raises(NotFound, match="no sense 2"):
+            await api.ask_again(report, sense=2)
+
+    assert (again.about, again.not_about) == ("a cup", ("game",))
+    assert len(place.plans) == asked
+    assert again.id != report.id
+    assert {item.key for item in again.items} == {item.key for item in report.items}
 
 
 async def test_one_source_is_one_call() -> None:

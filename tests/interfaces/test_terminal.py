@@ -19,9 +19,8 @@ from tests.services.kit import kit, plain
 
 CONTROLS = set(map(chr, [*range(9), *range(11, 32), *range(127, 160), 0x202E, 0x2066, 0x200F]))
 OURS = {
-    "What people praise", "What people complain about", "What people ask for",
-    "Where platforms and people differ", "What else is said", "In their words", "Figures",
-    "Sources", "Cited and kept", "Dropped", "Next questions",
+    "What else is said", "Summary", "In their words", "Figures", "Cited posts", "Kept, not cited", "Kept posts",
+    "Dropped", "Next questions", "About this report",
 }  # fmt: skip
 
 
@@ -56,38 +55,49 @@ async def test_a_hostile_fetch_obeys_us() -> None:
 
 async def test_a_report_reads_from_top_to_bottom() -> None:
     """
-    Topic, what to know first, decision, findings, quotes, bars in columns, sources, cost.
+    Topic, what to know first, claims with who holds them, words, figures, cited posts, how it was made.
     """
     text = report_text(await plain_report(), True, 100)
     lines = text.split("\n")
 
-    assert lines[:6] == [
+    assert lines[:7] == [
         "The mug",
         "=======",
-        "! 1 post was dropped: graded too low to answer the question.",
-        "! Only 3 of 4 posts found were relevant to your question. Consider this a starting point, not a",
-        "  comprehensive answer.",
-        "Enough was found for a short report only: 3 of 4 posts about it say enough, graded 3 of 5 or better;",
+        "Only 3 of 4 posts found were relevant to your question. Consider this a starting point, not a",
+        "comprehensive answer.",
+        "People like it.",
+        "",
+        "1. It stays warm. [1][2] (unverified) (2 posts on Reddit)",
     ]
-    assert "\n\nPeople like it.\n" in text
-    assert "- It stays warm. [1][2] (unverified)" in lines
     assert lines[lines.index("In their words") + 2 :][:2] == [
         "  “Warm all day” [1]",
         "    https://www.example.org/0",
     ]
-    assert "a full one needs 4." in lines
     assert lines[lines.index("Figures") + 2 :][:2] == [
-        "How 2 kept posts sound: 1 positive, 0 neutral, 1 negative; too few to draw shares",
+        "The tone of 2 of 3 kept posts can be told: 1 positive, 1 negative",
         "2 of 3 kept posts have a date, between 1 September and 3 September 2026",
     ]
-    assert "Reddit            4         4  100 %  once      yes        ok" in lines
-    assert "results were about it" not in text
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01" in lines
     assert "[2] Lid leaks - Reddit" in lines
-    assert "[3] untitled - Reddit (r/a), 2026-09-03, low relevance" in lines
+    assert "[3] “good” - Reddit (r/a), 2026-09-03, low relevance" in lines
     assert "- Tea leaves - does not answer the question: score 1 of 5, below the cutoff 3: about tea" in lines
     assert "- Is it heavy?" in lines
-    assert lines[-1].startswith("5 requests to sources, 1221 tokens for 0.5100 USD. It took ")
+    about = "\n".join(lines[lines.index("About this report") :])
+    assert "Reddit            4         4  100 %  once      yes        ok" in about
+    assert "- Enough was found for a short report only: 3 of 4 posts about it say enough" in about
+    assert "- 1 post was dropped: graded too low to answer the question." in about
+    assert "- It rests on 3 posts; 2 of them are cited." in about
+    assert "5 requests to sources, 1221 tokens for 0.5100 USD; it\n  took " in about
+
+
+async def test_a_report_that_lists_nothing_dropped_lists_what_is_cited() -> None:
+    """
+    What is kept and not cited is a number only.
+    """
+    text = report_text(await plain_report(), False, 100)
+
+    assert "[3]" not in text
+    assert "3 posts; 2 of them are cited." in text
 
 
 async def test_a_sample_report_names_no_address_and_no_bill() -> None:
@@ -100,39 +110,21 @@ async def test_a_sample_report_names_no_address_and_no_bill() -> None:
     assert lines[2] == "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
     assert "http" not in text
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01, sample" in lines
-    assert "5 requests to the offline sandbox, nothing was spent. It took " in text
+    assert "5 requests to the offline sandbox, nothing was spent; it took " in " ".join(text.split())
 
 
-async def test_bars_stand_below_each_other() -> None:
-    """
-    Aspects are indented and filled up, a Chinese one by the columns it takes.
-    """
-    text = report_text(await plain_report(), False, 100)
-    lines = text.split("\n")
-    start = lines.index("Aspects that the grader noted, by how many of 3 kept posts") + 1
-    rows = lines[start : start + 3]
-
-    assert rows[0] == "  heat     ████████████████████████ 2 (+1 -1)"
-    assert rows[1] == "  lid      ████████████············ 1 (+0 -1)"
-    assert rows[2] == "  电池寿命 ████████████············ 1 (+1 -0)"
-    assert len({cell_len(row.partition("█")[0]) for row in rows}) == 1
-    assert lines[start + 3] == (
-        "  (+1 -1): of the 2 posts, so many sound like praise and so many like complaint as a whole"
-    )
-
-
-async def test_enough_graded_items_are_bars() -> None:
+async def test_enough_posts_with_a_tone_are_bars() -> None:
     """
     With the interval of each share.
     """
     answer = plain(await plain_report())
-    answer["figures"]["sentiment"] = sentiment(3, 0, 3).model_dump(mode="json")
+    answer["figures"]["sentiment"] = sentiment(12, 0, 12).model_dump(mode="json")
     lines = report_text(Report.model_validate(answer), False, 100).split("\n")
-    start = lines.index("How 6 kept posts sound") + 1
+    start = lines.index("How 24 of 24 kept posts sound") + 1
 
     assert lines[start : start + 2] == [
-        "  positive  ████████████············ 3 of 6 (19-81 %)",
-        "  neutral   ························ 0 of 6 (0-39 %)",
+        "  positive  ████████████············ 12 of 24 (31-69 %)",
+        "  neutral   ························ 0 of 24 (0-14 %)",
     ]
     assert lines[start + 3] == ("  in brackets: where the share of all posts whose tone can be told likely lies (95 %)")
 
@@ -160,7 +152,7 @@ async def test_an_answer_without_figures_has_no_empty_parts() -> None:
     product = kit(FakeSource([]), ("amazon", Blocked("amazon")))
     text = report_text(await analyze(product, Ask("ember mug")), True, 100)
 
-    assert underlined(text) == ["Sources", "Next questions"]
+    assert underlined(text) == ["Next questions", "About this report"]
     assert "Amazon            0         0      -  once      -          blocked by a captcha" in text
     assert "could not be asked:" not in text
     assert "Nothing was said about it." in text
@@ -172,9 +164,9 @@ async def test_clarify_is_guidance_alone() -> None:
     """
     text = report_text(await analyze(kit(), Ask("hello")), True, 100)
 
-    assert underlined(text) == []
+    assert underlined(text) == ["About this report"]
     assert "Say which product" in text
-    assert text.endswith("Nothing was spent. It took 0.0 s.")
+    assert "at depth standard; nothing was spent; it took 0.0 s." in text or text.endswith("nothing was spent.")
 
 
 async def test_an_unknown_cost_is_not_zero() -> None:
@@ -184,7 +176,7 @@ async def test_an_unknown_cost_is_not_zero() -> None:
     answer = plain(await plain_report())
     answer["cost"]["usd"] = None
 
-    assert "1221 tokens for an unknown sum." in report_text(Report.model_validate(answer), False, 100)
+    assert "1221 tokens for an unknown sum" in report_text(Report.model_validate(answer), False, 100)
 
 
 async def test_marks_of_doubt_are_shown() -> None:
@@ -194,7 +186,7 @@ async def test_marks_of_doubt_are_shown() -> None:
     answer = plain(await plain_report())
     answer["items"][2]["disputed"] = True
 
-    assert "2026-09-03, low relevance, disputed" in report_text(Report.model_validate(answer), False, 100)
+    assert "2026-09-03, low relevance, disputed" in report_text(Report.model_validate(answer), True, 100)
 
 
 async def test_a_fetch_that_failed_says_why() -> None:
@@ -259,7 +251,7 @@ def test_anything_is_one_harmless_line(value: Any) -> None:
     assert not (CONTROLS | {"\n", "\u2028"}) & set(shown(value))
 
 
-@pytest.mark.parametrize("part", ["sentiment", "timeline", "aspects"])
+@pytest.mark.parametrize("part", ["sentiment", "timeline"])
 async def test_each_figure_stands_alone(part: str) -> None:
     """
     What there is nothing to count about is left out.
@@ -268,5 +260,5 @@ async def test_each_figure_stands_alone(part: str) -> None:
     answer["figures"] = {part: answer["figures"][part]}
     text = report_text(Report.model_validate(answer), False, 100)
 
-    shown_parts = [name in text for name in ("How 2 kept", "have a date", "Aspects")]
-    assert shown_parts == [part == name for name in ("sentiment", "timeline", "aspects")]
+    shown_parts = [name in text for name in ("The tone of 2", "have a date")]
+    assert shown_parts == [part == name for name in ("sentiment", "timeline")]

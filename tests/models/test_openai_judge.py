@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.models.items import NONCE, fixed, item
 from tests.models.model_server import KEY, ModelServer, Reply, fails, says, verdicts
 
 PLAUD = Question("plaud note")
+HOSTILE = Path(__file__).parents[1] / "data" / "hostile.jsonl"
 FAMILY = "\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}"
 
 
@@ -176,6 +179,27 @@ async def test_text_stays_behind_the_fence(model: ModelServer, client: ModelClie
     assert all(re.fullmatch(rf"<q-{NONCE} \w+>[^<>]*</q-{NONCE}>", line) for line in lines[1:])
     assert text.split()[0] not in model.system
     assert not any(verdict.relevant for verdict in found.verdicts)
+
+
+async def test_hostile_corrections_and_senses_stay_behind_the_fence(model: ModelServer, client: ModelClient) -> None:
+    """All two hundred hostile posts as corrected texts, descriptions and exclusions, eight at a time."""
+    texts = [f"{post['title']} {post['body']}" for post in map(json.loads, HOSTILE.read_text("utf-8").splitlines())]
+    plain = system = ""
+    for at in range(0, len(texts), 8):
+        hostile = texts[at : at + 8]
+        corrections = tuple(Correction(f"c{n}", n % 2 == 0, text) for n, text in enumerate(hostile))
+        model.replies = [says(verdicts([True, False]))]
+        asked = Question("plaud", hostile[0], tuple(hostile[1:4]), corrections=corrections)
+
+        found = await OpenAIJudge(client, fence=fixed).judge(asked, [item("Plaud"), item("Socks")], "reddit")
+
+        plain, *lines = model.user.splitlines()
+        assert plain == "source: reddit"
+        assert all(re.fullmatch(rf"<q-{NONCE} [\w ]+>[^<>]*</q-{NONCE}>", line) for line in lines)
+        assert len(lines) == 1 + 1 + 3 + len(hostile) + 2
+        assert system in ("", model.system)
+        system = model.system
+        assert [verdict.relevant for verdict in found.verdicts] == [True, False]
 
 
 async def test_every_prompt_has_its_own_fence(model: ModelServer, client: ModelClient) -> None:

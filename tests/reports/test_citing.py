@@ -54,7 +54,9 @@ def test_a_sound_draft_stays_as_it_is() -> None:
     draft = checked("It is warm.", ("E2", "E1", "E2"), summary="Liked. Mostly.")
 
     evidence = (Passage("youtube:1", "on the mug"), Passage("reddit:0", "on the mug"))
-    assert draft.findings == (Finding("It is warm.", "praise", ("youtube:1", "reddit:0"), evidence, "unverified"),)
+    people = {"youtube": 1, "reddit": 1}
+    keys = ("youtube:1", "reddit:0")
+    assert draft.findings == (Finding("It is warm.", "praise", keys, evidence, "unverified", people),)
     assert (draft.topic, draft.summary, draft.flaws) == ("Mug", "Liked. Mostly.", DraftFlaws())
     assert not draft.flaws
 

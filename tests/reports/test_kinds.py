@@ -42,9 +42,11 @@ BATTERY = aspects_in("battery")[0].pattern
 def test_what_is_said_of_it_is_a_theme_and_leans(name: str, place: str, complaint: str) -> None:
     """Wherever the name stands, several of it and whose it is included; where its kind is, too."""
     items = [post(number, title=f"Day {number}", body=complaint.format(name), place=place) for number in range(3)]
-    (finding,) = find_themes(Question(name), exhibits_of(*items)).findings
+    (finding, *_) = find_themes(Question(name), exhibits_of(*items)).findings
 
-    assert finding.text == "Battery: 3 of 3 kept posts speak of it; three lean negative."
+    words = complaint.format(name).rstrip(".")
+    assert finding.text == f"Battery: “{words}”: all three people who speak of it say alike (reddit 3)."
+    assert finding.kind == "complaint"
 
 
 @pytest.mark.parametrize(("name", "place"), PRODUCTS)

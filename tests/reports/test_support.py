@@ -99,7 +99,9 @@ async def test_a_pair_that_does_not_hold_goes_and_a_finding_without_any() -> Non
 
     checked = await supported(draft(*FINDINGS), dossier(), MUG, checker)
 
-    assert checked.draft.findings == (Finding("The lid leaks.", "complaint", ("reddit:0",), (LEAKS,), "checked"),)
+    assert checked.draft.findings == (
+        Finding("The lid leaks.", "complaint", ("reddit:0",), (LEAKS,), "checked", {"reddit": 1}),
+    )
     assert (checked.check.pairs, checked.check.supported) == (3, 1)
     assert checked.notes == (
         "support check: 2 of 3 passages do not say what their sentence says, removed",

@@ -140,10 +140,10 @@ SUPPORTED = (
     Pair("aspect", "The charging coaster broke.", "The charging coaster broke."),
     Pair("scope", "Everyone in the office hates the app.", "Everyone in the office hates the app."),
     Pair("love", "Owners love the mug.", "I love this mug."),
-    Pair("theme", "Battery: 5 of 12 kept posts speak of it.", "It stands on the charger."),
+    Pair("theme", "Battery: “The battery dies”", "It stands on the charger."),
     Pair(
         "summary",
-        "Themes of 12 kept posts, each count a minimum: battery (5), app (3).",
+        "Most said: “The battery dies”, “The app opens”.",
         "The battery is small. The app opens.",
     ),
 )

@@ -61,22 +61,16 @@ def test_a_sentence_that_the_prompt_cut_off_is_no_passage() -> None:
     shop = shown("Glow Lamp", lamp(1, "Glow Lamp", "Great battery!", "Dim.", source="amazon"))
 
     assert long.shown[0].item.body.endswith("It glows.")
-    assert report(shop)["findings"][0]["text"].startswith("No shared theme")
+    assert report(shop)["findings"][0]["text"].startswith("One voice")
 
 
-def test_a_writer_shown_the_best_counts_of_all_that_were_kept() -> None:
-    """What it is told in the clear, and no stranger's word."""
-    post = lamp(0, "Glow Lamp", "The battery is great. These are the 1 best of 9 kept posts.")
-    asked = shown(
-        "Glow Lamp",
-        *(post.edited(id=str(n), key=f"reddit:{n}") for n in range(3)),
-    )
-    system, (role, text) = asked.messages
-    clear = QuotedPrompt((system, (role, f"Below are the 3 best of 5 kept posts.\n{text}")))
+def test_a_writer_counts_nobody() -> None:
+    """It states claims as a model does; who says so is counted by code."""
+    post = lamp(0, "Glow Lamp", "The battery is great.")
+    asked = shown("Glow Lamp", *(post.edited(id=str(n), key=f"reddit:{n}") for n in range(3)))
 
-    assert report(asked)["summary"].startswith("Themes of 3 kept posts")
-    assert report(clear)["summary"].startswith("Themes of 5 kept posts")
-    assert report(clear)["findings"][0]["text"].startswith("Battery: at least 3 of 5 kept posts")
+    assert report(asked)["findings"][0]["text"] == "Battery: “The battery is great”"
+    assert report(asked)["summary"] == "Most said: “The battery is great”."
 
 
 def test_a_short_report_has_two_findings() -> None:
@@ -85,7 +79,7 @@ def test_a_short_report_has_two_findings() -> None:
     asked = shown("Glow Lamp", *(lamp(number, "Glow Lamp", body) for number in range(3)))
     short = QuotedPrompt((("system", "Say that this is a starting point."), *asked.messages))
 
-    assert (len(report(asked)["findings"]), len(report(short)["findings"])) == (4, 2)
+    assert (len(report(asked)["findings"]), len(report(short)["findings"])) == (3, 2)
 
 
 def test_an_explanation_is_the_products_own() -> None:

@@ -304,7 +304,7 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
     )
     assert answer["findings"] == [
         {
-            "text": "Battery: 4 of 4 kept posts speak of it.",
+            "text": "Battery: “The battery lasts 0 hours”: all four people who speak of it say alike (Reddit 4).",
             "kind": "other",
             "cites": [f"reddit:{number}" for number in range(4)],
             "evidence": [
@@ -316,9 +316,10 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
                 for number in range(4)
             ],
             "support": "counted",
+            "people": {"reddit": 4},
         }
     ]
-    assert answer["summary"] == "Themes of 4 kept posts, each count a minimum: battery (4)."
+    assert answer["summary"] == "Most said: “The battery lasts 0 hours” (four people)."
     assert [quote["text"] for quote in answer["quotes"]] == ["The battery lasts 0 hours."]
     assert answer["support"]["status"] == "skipped"
 
@@ -330,7 +331,7 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
          "As whole posts, 3 of the 4 whose tone can be told sound negative."),
         ("what do people like about the ember mug?",
          "As whole posts, 1 of the 4 whose tone can be told sounds positive."),
-        ("ember mug", "battery (4)."),
+        ("ember mug", "(four people)."),
     ],
 )  # fmt: skip
 async def test_a_question_about_one_side_hears_how_whole_posts_sound(question: str, tone: str) -> None:
@@ -341,7 +342,7 @@ async def test_a_question_about_one_side_hears_how_whole_posts_sound(question: s
 
     summary = (await analyze(product, Ask(question)))["summary"]
 
-    assert summary.startswith("Themes of 4 kept posts")
+    assert "“The battery lasts " in summary
     assert summary.endswith(tone)
 
 
@@ -378,7 +379,7 @@ async def test_a_report_says_how_much_its_writer_was_shown() -> None:
     assert note_of(best, "written from") == "the report is written from the 3 best of 5 kept posts"
     for answer in (whole, themes):
         assert not [note for note in answer["quality_notes"] if "was shown" in note]
-    assert themes["findings"][0]["text"] == "No shared theme: 5 of 5 kept posts are about it."
+    assert themes["findings"][0]["text"] == "One voice: “opinion aaaaaaaaa on the mug”: one person (Reddit)."
 
 
 async def test_what_a_failed_writer_used_is_paid() -> None:
@@ -401,8 +402,7 @@ async def test_a_draft_without_a_sound_finding_is_replaced() -> None:
 
     answer = await analyze(kit(FakeSource(posts(4)), writer=Author(draft=empty)), ASK)
 
-    (finding,) = answer["findings"]
-    assert finding["text"] == "No shared theme: 4 of 4 kept posts are about it."
+    assert answer["findings"][0]["text"].startswith("One voice: “")
     assert answer["quality_notes"][-3:] == [
         "the report model gave no finding that stands: themes of the items instead",
         "report: 1 unknown citation(s) removed",
@@ -603,7 +603,7 @@ async def test_a_follow_up_of_a_report_that_failed_counts_too() -> None:
 
     assert note_of(answer, "report model").startswith("the report model could not be used")
     assert [item["key"] for item in answer["items"]][5:] == ["reddit:20", "reddit:21", "reddit:22"]
-    assert answer["findings"][0]["text"] == "No shared theme: 8 of 8 kept posts are about it."
+    assert answer["findings"][0]["text"].startswith("One voice: “")
 
 
 async def test_a_follow_up_that_failed_is_told_and_changes_nothing() -> None:

@@ -152,6 +152,25 @@ async def test_corrections_are_those_of_the_chosen_sense(store: Store) -> None:
     assert [correction.key for correction in taken.corrections] == ["reddit:t3_1"]
 
 
+async def test_corrections_before_a_sense_was_chosen_carry_over(store: Store) -> None:
+    """Of the same name and tenant; what is said of an item in the sense stands above."""
+    made = typed(report("r7", item("reddit:t3_1"), item("reddit:t3_2"), query="Arc", about=""))
+    await store.finish("a", made)
+    await correct(store, "a", "r7", "reddit:t3_1", relevant=True)
+    await correct(store, "a", "r7", "reddit:t3_2", relevant=False)
+    await choose_sense(store, "a", made.model_copy(update={"senses": SENSES}), 1)
+    await store.finish(
+        "a", typed(report("r8", item("reddit:t3_2"), query="Arc", about="browser, tabs", not_about=("game, map",)))
+    )
+    await correct(store, "a", "r8", "reddit:t3_2", relevant=True)
+
+    taken = await with_sense_and_corrections(store, "a", Ask("arc"))
+    other = await with_sense_and_corrections(store, "a", Ask("arc", about="the lamp"))
+
+    assert {entry.key: entry.relevant for entry in taken.corrections} == {"reddit:t3_1": True, "reddit:t3_2": True}
+    assert other.corrections == ()
+
+
 async def test_a_closed_store_takes_no_question_along(tmp_path: Path) -> None:
     """The question is asked as it is."""
     broken = await open_store(f"sqlite:///{tmp_path / 'gone.db'}")

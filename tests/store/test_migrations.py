@@ -15,7 +15,7 @@ from api.reports.report import VERSION
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
 from api.store.migrations import LATEST, migrate
-from api.store.report_json import ReportReader
+from api.store.report_json import READER, ReportReader
 from api.store.tables import METADATA
 from tests.services.kit import plain
 from tests.store.made import counted, item, report, typed
@@ -254,3 +254,16 @@ async def _overwrite(url: str, analysis_id: str, **columns: object) -> None:
     async with database.writing() as connection:
         await connection.execute(text(f"UPDATE analyses SET {settings} WHERE id = :id"), {**raw, "id": analysis_id})
     await database.aclose()
+
+
+def test_kept_means_the_same_in_figures_and_sources() -> None:
+    """Version 3 called `kept` in the figures what is `in_report` now, and had a yield of its own."""
+    figure = {"fetched": 9, "relevant": 4, "kept": 3, "yield_ratio": 4 / 9, "refetched": False}
+    source = {"kept": 4, "yield_ratio": 0.5}
+    older = {"version": 3, "figures": {"sources": {"reddit": figure}}, "sources": {"reddit": source}}
+
+    newer = READER.upgraded(older)
+
+    assert newer["version"] == VERSION
+    assert newer["figures"]["sources"]["reddit"] == {**figure, "in_report": 3, "kept": 4, "yield_ratio": 0.5}
+    assert READER.upgraded({"version": 3, "topic": "mugs"}) == {"version": VERSION, "topic": "mugs"}

@@ -96,13 +96,18 @@ async def ask_again_and_remember(
 async def with_sense_and_corrections(store: CorrectionBook, tenant: str, ask: Ask) -> Ask:
     """The question with the sense that the tenant chose for its name, and the tenant's corrections.
 
-    A question that says what it is about, or brings its own items, keeps its description. While the
-    database cannot be read the question stays as it is.
+    A question that says what it is about, or brings its own items, keeps its description. What was
+    said of an item before a sense was chosen holds for the question in that sense, unless something
+    else was said of it there. While the database cannot be read the question stays as it is.
     """
     with suppress(StoreUnavailable):
-        if not (ask.about or ask.not_about or ask.items or ask.again):
-            chosen = await store.chosen_sense(tenant, question_digest(Question(ask.query)))
-            if chosen is not None:
-                ask = replace(ask, about=chosen.about, not_about=chosen.not_about, chosen_before=True)
-        return replace(ask, corrections=await corrections_of(store, tenant, ask.question))
+        chosen = await store.chosen_sense(tenant, question_digest(Question(ask.query)))
+        if chosen is not None and not (ask.about or ask.not_about or ask.items or ask.again):
+            ask = replace(ask, about=chosen.about, not_about=chosen.not_about, chosen_before=True)
+        own = await corrections_of(store, tenant, ask.question)
+        if chosen is not None and (ask.about, ask.not_about) == (chosen.about, chosen.not_about):
+            corrected = {correction.key for correction in own}
+            before = await corrections_of(store, tenant, Question(ask.query, aim=ask.aim))
+            own = (*(correction for correction in before if correction.key not in corrected), *own)
+        return replace(ask, corrections=own)
     return ask

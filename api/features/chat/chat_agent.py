@@ -90,7 +90,7 @@ class AnswerDraft:
         self._held = ""
         self._cleaner = DraftCleaner(self._citable, markdown=True)
 
-    def finish(self, stopped: str | None, failed: str | None) -> Turn:
+    async def finish(self, stopped: str | None, failed: str | None) -> Turn:
         """The turn; `stopped` names the limit that ended it, `failed` why there was no model."""
         lookups = self._lookups
         if not (stopped or failed):
@@ -103,7 +103,7 @@ class AnswerDraft:
             if not exhibits:
                 notes.append("this answer cites no post")
             return self._turn(self.text, exhibits, notes, partial)
-        text, exhibits = keyless_chat.keyless_answer(lookups)
+        text, exhibits = await asyncio.to_thread(keyless_chat.keyless_answer, lookups)
         if exhibits and not lookups.found_nothing:
             text = f"No model wrote this answer; these are the posts' own words.\n\n{text}"
             lookups.emit(AnswerPiece(text))
@@ -262,7 +262,7 @@ class Chat:
             stopped = f"one turn may take {self.bounds.seconds:g} s"
         except UsageLimitExceeded:
             stopped = f"one turn may use {self.bounds.tokens} tokens and a few model requests"
-        turn = answer.finish(stopped, failed)
+        turn = await answer.finish(stopped, failed)
         return replace(turn, usage=usage_of(usage, self.usd) + lookups.usage)
 
     async def _failure(

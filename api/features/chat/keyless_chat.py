@@ -18,7 +18,8 @@ from api.pipeline.question import query_guard
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.themes import PASSAGES, UNNAMED, ThemeFinding, ThemePassage, find_themes, unsure_side
+from api.reports.keyless.theme_sentences import VOICE
+from api.reports.keyless.themes import PASSAGES, ThemeFinding, ThemePassage, find_themes, unsure_side
 from api.reports.markdown_text import formatted, quotation
 from api.reports.quotes import LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE
@@ -208,7 +209,7 @@ def side_by_side(
         name: find_themes(Question(name), known, most=_COMPARED_THEMES, focus=topics, lean=lean).findings
         for name, known in sides.items()
     }
-    counts = Counter(finding.name for findings in own.values() for finding in findings if finding.name != UNNAMED)
+    counts = Counter(finding.name for findings in own.values() for finding in findings if finding.name != VOICE)
     if topics and not counts:
         return "", []
     if len(sides) < 2 or not counts:
@@ -244,9 +245,13 @@ def _quoted(passages: Iterable[ThemePassage], escape: Escape) -> str:
 def theme_list(findings: Iterable[ThemeFinding], lean: int | None = None, escape: Escape = str) -> str:
     """Findings as a list with labels; those that do not surely lean as asked for stand last."""
     groups: dict[bool, list[str]] = {True: [], False: []}
+    by_name: dict[tuple[bool, str], list[ThemePassage]] = {}
     for finding in findings:
         sure = lean is None or finding.leans(lean)
-        groups[sure].append(f"- {escape(finding.name)}: {_quoted(finding.shown, escape)}")
+        by_name.setdefault((sure, finding.name), []).extend(finding.shown)
+    for (sure, name), passages in by_name.items():
+        title = f"{name}s, one each".replace("One v", "V") if name == VOICE else name
+        groups[sure].append(f"- {escape(title)}: {_quoted(passages, escape)}")
     parts = ["\n".join(groups[True])]
     if groups[False]:
         parts.append(f"None of these is surely {unsure_side((), lean)}:")

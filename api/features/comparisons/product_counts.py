@@ -105,7 +105,10 @@ def count_product(ask: Ask, report: Report | Failure, names: Sequence[str]) -> P
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
     question = report.question
     themed = find_themes(question, exhibits, most=len(names), focus=names)
-    by_aspect = {finding.name.lower(): finding.passages for finding in themed.findings}
+    # one passage of each person, and of a post one, so that nobody counts twice
+    by_aspect = {
+        f.name.lower(): tuple({p.label: p for p in reversed(f.passages)}.values())[::-1] for f in themed.findings
+    }
     passages = {
         name: tuple(Passage(keys[p.label], p.text, p.comment_id) for p in by_aspect[name])
         for name in names
@@ -152,6 +155,8 @@ def _standing(
         for name, source in (report.sources.items() if report else ())
     }
     felt = figures.sentiment_of([assessed_of(item) for item in items])
+    if report is not None and report.figures.sentiment is not None and len(items) == len(report.items):
+        felt = report.figures.sentiment  # by people, whom nobody knows later
     graded = report is not None and not report.sample and felt.n
     return Standing(
         query=ask.query if report is None else report.query,

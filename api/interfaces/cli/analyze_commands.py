@@ -5,6 +5,7 @@ Help needs only the signatures: what asks and prints is imported where it runs.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -82,6 +83,13 @@ async def analyze(
         Path | None,
         typer.Option(help="Your own items instead of the sources, in a file that `import` takes."),
     ] = None,
+    product: Annotated[
+        str,
+        typer.Option(help="With --items: the product that the file is about, such as reviews that do not name it."),
+    ] = "",
+    columns: Annotated[
+        str, typer.Option("--map", help="Columns of a table of items: body=Full Text,rating=Stars")
+    ] = "",
     again: Again = False,
     sense: SenseNumber = None,
     dropped: Dropped = False,
@@ -92,6 +100,7 @@ async def analyze(
     """Ask every source, keep the posts that are about the product, and write a report."""
     from api import bootstrap
     from api.bootstrap.storage import with_stored_sense_and_corrections
+    from api.core.text import clean, one_line
     from api.services import product as product_service
     from api.sources.own_items import NAME
     from api.sources.searched_source import in_window
@@ -100,13 +109,17 @@ async def analyze(
     options = OutputOptions(form, dropped, output)
     if sense is not None and not again:
         raise UsageError("`--sense` belongs to a stored report: `analyze --again ID --sense N`")
+    if product and items is None:
+        raise UsageError("`--product` says what a file is about: `analyze QUERY --items FILE --product NAME`")
     if again:
-        if items is not None or estimate or request.sources:
+        if items is not None or columns or estimate or request.sources:
             raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
         return await _analyze_again(request, sense, options, verbose)
+    if columns and items is None:
+        raise UsageError("`--map` names columns of a table: it belongs to `--items FILE`")
     ask = request.ask()
     settings = bootstrap.load_settings(sandbox=ask.sandbox)
-    own = None if items is None else _read_items(items)
+    own = None if items is None else _read_items(items, columns, one_line(clean(product)))
     if estimate:
         from api.bootstrap import estimates
 
@@ -116,11 +129,11 @@ async def analyze(
             count = len({item.key for item in own.items if in_window(ask.since, item.created_at)})
         _say_estimate(estimates.estimate(settings, ask, count), options, settings, own)
         return ANSWERED
-    async with AsyncExitStack() as after, built(settings, own, ask.sources) as product:
-        product.scope(ask)
-        with _progress(product, verbose) as live:
+    async with AsyncExitStack() as after, built(settings, own, ask.sources) as service:
+        service.scope(ask)
+        with _progress(service, verbose) as live:
             ask = await with_stored_sense_and_corrections(settings, ask)
-            report = await product_service.analyze(product, ask, live.listen)
+            report = await product_service.analyze(service, ask, live.listen)
         # stored while the last traces are handed over
         await after.enter_async_context(_kept(settings, report))
         number = await _chosen_sense(report) if form == "text" and output is None else None
@@ -233,7 +246,7 @@ async def compare(
             )
         reports = [answer for answer in answers if isinstance(answer, Report)]
         await after.enter_async_context(_kept(settings, *reports))
-        comparison = comparison_of(asks, answers, product.places)
+        comparison = await asyncio.to_thread(comparison_of, asks, answers, product.places)
         deliver(comparison, options)
     if len(comparison.comparable) >= MIN_PRODUCTS:
         return ANSWERED
@@ -361,14 +374,15 @@ async def _kept(settings: Settings, *reports: Report) -> AsyncIterator[None]:
         await keeping
 
 
-def _read_items(path: Path) -> OwnItems:
+def _read_items(path: Path, columns: str, product: str) -> OwnItems:
     """All of a file, a pipe or what is typed; a device may have no end.
 
     Raises:
         UsageError: it cannot be read, is too large, or holds no items.
     """
-    from api.sources.imported.detection import read_collected  # with what unpacks dumps
+    from api.sources.imported.detection import ReadOptions, read_collected, read_columns  # with what unpacks dumps
 
+    options = ReadOptions(columns=read_columns(columns) or None)
     largest = f"{_MAX_BYTES // 1_000_000} MB"
     try:
         with path.open("rb") as file:
@@ -378,7 +392,7 @@ def _read_items(path: Path) -> OwnItems:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise UsageError(f"holds more than {largest}; split it")
-        return read_collected(data)
+        return read_collected(data, options, product)
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UsageError as error:

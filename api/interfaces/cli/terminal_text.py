@@ -17,20 +17,20 @@ from api.features.analyses.statistics import Stats
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import hit_origin, hit_title
 from api.features.comparisons.comparison import Comparison
-from api.interfaces.shared import chart_data, comparison_table, presentation, statistics_text
+from api.interfaces.shared import chart_data, claim_layout, comparison_table, presentation, statistics_text
+from api.interfaces.shared.claim_layout import ShownClaim
 from api.interfaces.shared.presentation import openable
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation, unlinked
 from api.reports.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.sources import ITEM_SOURCES
 
-_TABLE, _BAR, _NAME = 76, 24, 26
-# Columns of a table's row, a bar and an aspect; of the latter two where such a row is too wide.
-_NARROW_BAR, _NARROW_NAME = 8, 14
+# Columns of a table's row and of a bar; of a bar where such a row is too wide.
+_TABLE, _BAR, _NARROW_BAR = 76, 24, 8
 # Columns of a source's name, and of what a sentence of statistics is called.
 _SOURCE, _LEAD = 14, 12
 # Rows of a chart at most.
-_ASPECTS, _PERIODS = 8, 12
+_PERIODS = 12
 # a word, or one character of a script that does not use spaces: `Ember`, `小`
 _PIECE = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff00-\uffef]"
@@ -39,6 +39,60 @@ _PIECE = regex.compile(
 # What no line begins with.
 _NO_START = frozenset("，。、！？；：）」』】》…")
 _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
+
+
+def report_text(report: Report, dropped: bool, width: int | None) -> str:
+    """The whole report, the claims first; `width` in columns, None: the terminal's."""
+    report = openable(report)
+    page = _TextPage(width, report.items)
+    page.title(presentation.heading(report))
+    page.wrapped(claim_layout.notice(report))
+    page.wrapped(report.disclaimer or "")
+    if report.senses:
+        _senses(page, report)
+    for paragraph in claim_layout.lead(report):
+        page.wrapped(paragraph)
+        page.row()
+    first, others = claim_layout.claims_of(report)
+    if first and not claim_layout.lead(report):
+        page.row()
+    for number, claim in enumerate(first, 1):
+        page.claim(claim, number)
+    if others:
+        page.head("What else is said")
+    for number, claim in enumerate(others, len(first) + 1):
+        page.claim(claim, number)
+    if summary := claim_layout.summary(report):
+        page.head("Summary")
+        page.wrapped(" ".join(summary))
+    behind = [
+        (number, claim)
+        for number, claim in enumerate((*first, *others), 1)
+        if claim.quotes and (claim.quotes[1:] or claim.others)
+    ]
+    quotes = presentation.further_quotes(report)
+    if behind or quotes:
+        page.head("In their words")
+    for number, claim in behind:
+        page.wrapped(f"To claim {number}{f', also in {page.cites(claim.others)}' if claim.others else ''}:")
+        for quote in claim.quotes[1:]:
+            page.quote(quote.words, quote.key, facts=quote.facts, margin="  ")
+    for each in quotes:
+        page.quote(each.text, each.key, each.url, margin="  ")
+    _figures(page, report)
+    _listed(page, "Cited posts" if report.cited else "Kept posts", claim_layout.cited(report))
+    if dropped:
+        _listed(page, "Kept, not cited", claim_layout.uncited(report))
+        _dropped(page, report.dropped)
+    if report.suggestions:
+        page.head("Next questions")
+        for question in report.suggestions:
+            page.wrapped(question, "- ")
+    page.head("About this report")
+    for sentence in claim_layout.process(report):
+        page.wrapped(sentence, "- ")
+    _sources(page, list(report.sources.values()))
+    return page.text
 
 
 def _senses(page: _TextPage, report: Report) -> None:
@@ -50,53 +104,6 @@ def _senses(page: _TextPage, report: Report) -> None:
         "If only one of them is meant, judge these posts again, without asking any source: "
         f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`"
     )
-    page.row()
-
-
-def report_text(report: Report, dropped: bool, width: int | None) -> str:
-    """The whole report; `width` in columns, None: the terminal's."""
-    report = openable(report)
-    page = _TextPage(width, report.items)
-    page.title(presentation.heading(report))
-    page.wrapped(presentation.description_sentence(report))
-    if report.sample:
-        page.wrapped(_SAMPLE)
-    for note in report.quality_notes:
-        page.wrapped(note, "! ")
-    if report.disclaimer:
-        page.wrapped(report.disclaimer, "! ")
-    if report.senses:
-        _senses(page, report)
-    page.wrapped(presentation.decision(report))
-    for paragraph in presentation.paragraphs(report):
-        page.row()
-        page.wrapped(paragraph)
-    for title, findings in presentation.findings_by_kind(report):
-        page.head(title)
-        for finding in findings:
-            also = presentation.unshown(finding, page.numbers, page.cites)
-            page.wrapped(f"{finding.text}{also}{presentation.badge(finding)}", "- ")
-            for passage in presentation.evidence(finding, page.numbers):
-                page.quote(passage.passage, passage.key)
-    if quotes := presentation.further_quotes(report):
-        page.head("In their words")
-        for quote in quotes:
-            page.quote(quote.text, quote.key, quote.url, margin="  ")
-    _figures(page, report)
-    _sources(page, list(report.sources.values()))
-    for note in presentation.source_notes(report):
-        page.wrapped(note, "! ")
-    page.wrapped(presentation.trouble(report))
-    _listed(page, "Cited and kept", report.items)
-    if dropped:
-        _dropped(page, report.dropped)
-    if report.suggestions:
-        page.head("Next questions")
-        for question in report.suggestions:
-            page.wrapped(question, "- ")
-    page.row()
-    page.wrapped(f"{presentation.spent(report)} It took {(report.timings_ms.total or 0) / 1000:.1f} s.")
-    return page.text
 
 
 def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
@@ -105,6 +112,7 @@ def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
     page = _TextPage(width)
     if fetched.sample:
         page.wrapped(_SAMPLE)
+    page.head("Sources")
     _sources(page, [fetched])
     if fetched.reason:
         page.wrapped(fetched.reason)
@@ -222,11 +230,23 @@ class _TextPage:
         """`[1][3]`: the numbers of the items that are listed."""
         return "".join(f"[{self.numbers[key]}]" for key in keys if key in self.numbers)
 
-    def quote(self, words: str, key: str, url: str = "", *, before: str = "", margin: str = "    ") -> None:
+    def claim(self, claim: ShownClaim, number: int) -> None:
+        """The sentence with who says so, and below it the first of its quotes."""
+        lead = f"{number}. "
+        held = f" ({claim.held})" if claim.held else ""
+        cites = "" if claim.quotes else f" {self.cites(claim.others)}"
+        self.wrapped(f"{claim.finding.text}{cites}{presentation.badge(claim.finding)}{held}", lead)
+        for quote in claim.quotes[:1]:
+            self.quote(quote.words, quote.key, facts=quote.facts, margin=" " * len(lead))
+
+    def quote(
+        self, words: str, key: str, url: str = "", *, before: str = "", facts: str = "", margin: str = "    "
+    ) -> None:
         """Words of an item with its number and who has to be named, then where they link to."""
         by, profile = presentation.signature(self._items.get(key), words)
-        signed = f" by {by}" if by else ""
-        self.wrapped(f"{before}“{quotation(words)}” {self.cites([key])}{signed}", margin)
+        behind = ", ".join(filter(None, (f"by {by}" if by else "", facts)))
+        quoted = f"“{quotation(words)}” " if words else ""
+        self.wrapped(f"{before}{quoted}{self.cites([key])} {behind}", margin)
         self.address(url)
         self.address(profile)
 
@@ -239,8 +259,7 @@ class _TextPage:
 def _figures(page: _TextPage, report: Report) -> None:
     sentiment, feelings = chart_data.sentiment(report)
     timeline, periods = chart_data.timeline(report, _PERIODS)
-    naming, aspects = chart_data.aspects(report, _ASPECTS)
-    if not (sentiment or timeline or naming):
+    if not (sentiment or timeline):
         return
     page.head("Figures")
     page.wrapped(sentiment)
@@ -259,21 +278,13 @@ def _figures(page: _TextPage, report: Report) -> None:
     for period in periods:
         start = period.start.isoformat()
         page.row(f"  {start}", page.bar(period.count, most), str(period.count))
-    page.wrapped(naming)
-    most = max((aspect.count for aspect in aspects), default=0)
-    widest = _NARROW_NAME if page.narrow else _NAME
-    columns = min(widest, max((cell_len(shown(row.aspect)) for row in aspects), default=0))
-    for aspect in aspects:
-        count = f"{aspect.count} {chart_data.sides(aspect)}".rstrip()
-        page.row(f"  {padded(aspect.aspect, columns)}", page.bar(aspect.count, most), count)
-    page.wrapped(chart_data.legend(report, aspects), "  ")
 
 
 def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
     """A table, or a sentence for each source where a row is too wide."""
     if not sources:
         return
-    page.head("Sources")
+    page.row()
     if not page.narrow:
         page.row(
             f"{'source':<{_SOURCE}}{'found':>5}{'about it':>10}{'share':>7}  {'searched':<10}{'judged':<11}outcome"
@@ -299,13 +310,11 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
 def _listed(page: _TextPage, title: str, items: Sequence[KeptItem]) -> None:
     if items:
         page.head(title)
-    for number, item in enumerate(items, 1):
-        caption = presentation.caption(item)
-        place = f" ({caption.place})" if caption.place else ""
-        details = "".join(f", {detail}" for detail in (caption.date, *caption.badges) if detail)
+    for at, item in enumerate(items, 1):
+        number = page.numbers.get(item.key, at)
         by, profile = presentation.signature(item)
-        text = f"{presentation.title_of(item)} - {caption.source}{place}{details}{by and f', by {by}'}"
-        page.wrapped(text, f"[{number}] ")
+        details = ", ".join((presentation.facts_of(item), *presentation.badges(item), *([f"by {by}"] if by else [])))
+        page.wrapped(f"{presentation.title_of(item)} - {details}", f"[{number}] ")
         page.address(item.url)
         page.address(profile)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -97,7 +98,8 @@ async def create_comparison(
                 body = PendingComparison(analyses=running).model_dump(mode="json")
                 return JSONResponse(body, 202, headers)
             answers = await comparisons.answers(asks, tasks)
-        return shown_as(comparison_of(asks, answers, ALL_SOURCES), wanted)
+        comparison = await asyncio.to_thread(comparison_of, asks, answers, ALL_SOURCES)
+        return shown_as(comparison, wanted)
 
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 

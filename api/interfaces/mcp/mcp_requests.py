@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import Field, ValidationError, model_validator
 
 from api.errors import UsageError
-from api.interfaces.shared.listing_requests import SearchRequest
+from api.interfaces.shared.listing_requests import AgainRequest, SearchRequest
 from api.interfaces.shared.requests import (
     About,
     ComparisonRequest,
@@ -94,6 +94,13 @@ class CorrectionArguments(Arguments):
         bool | None,
         Field(description="Whether it is about the product; null removes the correction."),
     ]
+
+
+class AgainArguments(Arguments, AgainRequest):
+    """Arguments of the tool that judges the items of a report again."""
+
+    report_id: Annotated[str, Field(description="`id` of a report.", min_length=1, max_length=64)]
+    include_dropped: Dropped = False
 
 
 class ProductArguments(Arguments):

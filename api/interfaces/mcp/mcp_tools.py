@@ -6,6 +6,7 @@ of `fetch` and `analyze`, without what was dropped unless that is asked for.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from api.errors import NotFound, SourceError
 from api.features.analyses.analysis_job import UNKEPT, stored_report
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.feedback import correct, withdraw
+from api.features.analyses.rejudging import ask_again_and_remember
 from api.features.analyses.store_ports import AnalysisSummary, Filters
 from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import answer_for_model
@@ -33,6 +35,7 @@ from api.interfaces.http.comparison_routes import comparisons_of
 from api.interfaces.http.schemas import Relevance
 from api.interfaces.http.watch_routes import WatchList
 from api.interfaces.mcp.mcp_requests import (
+    AgainArguments,
     AnalysisArguments,
     Arguments,
     ComparisonArguments,
@@ -247,14 +250,7 @@ def tools(app_context: AppContext) -> dict[str, Tool]:
     async def analyze(tenant: Tenant, given: AnalysisArguments, listener: Listener) -> Answer:
         question_of(given.ask())  # a program reads `clarify`; a model asks anew
         report = await app_context.runner.run(tenant, given.ask(), listener)
-        text = report_markdown(report, dropped=False)
-        kept = f"The whole report is the resource `{REPORTS}{report.id}`."
-        if UNKEPT in report.quality_notes:
-            kept = "The structured content holds the whole report."
-        return Answer(
-            bounded(f"{text}\n{kept}", ROOM[given.depth], kept),
-            _record(report, dropped=given.include_dropped),
-        )
+        return _reported(report, dropped=given.include_dropped)
 
     every = [
         Tool(
@@ -285,6 +281,7 @@ def tools(app_context: AppContext) -> dict[str, Tool]:
             analyze,
         ),
         _correction_tool(app_context),
+        _again_tool(app_context),
         *watch_tools(app_context),
     ]
     return {tool.name: tool for tool in every}
@@ -312,7 +309,7 @@ def _comparison_tool(app_context: AppContext) -> Tool:
         asks, comparisons = given.asks(), comparisons_of(app_context)
         async with comparisons.begun(tenant, asks) as tasks:
             answers = await comparisons.answers(asks, tasks, listener)
-        comparison = comparison_of(asks, answers, ALL_SOURCES)
+        comparison = await asyncio.to_thread(comparison_of, asks, answers, ALL_SOURCES)
         kept = "The structured content holds every count, passage and cited item."
         text = bounded(comparison_markdown(comparison), ROOM[given.depth], kept)
         return Answer(text, comparison.model_dump(mode="json"))
@@ -350,7 +347,7 @@ def _correction_tool(app_context: AppContext) -> Tool:
             kept = f"Kept: `{key}` is {about} “{entry.query}”"
         text = (
             f"{kept}; the next analysis of the same question uses this, or "
-            f"`POST /v1/analyses/{report_id}/again`, which asks no source."
+            f"`judge_again` of `{report_id}`, which asks no source."
         )
         corrected = CorrectedItem(report_id=report_id, key=key, relevant=given.relevant)
         return Answer(text, corrected.model_dump(mode="json"))
@@ -366,6 +363,36 @@ def _correction_tool(app_context: AppContext) -> Tool:
         asks=False,
         keeps=True,
     )
+
+
+def _again_tool(app_context: AppContext) -> Tool:
+    async def judge_again(tenant: Tenant, given: AgainArguments, listener: Listener) -> Answer:
+        before = await stored_report(app_context.store, tenant.id, given.report_id)
+        meaning = given.model_dump(exclude={"report_id", "include_dropped"})
+        ask = await ask_again_and_remember(app_context.store, tenant.id, before, **meaning)
+        report = await app_context.runner.run(tenant, ask, listener)
+        return _reported(report, dropped=given.include_dropped)
+
+    return Tool(
+        "judge_again",
+        "Judge a report again",
+        "A new report on the items of a stored one, after corrections or with another meaning of the name; no source "
+        "is asked. `sense` is the number of one of its `senses`, and later questions about the name take it, "
+        "too: give it only when a person has chosen.",
+        AgainArguments,
+        _schema(Report),
+        judge_again,
+        asks=False,
+        keeps=True,
+    )
+
+
+def _reported(report: Report, *, dropped: bool) -> Answer:
+    text = report_markdown(report, dropped=False)
+    kept = f"The whole report is the resource `{REPORTS}{report.id}`."
+    if UNKEPT in report.quality_notes:
+        kept = "The structured content holds the whole report."
+    return Answer(bounded(f"{text}\n{kept}", ROOM[report.depth], kept), _record(report, dropped=dropped))
 
 
 def _record(answer: Fetched | Report, *, dropped: bool) -> dict[str, Any]:

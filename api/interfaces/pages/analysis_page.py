@@ -296,15 +296,9 @@ def _live(request: Request, visitor: Visitor, analysis: AnalysisTask | StoredAna
 def _report(request: Request, visitor: Visitor, report: Report) -> Response:
     """With the cited posts alone, or the first of all where nothing is cited."""
     values = report_values(report)
-    items, cited = values["report"].items, values["passages"]
-    return page(
-        request, visitor, "report.html",
-        title=presentation.heading(report),
-        listed=[item for item in items if item.key in cited] or items[:_FIRST],
-        cited=bool(cited),
-        can_ask=True,
-        **values,
-    )  # fmt: skip
+    listed = values["listed"] if values["passages"] else values["listed"][:_FIRST]
+    title = presentation.heading(report)
+    return page(request, visitor, "report.html", title=title, can_ask=True, **values | {"listed": listed, "rest": ()})
 
 
 share_router = APIRouter(include_in_schema=False, route_class=PageRoute)

@@ -89,7 +89,7 @@ async def between(request: Request, visitor: Guest, app_context: OpenContext, id
             running=running,
             query=_query(ids),
         )  # fmt: skip
-    comparison = side_by_side(analyses, ALL_SOURCES)
+    comparison = await asyncio.to_thread(side_by_side, analyses, ALL_SOURCES)
     return page(
         request, visitor, "comparison.html",
         title=comparison_table.title(comparison),
@@ -108,7 +108,7 @@ async def export(form: str, visitor: Guest, app_context: OpenContext, ids: Ids =
             raise Conflict(kept.why_none)
     if not any(kept.report for kept in analyses):
         raise Conflict("none of these analyses has a report, so there is nothing to take along")
-    answer = shown_as(side_by_side(analyses, ALL_SOURCES), kind)
+    answer = shown_as(await asyncio.to_thread(side_by_side, analyses, ALL_SOURCES), kind)
     return as_file(answer, f"comparison-{'-'.join(kept.id[:SHORT_ID] for kept in analyses)}", kind)
 
 

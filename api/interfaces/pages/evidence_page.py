@@ -110,8 +110,7 @@ def language_of(title: str) -> str:
 
 def _shown(item: KeptItem) -> Iterator[str]:
     """What a kept item shows below its title."""
-    caption = presentation.caption(item)
-    yield from (caption.source, caption.place, caption.date, item.body)
+    yield from (presentation.facts_of(item), item.body)
     yield from (comment.body for comment in item.comments)
 
 

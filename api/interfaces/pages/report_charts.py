@@ -9,18 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from html import escape
-from textwrap import wrap
 
-from api.core.text import clean, one_line, quantity
+from api.core.text import clean, quantity
 from api.interfaces.shared import chart_data
 from api.interfaces.shared.svg import brief, element, part, percent, shortened, title, words
-from api.pipeline.evidence.figures import AspectCount, Feeling, Period
+from api.pipeline.evidence.figures import Feeling, Period
 from api.reports.report import Report
 
 NAME_COLUMN, NAME_COLUMNS = 0.36, 15
 """Where bars begin beside a name, and letters of a name that fit before it on a telephone."""
-LINE = 14
-"""From one line of a name to the next."""
 # A part of a picture in which a date has room on a telephone.
 _ROOMY = 0.25
 
@@ -86,15 +83,6 @@ def name_of_row(name: str, y: float, columns: int = NAME_COLUMNS) -> str:
     return element("g", title(name), words(0, y, shortened(name, columns)))
 
 
-def name_in_lines(name: str, y: float) -> tuple[int, str]:
-    """The name in one or two lines, and how many lines it takes."""
-    lines = wrap(one_line(clean(name)), NAME_COLUMNS, max_lines=2, placeholder="…") or [""]
-    if any(shortened(line, NAME_COLUMNS) != line for line in lines):  # of signs twice as wide
-        lines = [shortened(name, NAME_COLUMNS)]
-    shapes = (words(0, y + at * LINE, line) for at, line in enumerate(lines))
-    return len(lines), element("g", title(name), *shapes)
-
-
 def day_name(day: date) -> str:
     """A date as `23 Nov 2026`."""
     return f"{day.day} {day:%b} {day.year}"
@@ -124,8 +112,8 @@ def dates(days: Sequence[date], left: float, width: float, y: float) -> list[str
     return shapes
 
 
-ASPECTS, PERIODS = 10, 60
-"""Rows of a picture, and bars of a timeline, at most."""
+PERIODS = 60
+"""Bars of a timeline at most."""
 _COLOURS = {"positive": "good", "neutral": "plain", "negative": "bad"}
 _STEPS = ("found", "about the question", "left in the report", "cited")
 _UNJUDGED = "not judged"
@@ -143,30 +131,23 @@ _AGAIN = (
 )
 # Columns of a name that has a line to itself.
 _LINE = 32
-# A part of the picture in which one digit has room on a telephone.
-_DIGIT = 0.03
-
-
-def tone(report: Report) -> str:
-    """Sentiment as a picture, or the sentence that says why there is none."""
-    caption, feelings = chart_data.sentiment(report)
-    return figure(caption, _SPREAD, _sentiment(feelings)) if feelings else _sentence(caption)
 
 
 def charts(report: Report) -> list[str]:
-    """All other figures, each a picture or a sentence."""
+    """Tone and time, each a picture or a sentence."""
+    caption, feelings = chart_data.sentiment(report)
+    parts = [figure(caption, _SPREAD, _sentiment(feelings)) if feelings else _sentence(caption)]
     caption, periods = chart_data.timeline(report, PERIODS)
-    parts = [figure(caption, "", _timeline(periods)) if periods else _sentence(caption)]
-    caption, aspects = chart_data.aspects(report, ASPECTS)
-    if aspects:
-        parts.append(figure(caption, chart_data.sides_note(report, aspects), _aspects(aspects)))
-    caption, rows = chart_data.funnel(report)
-    if rows:
-        parts.append(figure(caption, _WAY, _funnel(rows)))
-    caption, again = chart_data.passes(report)
-    if again:
-        parts.append(figure(caption, _AGAIN, _passes(again)))
+    parts.append(figure(caption, "", _timeline(periods)) if periods else _sentence(caption))
     return [part for part in parts if part]
+
+
+def process_charts(report: Report) -> list[str]:
+    """What became of what each place found, and of a second search: how the report was made."""
+    caption, rows = chart_data.funnel(report)
+    parts = [figure(caption, _WAY, _funnel(rows))] if rows else []
+    caption, again = chart_data.passes(report)
+    return [*parts, figure(caption, _AGAIN, _passes(again))] if again else parts
 
 
 def _sentence(caption: str) -> str:
@@ -230,48 +211,6 @@ def _timeline(periods: Sequence[Period]) -> Drawing:
     )
     rows = [(period.start.isoformat(), period.count) for period in periods]
     return Drawing(baseline + 20, shapes, description, ("from", "posts"), rows)
-
-
-def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
-    """A bar as long as its posts: complaint on its left, praise on its right, the rest between.
-
-    The middles of the rests stand below one another, so that a bar reaches to where it leans.
-    """
-    row, y, width = 26, 24, 0.52
-    sided = any(map(chart_data.sides, aspects))
-    rests = [max(0, each.count - each.positive - each.negative) for each in aspects]
-    left = max(each.negative + rest / 2 for each, rest in zip(aspects, rests, strict=True))
-    right = max(each.positive + rest / 2 for each, rest in zip(aspects, rests, strict=True))
-    most = max(each.count for each in aspects) if not sided else left + right
-    axis = NAME_COLUMN + width * part(left, most)
-    kinds = (("complaint", "bad"), ("neither", "plain"), ("praise", "good"))
-    shapes = [words("100%", 12, "posts", class_="dim", text_anchor="end")]
-    if sided:
-        named = (element("tspan", f"■ {name}", class_=kind) for name, kind in kinds)
-        shapes.append(element("text", " &#160; ".join(named), x=0, y=12))
-    table: list[Sequence[object]] = []
-    for aspect, rest in zip(aspects, rests, strict=True):
-        x = axis - width * part(aspect.negative + rest / 2, most) if sided else NAME_COLUMN
-        counts = (aspect.negative, rest, aspect.positive)
-        lines, name_shape = name_in_lines(aspect.aspect, y + 15)
-        shapes.append(name_shape)
-        for count, (name, kind) in zip(counts, kinds, strict=True):
-            length = width * part(count, most)
-            note = f"{name}: {count} of {quantity(aspect.count, 'post')}" if sided else ""
-            if count:
-                shapes.append(bar(x, y + 3, length, 16, kind, note))
-            if count and kind != "plain" and length >= _DIGIT * len(brief(count)):
-                middle = percent(x + length / 2)
-                shapes.append(words(middle, y + 15, brief(count), class_="inside", text_anchor="middle"))
-            x += length
-        shapes.append(words("100%", y + 15, brief(aspect.count), text_anchor="end"))
-        table.append((aspect.aspect, aspect.count, *(counts if sided else ())))
-        y += row + LINE * (lines - 1)
-    if sided:
-        shapes.append(rule(axis, 20, axis, y))
-    description = ", ".join(f"{aspect.aspect} {aspect.count} {chart_data.sides(aspect)}".rstrip() for aspect in aspects)
-    head = ("subject", "posts", *(name for name, _ in kinds if sided))
-    return Drawing(y, shapes, f"{description}.", head, table)
 
 
 def _funnel(rows: Sequence[chart_data.FunnelRow]) -> Drawing:

@@ -5,6 +5,7 @@ A saved file loads and runs nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,10 @@ from fastapi.responses import Response
 from api.errors import NotFound
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.http.schemas import Format
-from api.interfaces.pages.report_charts import charts, tone
+from api.interfaces.pages.report_charts import charts, process_charts
 from api.interfaces.pages.screen import PRIVATE
 from api.interfaces.pages.templates_rendering import rendered, saved_policy, style
-from api.interfaces.shared import presentation
+from api.interfaces.shared import claim_layout, presentation
 from api.interfaces.shared.presentation import openable
 from api.reports.report import Report
 
@@ -24,7 +25,20 @@ from api.reports.report import Report
 def report_values(report: Report) -> dict[str, Any]:
     """Of a report that can be opened alone: what is numbered, drawn and cited."""
     values = evidence_values(report)
-    return {**values, "tone": tone(values["report"]), "charts": charts(values["report"])}
+    report = values["report"]
+    return {
+        **values,
+        "charts": charts(report),
+        "process_charts": process_charts(report),
+        "listed": claim_layout.cited(report),
+        "rest": claim_layout.uncited(report),
+    }
+
+
+def _tells_apart(report: Report) -> bool:
+    """Whether the judge's relevance tells the listed posts apart: no value is that of most of them."""
+    ((_, most),) = Counter(item.relevance for item in report.items).most_common(1) or [(None, 0)]
+    return 2 * most < len(report.items)
 
 
 def evidence_values(report: Report) -> dict[str, Any]:
@@ -35,6 +49,7 @@ def evidence_values(report: Report) -> dict[str, Any]:
         "numbers": presentation.numbered(report.items),
         "items": {item.key: item for item in report.items},
         "passages": _cited_words(report),
+        "ranked": _tells_apart(report),
     }
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import regex
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from api.core.text import clean, quantity, utc_minute, web_url
+from api.core.words import index_tokens
 from api.errors import NotFound
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.event_stream import unless_kept
-from api.interfaces.shared import comparison_table, presentation
-from api.interfaces.shared.highlights import Stretch, asked_for, excerpted, highlighted
+from api.interfaces.shared import claim_layout, comparison_table, presentation
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
 
@@ -117,11 +119,11 @@ def _environment() -> Environment:
     )
     made.globals |= {
         "outline": presentation,
+        "claims": claim_layout,
         "comparisons": comparison_table,
         "many": quantity,
         "citing": _citing,
         "marked": lambda text, passages: _marked(highlighted(text, passages)),
-        "excerpt_of": lambda text, passages: _marked(excerpted(text, passages)),
         "worded": lambda text, question: _marked(asked_for(text, question)),
         "parts_of": parts_of,
         "anchor": anchor,
@@ -153,6 +155,60 @@ def _marked(stretches: Sequence[Stretch]) -> str:
     return "".join(
         f"<mark>{escape(stretch.text)}</mark>" if stretch.cited else escape(stretch.text) for stretch in stretches
     )
+
+
+# `batteries`, `rtx4090`; of a script without blanks the whole run
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of a text, and whether it is cited or asked for."""
+
+    text: str
+    cited: bool = False
+
+
+def highlighted(text: str, passages: Iterable[str]) -> list[Stretch]:
+    """The text in pieces, whose cited ones hold a passage; where two overlap, one holds both.
+
+    White space may differ: a passage is kept on one line, its text as it was written.
+    """
+    text = clean(text)
+    spans: list[tuple[int, int]] = []
+    for passage in passages:
+        # `two  words` in whatever way they are spaced
+        pattern = r"\s+".join(map(regex.escape, clean(passage).split()))
+        if pattern and (match := regex.search(pattern, text)):
+            spans.append(match.span())
+    return _parted(text, _merged(spans))
+
+
+def asked_for(text: str, question: str) -> list[Stretch]:
+    """The text in pieces, whose cited ones are words of the question, as the archive's index is."""
+    text, wanted = clean(text), set(index_tokens(clean(question)))
+    words = (match for match in _WORD.finditer(text) if wanted & set(index_tokens(match[0])))
+    return _parted(text, [match.span() for match in words])
+
+
+def _parted(text: str, spans: list[tuple[int, int]]) -> list[Stretch]:
+    stretches: list[Stretch] = []
+    end = 0
+    for start, stop in spans:
+        stretches += [Stretch(text[end:start]), Stretch(text[start:stop], True)]
+        end = stop
+    stretches.append(Stretch(text[end:]))
+    return [stretch for stretch in stretches if stretch.text]
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, stop in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+        else:
+            merged.append((start, stop))
+    return merged
 
 
 def _cleaned(value: Any) -> Any:

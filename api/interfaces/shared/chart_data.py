@@ -7,22 +7,22 @@ strangers'. Also what every picture of a watch over time shows.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date
 
 from api.core.text import quantity
 from api.features.watches.trend import SourceWeek, TrendLine
-from api.interfaces.shared.presentation import findings_by_kind, source_title
-from api.pipeline.evidence.figures import AspectCount, Feeling, Period, Timeline, Unit, by_period
-from api.reports.keyless.theme_sentences import COUNTED, read_leans
-from api.reports.keyless.themes import UNNAMED
+from api.interfaces.shared import presentation
+from api.interfaces.shared.presentation import source_title
+from api.pipeline.evidence.figures import Feeling, Period, Timeline, Unit, by_period
 from api.reports.report import Report, SourceReport
 
-FEW_GRADED, FEW_DATED = 5, 10
-"""Items below which shares, and a timeline, would say more than is known."""
+FEW_TONED, FEW_DATED = 20, 10
+"""Items below which shares, and a timeline, would say more than is known: 95 % intervals of 20 span 40 points."""
+MOST_UNSURE = 0.25
+"""Share of kept posts of which the judge was hardly sure, above which no shares are drawn."""
 FULL_PERIOD = 3
 """Items that a period of a timeline holds on average, at least."""
 _FEWEST_PERIODS = 3
@@ -59,19 +59,25 @@ class PassRow:
 
 
 def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
-    """How the graded items sound, the best first; of sample data it says that it is made up."""
+    """How the kept posts sound, the best first; of sample data it says that it is made up.
+
+    A sentence alone where shares would say more than is known: few posts have a tone, most have none, or the judge
+    was hardly sure of many that they are about the question.
+    """
     felt = report.figures.sentiment
     if felt is None or not felt.n:
         return "", ()
-    caption = f"How {_posts(felt.n, 'kept')} {'sounds' if felt.n == 1 else 'sound'}"
-    if report.sample:
-        caption += " (made up)"
-    if felt.n < FEW_GRADED:
-        counts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in felt.feelings)
-        return f"{caption}: {counts}; too few to draw shares", ()
-    if felt.ungraded:
-        caption += f"; the tone of {felt.ungraded} more cannot be told"
-    return caption, felt.feelings
+    toned = felt.n + felt.repeated
+    kept, unsure = toned + felt.ungraded, len(presentation.hardly_sure(report))
+    once = ", each person once" if felt.repeated else ""
+    made_up = " (made up)" if report.sample else ""
+    if felt.n >= FEW_TONED and 2 * toned >= kept and unsure <= MOST_UNSURE * kept:
+        return f"How {toned} of {_posts(kept, 'kept')} sound{once}{made_up}", felt.feelings
+    counts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in felt.feelings if feeling.count)
+    caption = f"The tone of {toned} of {_posts(kept, 'kept')} can be told{once}{made_up}: {counts}"
+    if felt.n >= FEW_TONED and 2 * toned >= kept:
+        caption += f"; {quantity(unsure, 'post was', 'posts were')} judged with low confidence, so no shares are drawn"
+    return caption, ()
 
 
 def timeline(report: Report, most: int) -> tuple[str, tuple[Period, ...]]:
@@ -127,90 +133,6 @@ def _day(day: date) -> str:
     return f"{day.day} {day:%B} {day.year}"
 
 
-def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
-    """What is spoken of most, in the order in which the report's words come to it.
-
-    Where the words count themes, those with the same counts, unless there is one alone; else the
-    aspects that the grader noted, of which those that no word names follow, the most often named
-    first.
-    """
-    felt = report.figures.sentiment
-    kept = felt.n + felt.ungraded if felt is not None else len(report.items)
-    if themes := list(_themes(report)):
-        counted = (COUNTED.match(finding.text) for finding in report.findings)
-        read = max((int(match["total"] or 0) for match in counted if match), default=0)
-        posts = _posts(kept, "kept")
-        of = f"the best {read} of {posts}" if 0 < read < kept else posts
-        caption = f"Themes, by how many of {of} speak of them at least"
-        return (caption, themes[:most]) if len(themes) > 1 else ("", [])
-    named = (report.figures.aspects or ())[:most]
-    if not named:
-        return "", []
-    if report.sample:
-        named = tuple(row.model_copy(update={"positive": 0, "negative": 0}) for row in named)
-    texts = (report.summary, *(finding.text for finding in report.findings))
-    prose = "\n".join(texts).casefold()
-
-    def place(aspect: AspectCount) -> int:
-        # the aspect as a word of its own: `app` in "the app's", not in "happy"; 电池 anywhere
-        word = rf"(?<![a-z]){re.escape(aspect.aspect)}(?![a-z])"
-        match = re.search(word, prose)
-        return match.start() if match else len(prose)
-
-    caption = f"Aspects that the grader noted, by how many of {_posts(kept, 'kept')}"
-    return caption, sorted(named, key=place)
-
-
-def _themes(report: Report) -> Iterator[AspectCount]:
-    """The themes that the findings count, with the sure leans that their sentences say."""
-    for _, findings in findings_by_kind(report):
-        for finding in findings:
-            match = COUNTED.match(finding.text)
-            if match is None or match["name"] == UNNAMED:
-                continue
-            positive, negative = read_leans(finding.text)
-            yield AspectCount(
-                aspect=match["name"].lower(),
-                count=len(finding.cites),
-                positive=positive,
-                negative=negative,
-                cites=finding.cites,
-            )
-
-
-def sides(aspect: AspectCount) -> str:
-    """The signed numbers beside an aspect: `(+2 -1)`; nothing where no side is known."""
-    return f"(+{aspect.positive} -{aspect.negative})" if aspect.positive or aspect.negative else ""
-
-
-def legend(report: Report, rows: Sequence[AspectCount]) -> str:
-    """What the signed numbers are, told by the first of them; nothing where there are none."""
-    aspect = next(filter(sides, rows), None)
-    if aspect is None:
-        return ""
-    those = "the 1 post" if aspect.count == 1 else f"the {aspect.count} posts"
-    if any(_themes(report)):
-        what = "so many plainly praise it and so many plainly complain of it"
-    else:
-        what = "so many sound like praise and so many like complaint as a whole"
-    return f"{sides(aspect)}: of {those}, {what}"
-
-
-def sides_note(report: Report, rows: Sequence[AspectCount]) -> str:
-    """What the parts of an aspect's bar are; nothing where no side is known."""
-    if not any(map(sides, rows)):
-        return ""
-    if any(_themes(report)):
-        return (
-            "A bar is the posts that speak of it: those that plainly complain of it, those that "
-            "plainly praise it, and between them those of which neither is sure."
-        )
-    return (
-        "A bar is the posts that speak of it: those that sound like complaint as a whole, those "
-        "that sound like praise, and between them those that sound like neither."
-    )
-
-
 def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
     """From what each source found to what the findings cite."""
     counted = report.figures.sources or {}
@@ -223,7 +145,7 @@ def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
             (
                 figure.fetched,
                 figure.relevant if figure.yield_ratio is not None else None,
-                figure.kept,
+                figure.kept if figure.in_report is None else figure.in_report,
                 # a person's own items may name any source, but are the only ones then
                 len(sources) if len(counted) == 1 else sources.count(name),
             ),

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from api.core.text import SHORT_ID, utc_minute, web_url
+from api.core.text import SHORT_ID, web_url
 from api.features.comparisons.comparison import Comparison
-from api.interfaces.shared import chart_data, comparison_table, presentation
+from api.interfaces.shared import chart_data, claim_layout, comparison_table, presentation
+from api.interfaces.shared.claim_layout import ShownClaim
 from api.interfaces.shared.presentation import openable
 from api.reports.markdown_text import link, md, quotation
 from api.reports.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 
 # Rows of a table, and bars of a timeline, at most.
-_ASPECTS, _PERIODS = 10, 60
+_PERIODS = 60
 _SAMPLE = "> **Sample data**: made up, from the offline sandbox."
 
 
 def report_markdown(report: Report, dropped: bool) -> str:
-    """The report as Markdown; `dropped` lists what was dropped, too."""
+    """The report as Markdown, the claims first; `dropped` lists what was not cited and what was dropped, too."""
     report = openable(report)
     citations = _Citations(report.items)
-    parts = [f"# {md(presentation.heading(report))}", md(presentation.description_sentence(report))]
-    if report.sample:
-        parts.append(_SAMPLE)
-    parts += [f"> {md(note)}" for note in report.quality_notes]
-    if report.disclaimer:
-        parts.append(f"> {md(report.disclaimer)}")
+    parts = [f"# {md(presentation.heading(report))}"]
+    parts += [f"> {md(line)}" for line in (claim_layout.notice(report), report.disclaimer) if line]
     if report.senses:
         parts.append(f"**{md(presentation.senses_heading(report))}**")
         lines = [md(line) for line in presentation.sense_lines(report)]
@@ -34,34 +31,26 @@ def report_markdown(report: Report, dropped: bool) -> str:
             "If only one is meant, say so with `about`, or judge these posts again as it: "
             f"`listenpost analyze --again {report.id[:SHORT_ID]} --sense 1`, or `sense` over HTTP."
         )
-    parts.append(md(presentation.decision(report)))
-    parts += [md(paragraph) for paragraph in presentation.paragraphs(report)]
-    for title, findings in presentation.findings_by_kind(report):
-        lines = []
-        for finding in findings:
-            also = presentation.unshown(finding, citations.numbers, citations.cites)
-            lines.append(f"- {md(finding.text)}{also}{presentation.badge(finding)}")
-            lines += [
-                f"    - {citations.quote(passage.passage, passage.key)}"
-                for passage in presentation.evidence(finding, citations.numbers)
-            ]
-        parts += [f"## {title}", "\n".join(lines)]
+    parts += [md(paragraph) for paragraph in claim_layout.lead(report)]
+    first, others = claim_layout.claims_of(report)
+    parts.append("\n".join(map(citations.claim, first)))
+    if others:
+        parts += ["## What else is said", "\n".join(map(citations.claim, others))]
+    if summary := claim_layout.summary(report):
+        parts += ["## Summary", *map(md, summary)]
     if quotes := presentation.further_quotes(report):
         lines = [f"> {citations.quote(quote.text, quote.key, quote.url)}" for quote in quotes]
         parts += ["## In their words", "\n>\n".join(lines)]
     parts += _figures(report)
-    parts += ["## Coverage", _sources(report.sources.values())]
-    parts += [f"> {md(note)}" for note in presentation.source_notes(report)]
-    parts.append(md(presentation.trouble(report)))
-    moment = f"Asked {utc_minute(report.created_at)} at depth {report.depth}."
-    judged = presentation.judged_by(report.sources.values())
-    parts.append(md(f"{moment} {judged} {presentation.spent(report)}"))
-    parts += _listed("Sources", report.items)
+    parts += _listed("Cited posts" if report.cited else "Kept posts", claim_layout.cited(report), citations.numbers)
     if dropped:
+        parts += _listed("Kept, not cited", claim_layout.uncited(report), citations.numbers)
         parts += _dropped(report.dropped)
     if report.suggestions:
         lines = [f"- {md(question)}" for question in report.suggestions]
         parts += ["## Next questions", "\n".join(lines)]
+    process = "\n".join(f"- {md(sentence)}" for sentence in claim_layout.process(report))
+    parts += ["## About this report", process, _sources(report.sources.values())]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -75,7 +64,7 @@ def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
     if fetched.reason:
         parts.append(md(fetched.reason))
     parts += [f"> {md(note)}" for note in fetched.notes]
-    parts += _listed("Items", fetched.items)
+    parts += _listed("Items", fetched.items, presentation.numbered(fetched.items))
     if dropped:
         parts += _dropped(fetched.dropped)
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -99,7 +88,7 @@ def comparison_markdown(comparison: Comparison) -> str:
                 f"    - {md(name)}: {citations.quote(passage.passage, passage.key)}" for name, passage in bullet.words
             ]
         parts += [f"## {heading}", "\n".join(lines)]
-    parts += _listed("Cited", comparison.items)
+    parts += _listed("Cited", comparison.items, citations.numbers)
     parts.append(md(presentation.spent(comparison)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -116,11 +105,20 @@ class _Citations:
         items = [self._items[key] for key in keys if key in self._items]
         return " ".join(link(f"\\[{self.numbers[item.key]}\\]", item.url) for item in items)
 
-    def quote(self, words: str, key: str, url: object = "") -> str:
-        """Words of an item with its number and who has to be named."""
+    def claim(self, claim: ShownClaim) -> str:
+        """A sentence with who says so, and below it its quotes."""
+        badge, also = presentation.badge(claim.finding), self.cites(claim.others)
+        also = f" (also {also})" if also and claim.quotes else f" {also}".rstrip()
+        lines = [f"- **{md(claim.finding.text)}**{badge} {md(claim.held)}{also}"]
+        lines += [f"    - {self.quote(quote.words, quote.key, facts=quote.facts)}" for quote in claim.quotes]
+        return "\n".join(lines)
+
+    def quote(self, words: str, key: str, url: object = "", facts: str = "") -> str:
+        """Words of an item with its number, who has to be named, and what stands beside them."""
         address = f"{link('link', url)} " if web_url(url) else ""
-        signed = _by(self._items.get(key), words)
-        return f"“{md(quotation(words))}” {address}{self.cites([key])}{signed}"
+        quoted = f"“{md(quotation(words))}” " if words else ""
+        signed = ",".join(filter(None, (_by(self._items.get(key), words), f" {md(facts)}" if facts else "")))
+        return f"{quoted}{address}{self.cites([key])}{signed}"
 
 
 def _table(columns: str, *rows: Iterable[object]) -> str:
@@ -158,16 +156,11 @@ def _figures(report: Report) -> list[str]:
         # without a range the bars would start at the smallest count, not at 0
         chart += f'\n    y-axis "posts" 0 --> {max(period.count for period in periods)}'
         parts.append(f"```mermaid\n{chart}\n    bar [{counts}]\n```")
-    caption, aspects = chart_data.aspects(report, _ASPECTS)
-    if aspects:
-        columns = 4 if any(map(chart_data.sides, aspects)) else 2
-        table: list[tuple[object, ...]] = [("subject", "posts", "of these praise", "complaint")]
-        table += [(md(row.aspect), row.count, row.positive, row.negative) for row in aspects]
-        parts += [f"{caption}.", _table("lrrr"[:columns], *(row[:columns] for row in table))]
     return ["## Figures", *parts] if any(parts) else []
 
 
 def _sources(sources: Iterable[SourceReport]) -> str:
+    sources = list(sources)
     rows = [
         (md(row.name), md(row.outcome), row.fetched, row.kept, row.share, row.searched,
          md(row.judged), row.requests)
@@ -177,18 +170,16 @@ def _sources(sources: Iterable[SourceReport]) -> str:
         return ""
     head = "source", "outcome", "found", "about it", "share", "searched", "judged", "requests"
     table = _table("llrrrllr", head, *rows)
-    return "\n\n".join(filter(None, [table, md(presentation.unset(sources))]))
+    unset, judged = presentation.unset(sources), presentation.judged_by(sources)
+    return "\n\n".join(filter(None, [table, md(unset), md(judged)]))
 
 
-def _listed(title: str, items: Iterable[KeptItem]) -> list[str]:
+def _listed(title: str, items: Iterable[KeptItem], numbers: Mapping[str, int]) -> list[str]:
     lines = []
-    for number, item in enumerate(items, 1):
-        caption = presentation.caption(item)
-        place = f" ({md(caption.place)})" if caption.place else ""
-        dated = f", {caption.date}" if caption.date else ""
-        badges = "".join(f" *{badge}*" for badge in caption.badges)
-        label = link(md(presentation.title_of(item)), item.url)
-        lines.append(f"{number}. {label}: {md(caption.source)}{place}{dated}{_by(item)}{badges}")
+    for item in items:
+        badges = "".join(f" *{badge}*" for badge in presentation.badges(item))
+        label, facts = link(md(presentation.title_of(item)), item.url), md(presentation.facts_of(item))
+        lines.append(f"- \\[{numbers[item.key]}\\] {label}: {facts}{_by(item)}{badges}")
     return [f"## {title}", "\n".join(lines)] if lines else []
 
 

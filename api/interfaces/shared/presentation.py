@@ -5,7 +5,7 @@ Texts of posts are strangers': each rendering escapes them. Also the English nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -30,18 +30,9 @@ from api.features.comparisons.comparison import Comparison
 from api.models.answer_parsing import STAND_IN
 from api.pipeline.question.product_name import judged_words, product_in
 from api.reports.composition import credit_of, parts_of
-from api.reports.report import (
-    DroppedItem,
-    Fetched,
-    Finding,
-    FindingKind,
-    KeptItem,
-    Passage,
-    Quote,
-    Report,
-    SourceReport,
-)
-from api.sources import SOURCE_TITLES
+from api.reports.markdown_text import quotation
+from api.reports.report import DroppedItem, Fetched, Finding, KeptItem, Quote, Report, SourceReport
+from api.sources import OWN_ITEMS, SOURCE_TITLES
 
 SAMPLE = "sample"
 """Stands in place of the address of a sample post, which no page in the world shows."""
@@ -80,13 +71,6 @@ LONGEST_PRODUCT = 40
 """Characters of a product's name beside others."""
 SHOWN = 4
 """Passages of a finding that a person is shown; the rest stand in the JSON."""
-_KINDS: tuple[tuple[FindingKind, str], ...] = (
-    ("praise", "What people praise"),
-    ("complaint", "What people complain about"),
-    ("request", "What people ask for"),
-    ("difference", "Where platforms and people differ"),
-    ("other", "What else is said"),
-)
 DECISIONS = {
     Decision.FULL: "a full report",
     Decision.SHORT: "a short report",
@@ -132,17 +116,6 @@ class SourceRow:
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
-class Caption:
-    """What stands beside an item's title."""
-
-    source: str
-    place: str
-    date: str
-    """Empty where it is not known."""
-    badges: tuple[str, ...]
-
-
 def heading(answer: Report | Fetched) -> str:
     """What the answer is about; of a long question the beginning."""
     topic = answer.topic if isinstance(answer, Report) else ""
@@ -160,31 +133,10 @@ def paragraphs(report: Report) -> list[str]:
     return [part for text in texts for part in text.split("\n\n") if part.strip()]
 
 
-def findings_by_kind(report: Report) -> Iterator[tuple[str, list[Finding]]]:
-    """Each heading that has findings, in a fixed order; nothing is "else" where it is all."""
-    kinds = {finding.kind for finding in report.findings}
-    for kind, title in _KINDS:
-        if findings := [finding for finding in report.findings if finding.kind == kind]:
-            yield "What is said" if kinds == {"other"} else title, findings
-
-
 def signature(item: KeptItem | None, words: str = "") -> tuple[str, str]:
     """Name and profile of who has to be named beside an item or words of it; empty for nobody."""
     credit = credit_of(item, words) if item is not None else None
     return parts_of(credit) if credit else ("", "")
-
-
-def evidence(finding: Finding, numbers: Mapping[str, int]) -> list[Passage]:
-    """The passages that are shown below a finding: the first `SHOWN` of items that are listed."""
-    return [passage for passage in finding.evidence if passage.key in numbers][:SHOWN]
-
-
-def unshown(finding: Finding, numbers: Mapping[str, int], cites: Callable[[Sequence[str]], str]) -> str:
-    """The cited items whose words are not shown, to stand behind the sentence: ` (also [3][5])`."""
-    shown = {passage.key for passage in evidence(finding, numbers)}
-    others = [key for key in finding.cites if key not in shown]
-    rest = cites(sorted(others, key=lambda key: numbers.get(key, 0))).strip()
-    return f" (also {rest})" if rest and shown else f" {rest}".rstrip()
 
 
 def badge(finding: Finding) -> str:
@@ -196,6 +148,15 @@ def further_quotes(report: Report) -> list[Quote]:
     """Quotes that do not stand under a finding already."""
     shown = [passage.passage for finding in report.findings for passage in finding.evidence]
     return [quote for quote in report.quotes if not any(quote.text in words for words in shown)]
+
+
+LOW_CONFIDENCE = 0.6
+"""Probability of a judge below which it was hardly sure that a kept post is about the question."""
+
+
+def hardly_sure(report: Report) -> list[KeptItem]:
+    """Kept posts of which two judges disagree, or the judge was hardly sure."""
+    return [item for item in report.items if item.disputed or (item.probability or 1) < LOW_CONFIDENCE]
 
 
 def numbered(items: Iterable[KeptItem]) -> dict[str, int]:
@@ -274,10 +235,14 @@ def sense_lines(report: Report) -> list[str]:
     return lines
 
 
+# what happens to most sources that are read to their end
+_USUAL = frozenset({"not refetched: the source had no more"})
+
+
 def source_notes(report: Report) -> list[str]:
     """What a source left out or could not read, unless it stands above the report already."""
     noted = ((source_title(source.source), source.notes) for source in report.sources.values())
-    notes = dict.fromkeys(f"{title}: {note}" for title, each in noted for note in each)
+    notes = dict.fromkeys(f"{title}: {note}" for title, each in noted for note in each if note not in _USUAL)
     return [note for note in notes if note not in report.quality_notes]
 
 
@@ -314,13 +279,15 @@ def spent(report: Report | Comparison) -> str:
 
 
 def title_of(item: KeptItem | DroppedItem) -> str:
-    """What an item is called in a list, on one line: its title, as far as one can be seen.
+    """What an item is called in a list, on one line: its title, or its first words where none can be seen.
 
     A comment that was found by itself has none: it is called after its thread.
     """
-    title = shortened(item.title, LONGEST_TITLE)
-    title = title if is_visible(title) else "untitled"
-    return display_title(title, item.thread)
+    bodies = (item.snippet,) if isinstance(item, DroppedItem) else (item.body, *(c.body for c in item.comments))
+    if is_visible(item.title):
+        return display_title(shortened(item.title, LONGEST_TITLE), item.thread)
+    first = next(filter(is_visible, bodies), "")
+    return f"“{shortened(quotation(first), _LONGEST_TITLE)}”" if first else "untitled"
 
 
 def shortened(text: str, limit: int) -> str:
@@ -329,19 +296,42 @@ def shortened(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{cut(line, limit).rstrip()}…"
 
 
-def caption(item: KeptItem) -> Caption:
-    """Where and when it was said, and what to know about its being here."""
-    badges = (
-        ("low relevance", item.low_relevance),
-        ("disputed", item.disputed),
-        (SAMPLE, item.url == SAMPLE),
-    )
-    return Caption(
-        source=source_title(item.source),
-        place=item.place or "",
-        date=item.created_at.date().isoformat() if item.created_at else "",
-        badges=tuple(badge for badge, holds in badges if holds),
-    )
+_LONGEST_PLACE = 60
+# a measure of a source -> what one of it is called; `5 stars`, `1 vote`
+_MEASURES = {
+    "votes": "vote", "points": "point", "score": "vote", "stars": "star", "ratings": "rating", "views": "view",
+    "likes": "like", "reactions": "reaction", "answers": "answer", "comments": "comment", "replies": "reply",
+    "upvotes": "upvote", "shares": "share", "retweets": "retweet", "helpful": "found it helpful",
+}  # fmt: skip
+_MOST_MEASURES = 2
+
+
+def text_part(item: KeptItem, comment_id: str | None) -> KeptItem | Comment:
+    """The comment with that id, or the item."""
+    return next((comment for comment in item.comments if comment.id == comment_id), item)
+
+
+def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
+    """Where and when an item, or a comment of it, was written, and its echo: `Reddit (r/mugs), 2026-05-03, 3 votes`."""
+    own, where = text_part(item, comment_id), source_title(item.source)
+    place = shortened(item.place or "", _LONGEST_PLACE)
+    if place:
+        where = place if item.source == OWN_ITEMS.name else f"{where} ({place})"
+    echo = []
+    for name, value in own.engagement.items():
+        if value and name in _MEASURES:
+            noun = _MEASURES[name]
+            plural = {"reply": "replies", "found it helpful": noun}.get(noun, f"{noun}s")
+            number = f"{value:,.{0 if float(value).is_integer() else 1}f}"
+            echo.append(f"{number} {noun if value == 1 else plural}")
+    day = f"{own.created_at:%Y-%m-%d}" if own.created_at else ""
+    return ", ".join(filter(None, (where, day, *echo[:_MOST_MEASURES])))
+
+
+def badges(item: KeptItem) -> list[str]:
+    """What to know about an item's being listed."""
+    known = (("low relevance", item.low_relevance), ("disputed", item.disputed), (SAMPLE, item.url == SAMPLE))
+    return [badge for badge, holds in known if holds]
 
 
 def why_dropped(item: DroppedItem) -> str:

@@ -1,4 +1,4 @@
-"""The Python functions `api.analyze` and `api.fetch`, for programs and notebooks."""
+"""The Python functions `api.analyze`, `api.ask_again` and `api.fetch`, for programs and notebooks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from api.reports.report import Fetched, Report
 from api.services import product
 from api.services.product import Ask, check, texts_of
 from api.services.product_slot import provided
+from api.sources import OWN_ITEMS
 
 
 async def analyze(
@@ -52,6 +53,40 @@ async def analyze(
     about, denied = "" if about is None else about, texts_of("not_about", not_about)
     ask = Ask(query, depth, tuple(names), limit, about, denied, aim, since=since)
     return await product.analyze(await provided(), ask)
+
+
+async def ask_again(
+    report: Report,
+    *,
+    about: str | None = None,
+    not_about: Sequence[str] | None = None,
+    aim: Aim | None = None,
+    sense: int | None = None,
+) -> Report:
+    """Report anew on the items of a report, under another meaning of its name; no source is asked.
+
+    Args:
+        report: of `analyze` or of a stored report's JSON; its dropped items are judged again, too.
+        about: what the product is; None: as the report has it, as of the others.
+        not_about: what it is not, one namesake or topic each.
+        aim: `about` or `mention`.
+        sense: the number of one of `report.senses`, in place of a description; 0 for none.
+
+    Returns:
+        A report of its own; nothing is stored, and no sense is remembered.
+
+    Raises:
+        NotFound: the report has no such sense.
+        UsageError: a sense and a description are given at once, or the report asked nothing.
+        ConfigurationError: as `analyze`.
+    """
+    from api.bootstrap.storage import with_report_items
+    from api.features.analyses.rejudging import ask_again as question_again
+
+    denied = None if not_about is None else texts_of("not_about", not_about)
+    ask = question_again(report, about=about, not_about=denied, aim=aim, sense=sense)
+    service = await provided(own_items=OWN_ITEMS.name in report.sources)
+    return await product.analyze(with_report_items(service, report), ask)
 
 
 async def fetch(

@@ -30,8 +30,9 @@ from api.pipeline.question.product_name import judged_words, split_exclusions
 
 THRESHOLD = 0.5
 """Probability from which an item is kept."""
-RULED_OUT, RULED_IN = 0.05, 0.6
-"""Probability of what a rule decides against, and the least of what one decides for."""
+RULED_OUT, RULED_IN, ASIDE = 0.05, 0.6, 0.3
+"""Probability of what a rule decides against, the least of what one decides for, and the most of a
+comment in a place of the thing that speaks of something else."""
 EXCLUSION = 8.0
 """What a text loses of its score for being nearer to an exclusion than to the description, by as
 much as likeness can differ; the figures in docs/local-judge.md are the same from 4 to 12."""
@@ -53,6 +54,8 @@ class Profile:
         score = self.bias + sum(weight * row[name] for name, weight in self.weights.items())
         if any(row[rule] for rule in FOR_ALL):
             score = max(score, _log_odds(RULED_IN))
+        if row["aside"]:
+            score = min(score, _log_odds(ASIDE))
         return score - EXCLUSION * row["excluded"]
 
 
@@ -91,7 +94,7 @@ def reason(question: Question, reading: Reading, row: Row, profile: Profile, *, 
     """What spoke for a kept text, or weighed most against a dropped one."""
     name = cut(one_line(question.text), _NAME)
     if kept:
-        return _for(name, row)
+        return _for(name, reading, row)
     if row["job"]:
         return "a job post"
     if row["order"]:
@@ -115,10 +118,10 @@ def reason(question: Question, reading: Reading, row: Row, profile: Profile, *, 
     return f"says little of {name}"
 
 
-def _for(name: str, row: Row) -> str:
+def _for(name: str, reading: Reading, row: Row) -> str:
     if row["named"]:
         return f"names {name}"
-    if row["pointer"]:
+    if row["pointer"] or (row["home"] and reading.shown.comment):
         return f"comment of a thread about {name}"
     return f"stands in a place of {name}" if row["place"] else f"sounds like {name}"
 

@@ -10,11 +10,10 @@ from collections.abc import Sequence, Set
 
 import regex
 
-from api.core.words import split_words, stem
+from api.core.words import content_words, split_words, stem
 from api.models.local.likeness import Likeness, likeness
 from api.models.local.reading import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
-from api.pipeline.gate.communities import is_community_of
 from api.pipeline.gate.name_matches import NEARLY, PART, WHOLE, Sighting, other_version
 
 _ADVERT = regex.compile(
@@ -59,6 +58,43 @@ _MADE_FOR = regex.compile(
 )
 # what points at the thing that the title names: `it`, `these`
 _POINTER = regex.compile(r"\b(?:it|its|they|them|these|this|mine|one)\b")
+
+# a sentence about a video, a text or whoever made it, in which the thing has no part
+_SPEAKER = regex.compile(
+    r"\b(?:videos?(?! (?:calls?|chats?|quality|record))|vids?|channels?|subscrib\w*|subbed|(?:re)?viewers?|youtub\w*"
+    r"|tutorials?|unboxings?|thumbnails?|edit(?:ors?|ing)|narrat\w+|thanks?|thank (?:you|u)|thx|bravo|comments?"
+    r"|commenters?|first (?:like|view)|like button|watch(?:ed|ing) (?:this|your)|(?:well|nicely) done"
+    r"|(?:great|nice|good|best|amazing|awesome|incredible|excellent|your|ur|this) (?:\w+ )?"
+    r"(?:reviews?|jobs?|works?|content|tips?|stuff))\b"
+)
+# a sentence to or about a person; one that points at something may be about the thing all the same
+_PERSON = regex.compile(r"\b(?:your|ur|you're|youre|you are|he|him|his|she|her|guy|bro|dude|sir|brother|my man)\b")
+_OWNER = regex.compile(r"\b(?:my|mine|i've|ive|got|had|bought|ordered)\b")
+_SENTENCE_END = regex.compile(r"(?<=[.!?…\n。！？])\s*")
+_HANDLE = regex.compile(r"@\S+|https?://\S+")
+# Likeness to the thing from which a sentence that points at nothing is taken to be about it.
+_ON_TOPIC = 0.2
+# Words with a meaning from which what points at nothing is taken to be about the thing.
+_SAYS_MUCH = 5
+
+
+def speaks_of_it(text: str, near: Likeness) -> bool:
+    """Whether a text that stands in a place of the thing, without its name, is about the thing.
+
+    Thanks, praise of a video and what is said to other viewers is not. Of what is left, the words
+    point at something or somebody owns it, or they are like the question and the texts that name the
+    thing, or they are many; texts that vectors cannot compare need no more. Figures of the comments on
+    which this was chosen, and of others: docs/local-judge.md.
+    """
+    sentences = _SENTENCE_END.split(_HANDLE.sub(" ", text.casefold()))
+    left = " ".join(
+        sentence
+        for sentence in sentences
+        if not _SPEAKER.search(sentence) and (_POINTER.search(sentence) or not _PERSON.search(sentence))
+    )
+    telling = set(content_words(left))
+    meant = near.lexical or near.like >= _ON_TOPIC or points(left) or bool(_OWNER.search(left))
+    return len(telling) >= _SAYS_MUCH or (bool(telling) and meant)
 
 
 def adverts(title: str, text: str, known: Set[str]) -> list[str]:
@@ -105,9 +141,10 @@ FOR = (
 AGAINST = ("late", "vague", "small", "version", "made_for", "advert")
 """Features that can only speak against one."""
 FEATURES = FOR + AGAINST
-AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear",)
+AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear", "home")
 """Rules: a job post or an order to a model is out; a text that itself names the thing, in its title
-if it has one, and has nothing against it is in."""
+if it has one, and has nothing against it is in; so is one that stands in a place of the thing alone
+and speaks of it. A comment there that does not is `aside`."""
 Row = dict[str, float]
 DESCRIBED = 0.12
 """Mean likeness to the description from which nothing speaks for another meaning. By recall and MCC
@@ -121,7 +158,7 @@ def page(topic: Topic, readings: Sequence[Reading], source: str, vectors: Vector
     """Measure the texts of one page; without `vectors` likeness is a share of words."""
     near = likeness(topic, readings, vectors)
     return [
-        _row(reading, measured, other, shop=source == "amazon")
+        _row(reading, measured, other, shop=source == "amazon", alone=not _community(reading, source))
         for reading, measured, other in zip(readings, near, _other_meanings(readings, near, source), strict=True)
     ]
 
@@ -144,7 +181,7 @@ def _other_meanings(readings: Sequence[Reading], near: Sequence[Likeness], sourc
     for at, (reading, place) in enumerate(zip(readings, places, strict=True)):
         witnesses = [at]
         if reading.lines[0]:
-            known = several and place and not _own_place(reading)
+            known = several and place and not reading.own_place
             witnesses = naming.get(place, []) if known else []
         amount = min(1.0, sum(readings[other].amount for other in witnesses))
         sense = sum(near[other].sense for other in witnesses) / (len(witnesses) or 1)
@@ -158,13 +195,8 @@ def _community(reading: Reading, source: str) -> str:
     return "" if elsewhere else reading.shown.place.casefold()
 
 
-def _own_place(reading: Reading) -> bool:
-    """Whether it stands in a community of the thing, or is written by its maker."""
-    topic, shown = reading.topic, reading.shown
-    return bool(shown.author) or is_community_of(topic.name, shown.place, topic.context)
-
-
-def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) -> Row:
+def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool, alone: bool) -> Row:
+    """The features and rules of one text; `alone` is one without a community that could tell its meaning."""
     topic, title, text, strong = reading.topic, reading.lines[0], reading.text, reading.strong
     strength = reading.overall
     named = float(strength >= NEARLY)
@@ -186,7 +218,7 @@ def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) 
         "figures": (len(topic.figures & figures_of(text)) / len(topic.figures) if topic.figures else 0.0),
         "like": near.like,
         "named_like": strength * near.like,
-        "place": float(_own_place(reading)),
+        "place": float(reading.own_place),
         "pointer": float(reading.thread and strength < PART and points(text)),
         "sense": ambiguous * near.sense,
         "nearby": ambiguous * near.nearby,
@@ -202,5 +234,12 @@ def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) 
         "order": float(order(text, topic.known)),
     }
     marked_down = any(row[name] for name in (*AGAINST, *AGAINST_ALL))
-    rules = {"clear": named * (not marked_down), "excluded": near.excluded}
+    # with no community to tell, an everyday name alone does not decide against a description that is far
+    far = alone and topic.everyday == 1 and bool(topic.about) and max(near.sense, near.nearby) < DESCRIBED
+    rules = {"clear": named * (not (marked_down or far)), "home": 0.0, "aside": 0.0, "excluded": near.excluded}
+    # under a title that names the thing another version is compared with it
+    others = [name for name in (*AGAINST, *AGAINST_ALL) if not (name == "version" and reading.shown.comment)]
+    if reading.home and not (named or any(row[name] for name in others)):
+        about_it = speaks_of_it(text, near)
+        rules |= {"home": float(about_it), "aside": float(reading.shown.comment and not about_it)}
     return row | rules | {"lexical": float(near.lexical)}

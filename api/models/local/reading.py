@@ -10,8 +10,20 @@ import regex
 
 from api.choices import Aim
 from api.core.words import MINOR_WORDS, Word, split_words, stem, stop_words
+from api.pipeline.gate.communities import is_community_of
 from api.pipeline.gate.excerpt import Excerpt, contains_name
-from api.pipeline.gate.name_matches import MODEL, PART, Name, Sighting, best, everyday_parts, name_of, sightings
+from api.pipeline.gate.name_matches import (
+    MODEL,
+    NEARLY,
+    PART,
+    Name,
+    Sighting,
+    best,
+    everyday_parts,
+    name_of,
+    other_version,
+    sightings,
+)
 
 # Letters from which a word may be part of a longer one: `Katze` in `Katzenfutter`.
 _LONG = 5
@@ -36,6 +48,9 @@ _GRAMMAR = regex.compile(r"\p{Hiragana}{2}")
 _FIGURE = regex.compile(
     r"(?:(?<!\p{L})(?=\p{L}++\p{N})|(?<!\p{N})(?=\p{N}++\p{L}))[\p{L}\p{N}]{4,}|\p{N}+(?:\.\p{N}+)?"
 )
+
+# a title about two things
+_VERSUS = regex.compile(r"\b(?:vs|versus|or|compar\w+)\b", regex.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +250,27 @@ class Reading:
         """Share of the description's words among those around the name."""
         context = self.topic.context
         return len(context & comparable(self.around)) / (len(context) or 1)
+
+    @cached_property
+    def home(self) -> bool:
+        """It stands in a place of the thing alone: under a title, in a community, or by its maker.
+
+        A place with a part of the name is none: `Tesla` is asked about more than `Tesla charging`.
+        """
+        name, comment = self.topic.name, self.shown.comment
+        title = self.shown.title if comment else self.shown.place
+        words = split_words(title)
+        seen = sightings(name, words, title)
+        if not comment:
+            return self.own_place and not 0 < best(seen).strength < NEARLY
+        rival = _VERSUS.search(title) or other_version(name, words, seen)
+        return best(seen).strength >= NEARLY and not rival and not self.topic.everyday
+
+    @cached_property
+    def own_place(self) -> bool:
+        """It stands in a community of the thing, or is written by its maker."""
+        topic, shown = self.topic, self.shown
+        return bool(shown.author) or is_community_of(topic.name, shown.place, topic.context)
 
     @cached_property
     def thread(self) -> bool:

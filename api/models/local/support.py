@@ -127,14 +127,14 @@ def carries(claim: Claim, question: Question) -> bool:
     counted = COUNTED.match(sentence)
     # the gate kept the item, so it is about the product where it names no rival; a theme's
     # passages were chosen by the same rules with the whole item in view
-    topic = counted is not None or not subject.names_rival(claim.context)
+    summed = SUMMARY.match(sentence) is not None
+    topic = counted is not None or summed or not subject.names_rival(claim.context)
     if not passage or not subject.is_subject(passage, topic=topic, follows=False):
         return False
     if counted is not None:
         return is_spoken_of(counted["name"], passage)
-    if (summed := SUMMARY.match(sentence)) is not None:
-        names = regex.findall(r"([^,:(]+) \(\d+\)", summed["names"])
-        return any(is_spoken_of(name.strip(), passage) for name in names)
+    if summed:
+        return True  # quotes of findings that are checked themselves
     rules = (_same_manner, _same_extent, _same_side, _same_words)
     return all(rule(sentence, passage, subject) for rule in rules)
 

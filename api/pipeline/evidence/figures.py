@@ -20,8 +20,8 @@ from pydantic import Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from api.core.domain import DAYS_BY_DAY
-from api.core.items import Assessed, Gathered
-from api.core.published import WHERE_THERE, Published
+from api.core.items import Assessed, Gathered, person_of
+from api.core.published import IF_SET, WHERE_THERE, Published
 from api.core.text import one_line
 
 Z95 = 1.959963984540054
@@ -114,21 +114,33 @@ def holm(chances: Sequence[float]) -> list[float]:
     return corrected
 
 
+_MIDDLE = 3  # stars of a review that is neither good nor bad
 WEEKS, MONTHS = 60, 60
 """How far back a timeline is counted by day, by week and by month; further, by year."""
 Unit = Literal["day", "week", "month", "year"]
 
 
 class SourceFigures(Published):
-    """One source over all its queries: distinct items seen, past the gate, and kept in the end."""
+    """One source over all its queries; `fetched`, `kept` and `yield_ratio` are those of its answer."""
 
     fetched: int
     relevant: int
     """A judge said yes to them."""
     kept: int
+    """The gate let them through."""
+    in_report: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
+    """Left after grading, ranking and merging copies: those of the report's items. Older reports call it `kept`."""
     yield_ratio: Annotated[float, Field(ge=0, le=1)] | None
     """None when items went unjudged."""
     refetched: bool
+
+
+class Authors(Published):
+    """Who wrote the kept items; an item without a known author counts as a person of its own."""
+
+    people: int
+    most: int
+    """Items of the person who wrote the most of them."""
 
 
 class Shares(Published):
@@ -157,16 +169,18 @@ class Feeling:
 
 
 class Sentiment(Published):
-    """How the graded items sound."""
+    """How the kept items sound: by their grades, or by the stars that their authors gave."""
 
     n: int
-    """How many items were graded."""
+    """How many items have a tone, one of each person."""
     positive: int
     neutral: int
     negative: int
     shares: Shares
     wilson95: Intervals
     ungraded: int
+    repeated: Annotated[int, IF_SET] = 0
+    """Items with a tone of people who are counted already."""
 
     @property
     def feelings(self) -> tuple[Feeling, ...]:
@@ -202,7 +216,7 @@ class Timeline(Published):
 
 
 class AspectCount(Published):
-    """What items talk about, how often, and in what tone."""
+    """What items talk about, how often, and in what tone; each number counts people."""
 
     aspect: str
     count: int
@@ -232,6 +246,8 @@ class Figures(Published):
     """All figures of a report; a part is None, and not in the JSON, where nothing was counted."""
 
     sources: Annotated[Mapping[str, SourceFigures] | SkipJsonSchema[None], WHERE_THERE] = None
+    authors: Annotated[Authors | SkipJsonSchema[None], WHERE_THERE] = None
+    """Counted while authors are known; not in older reports."""
     sentiment: Annotated[Sentiment | SkipJsonSchema[None], WHERE_THERE] = None
     timeline: Annotated[Timeline | SkipJsonSchema[None], WHERE_THERE] = None
     aspects: Annotated[tuple[AspectCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
@@ -250,8 +266,10 @@ def figures(sources: Sequence[Gathered], kept: Sequence[Assessed], *, now: datet
         for name, value in entry.item.engagement.items():
             if value is not None:
                 values.setdefault(entry.item.source, {}).setdefault(name, []).append(value)
+    authors = Counter(person_of(entry.item) for entry in kept)
     return Figures(
         sources=_sources(sources, kept),
+        authors=Authors(people=len(authors), most=max(authors.values())) if authors else None,
         sentiment=sentiment_of(kept),
         timeline=_timeline(kept, now),
         aspects=_aspects(kept),
@@ -272,24 +290,38 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
     counted: dict[str, SourceFigures] = {}
     for name in sorted({gathered.source for gathered in sources}):
         mine = [gathered for gathered in sources if gathered.source == name]
-        relevant = {entry.item.key for gathered in mine for entry in gathered.relevant}
-        seen = {entry.item.key for gathered in mine for entry in (*gathered.kept, *gathered.dropped)}
-        share = len(relevant) / len(seen) if seen else 1.0
+        passed = {entry.item.key for gathered in mine for entry in gathered.kept}
+        seen = passed | {entry.item.key for gathered in mine for entry in gathered.dropped}
+        unfit = {entry.item.key for each in mine for entry in each.dropped if entry.dropped_by == "unfit"}
+        fit = len(seen - unfit)
         counted[name] = SourceFigures(
             fetched=len(seen),
-            relevant=len(relevant),
-            kept=sum(entry.item.key in seen for entry in kept),
-            yield_ratio=None if any(gathered.unjudged for gathered in mine) else share,
+            relevant=len({entry.item.key for gathered in mine for entry in gathered.relevant}),
+            kept=len(passed),
+            in_report=sum(entry.item.key in seen for entry in kept),
+            yield_ratio=None if any(gathered.unjudged for gathered in mine) else len(passed) / fit if fit else 1.0,
             refetched=any(gathered.refetched for gathered in mine),
         )
     return counted
 
 
+def _tone(entry: Assessed) -> int | None:
+    """-1, 0 or 1: by the grade, else by the stars that the author of a review gave; None where neither is known."""
+    if entry.grade is not None and entry.grade.sentiment is not None:
+        return entry.grade.sentiment
+    stars = None if "ratings" in entry.item.engagement else entry.item.engagement.get("stars")
+    return None if stars is None else (stars > _MIDDLE) - (stars < _MIDDLE)
+
+
 def sentiment_of(kept: Sequence[Assessed]) -> Sentiment:
-    """How these items sound, by their grades."""
-    felt = Counter(entry.grade.sentiment for entry in kept if entry.grade is not None)
+    """How these items sound, each person once: as most of the person's items do, else as the best ranked."""
+    tones: dict[str, Counter[int]] = {}
+    for entry in sorted(kept, key=lambda entry: (entry.rank or len(kept) + 1, entry.item.key)):
+        if (tone := _tone(entry)) is not None:
+            tones.setdefault(person_of(entry.item), Counter())[tone] += 1
+    felt = Counter(own.most_common(1)[0][0] for own in tones.values())
     positive, neutral, negative = felt[1], felt[0], felt[-1]
-    n = positive + neutral + negative
+    n, toned = felt.total(), sum(own.total() for own in tones.values())
     return Sentiment(
         n=n,
         positive=positive,
@@ -301,7 +333,8 @@ def sentiment_of(kept: Sequence[Assessed]) -> Sentiment:
             negative=negative / n if n else None,
         ),
         wilson95=Intervals(positive=wilson(positive, n), neutral=wilson(neutral, n), negative=wilson(negative, n)),
-        ungraded=len(kept) - n,
+        ungraded=len(kept) - toned,
+        repeated=toned - n,
     )
 
 
@@ -360,17 +393,18 @@ def _aspects(kept: Sequence[Assessed]) -> tuple[AspectCount, ...]:
         for aspect in entry.grade.aspects if entry.grade is not None else ():
             if label := one_line(aspect).casefold():
                 named.setdefault(label, {})[entry.item.key] = entry
-    return tuple(
+    counted = (
         AspectCount(
             aspect=label,
-            count=len(items),
+            count=len({person_of(entry.item) for entry in items.values()}),
             positive=_feeling(items.values(), 1),
             negative=_feeling(items.values(), -1),
             cites=tuple(sorted(items, key=lambda key: (items[key].rank or len(kept) + 1, key))),
         )
-        for label, items in sorted(named.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        for label, items in named.items()
     )
+    return tuple(sorted(counted, key=lambda row: (-row.count, row.aspect)))
 
 
-def _feeling(items: Iterable[Assessed], sentiment: int) -> int:
-    return sum(item.grade is not None and item.grade.sentiment == sentiment for item in items)
+def _feeling(items: Iterable[Assessed], tone: int) -> int:
+    return len({person_of(entry.item) for entry in items if _tone(entry) == tone})

@@ -21,7 +21,7 @@ from api.errors import UsageError
 TITLE_FIELDS = ("title", "summary")
 BODY_FIELDS = (
     "body", "content", "description", "text", "selftext", "reviewText", "review", "body_text",
-    "comment", "message", "summary",
+    "review_text", "reviews.text", "comment", "message", "feedback", "verbatim", "summary",
 )  # fmt: skip
 """Fields of the body; the first with a text counts, and a `summary` beside another body is the
 title, as in lists of reviews."""

@@ -22,7 +22,7 @@ TITLE_LENGTH, PASSAGE_LENGTH = 300, 200
 CONTEXT_LENGTH = 1000
 """Characters of a body by which the local judge tells what the name means there."""
 COMMENT_PLACE = "comment"
-"""`Item.place` of a comment, whose title is that of what it answers."""
+"""`Item.place` of a comment, whose title is that of what it answers; shown so of other comments, too."""
 _CUT = "…"
 _BETWEEN, _PLACE, _AUTHOR = " | ", "place: ", "author: "
 # longest place or author, in characters
@@ -67,7 +67,12 @@ def excerpt_of(question: Question, item: Item) -> Excerpt:
     title, body = cut(clean(item.title), TITLE_LENGTH), clean(item.body)
     place = cut(one_line(clean(item.place)), _MAX_LABEL)
     author = cut(one_line(clean(item.author)), _MAX_LABEL)
-    comment = place.casefold() == COMMENT_PLACE
+    comment = place.casefold() == COMMENT_PLACE or bool(item.thread)
+    if comment and not is_community_of(name, place):
+        place = COMMENT_PLACE
+    if not title and " " in place and contains_name(name, place):
+        # a comment whose place is the title that it stands under, or a review on a product's page
+        title, place, comment = place, COMMENT_PLACE, True
     passage = cut(body, PASSAGE_LENGTH)
     if len(passage) < len(body):
         passage = _passage(name, "" if comment else title, body[:_SEARCHED])

@@ -54,6 +54,8 @@ _BRACKETS = regex.compile(r"\(([^()]*)\)")
 _FIGURE = regex.compile(r"[\p{N}.]+")
 _APOSTROPHE = regex.compile(r"['’]")
 _QUOTES = " \"'“”„‘’«»"
+# Characters from which a code tells a thing without the words before it: `XM5`.
+_TELLING_CODE = 3
 # Words that another name in a description may have.
 _OTHER_NAME = 4
 
@@ -162,9 +164,12 @@ def _parts(tokens: Sequence[str]) -> dict[str, float]:
         add(tokens[:1], BRAND)
         add(tokens[:-1], BRAND if len(tokens) == 2 or coded else PART)
     if coded or len(tokens) > 2:
-        add(tokens[1:], MODEL if coded else PART)
+        # `R1` alone is many things; with a word of the description it is meant
+        add(tokens[1:], MODEL if coded and len("".join(tokens[1:])) >= _TELLING_CODE else PART)
     for code in codes:
         add([_tail(code)], MODEL)
+    if len(tokens) > 2 and tokens[-1].isdecimal():  # `Fold 7` of "Galaxy Z Fold 7"
+        add(tokens[-2:], MODEL)
     return {form: strength for form, strength in forms.items() if not form.isdecimal()}
 
 

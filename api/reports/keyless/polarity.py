@@ -141,6 +141,13 @@ def count_feelings(sentence: str, subject: Subject | None = None) -> tuple[int, 
     return pro, con
 
 
+def feeling_words(sentence: str) -> frozenset[str]:
+    """The folded words of praise and of complaint in a sentence."""
+    text = fold(sentence).replace("’", "'")
+    spans = (match[0] for pattern in _lexicon()[:2] for match in pattern.finditer(text))
+    return frozenset(word for span in spans for word in _WORD.findall(span))
+
+
 def lean_wanted(question: str) -> int | None:
     """1 where a question asks for praise alone, -1 for complaints, None for both or neither."""
     sides = [side for side, pattern in _WANTED.items() if pattern.search(question)]

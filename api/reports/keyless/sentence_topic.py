@@ -96,7 +96,7 @@ _INSERTED = regex.compile(
     r"|(?<!\w)(?:'[^'\s]++ [^']++'(?!\w)|\"[^\"\s]++ [^\"]++\"|“[^”\s]++ [^”]++”)"
 )
 # what a statement has and an enumeration lacks: somebody, or a small verb
-_STATING = regex.compile(
+STATING = regex.compile(
     r"(?i)\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|should|may"
     r"|might|must|cannot|I|you|we|they|he|she|it|this|that|who|which)\b|['’](?:s|re|ve|m|ll|t)\b"
 )
@@ -142,7 +142,7 @@ def _is_no_statement(text: str) -> bool:
         return True
     if any(count_feelings(text)):
         return False
-    stating = _STATING if is_english(fold(text)) else _STATING_FOREIGN
+    stating = STATING if is_english(fold(text)) else _STATING_FOREIGN
     parts = text.split(": ")  # `We open it: projector, battery, magnets.`
     if _STEP.match(text) or any(p.count(",") > 1 and not stating.search(p) for p in parts):
         return True

@@ -7,6 +7,7 @@ or the seller in front make it something else. In doubt a sentence is not about 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -33,7 +34,10 @@ OTHER_THING = regex.compile(
     r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$"
 )
 # who left for something else speaks of that: `we moved ours to Make`, `I switched to Vivaldi`
-_SWITCHED = regex.compile(r"(?i)\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b")
+_SWITCHED = regex.compile(
+    r"(?i)\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b"
+    r"(?:\s+(?:the|a|an|my)\b)?\s*"
+)
 # right before a name that is only compared with: `better than`, `unlike`, `Colour is Oslo's`
 _COMPARED_WITH = regex.compile(
     r"(?i)(?:\bis \w+['’]s (?:\w+ )?|\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)"
@@ -92,6 +96,10 @@ class Subject:
     known: frozenset[str]
     """Words of question and description, plurals as singulars too; web endings with their dot."""
     described: frozenset[str]  # words of the description alone
+    head: frozenset[str] = frozenset()
+    """What the description says that the product is, and the question's words: `mug` of `the mug that ...`."""
+    kin: frozenset[str] = frozenset()
+    """Well-known names that texts write right before the product's: its maker, `samsung` of a `Samsung Galaxy`."""
 
     @classmethod
     def of(cls, question: Question, texts: Iterable[str] = ()) -> Subject:
@@ -108,6 +116,9 @@ class Subject:
         names = {word for word in (*parts, *proper) if fold(word) not in idle}
         words = "|".join([spelled, *(regex.escape(word) for word in sorted(names, key=len)[::-1])])
         bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?!\p{{Latin}}|(?<=\p{{N}})\p{{N}})"
+        maker = regex.compile(rf"\b({'|'.join(sorted(_RIVALS))})\s+{bounded}", regex.I)
+        texts = tuple(texts)
+        makers = Counter(name for text in texts for name in {fold(match[1]) for match in maker.finditer(text)})
         stated = regex.findall(r"\.?[\p{L}\p{N}]+", fold(f"{question.text} {question.about}"))
         written = (*_WORDS.findall(core), *proper)
         return cls(
@@ -118,6 +129,8 @@ class Subject:
             frozenset(word for text in texts for word in _SMALL.findall(text)),
             frozenset(form for word in (*stated, *parts, *proper) for form in (word, singular(word))),
             frozenset(_WORDS.findall(fold(question.about))),
+            frozenset((*_head_of(question.about), *_WORDS.findall(fold(name or question.text)))),
+            frozenset(maker for maker, count in makers.items() if count > 1) - set(map(fold, parts)),
         )
 
     def is_named(self, text: str) -> bool:
@@ -126,8 +139,8 @@ class Subject:
 
     def names_rival(self, text: str) -> bool:
         """Whether a text names a well-known product that is not this one."""
-        words = (match[0] for match in _CAPITAL.finditer(text) if not self.is_named(match[0]))
-        return any(fold(word) in _RIVALS for word in words)
+        words = (fold(match[0]) for match in _CAPITAL.finditer(text) if not self.is_named(match[0]))
+        return any(word in _RIVALS and word not in self.kin for word in words)
 
     def is_namesake(self, text: str) -> bool:
         """Whether a text names only another thing of the same name: `Chevy Bolt`, `bolt.new`.
@@ -158,6 +171,14 @@ class Subject:
         form = fold(word)
         return form in self.known or singular(form) in self.known or form in _plain_words()
 
+    def names_unknown(self, text: str) -> bool:
+        """Whether a word inside a sentence is a name by its capital, of nothing that is known."""
+        matches = (match for match in _CAPITAL.finditer(text) if not _OPENING.search(text[: match.start()]))
+        words = (match[0].removesuffix("'s").removesuffix("’s") for match in matches)
+        return any(
+            len(w) > 2 and not w.isupper() and not self.is_known(w) and fold(w) not in self.lowercase for w in words
+        )
+
     def is_rare(self, word: str) -> bool:
         """Whether many texts never write a word small, so that its capital is a name's."""
         enough = len(self.lowercase) >= _ENOUGH_WORDS
@@ -169,7 +190,11 @@ class Subject:
         `topic`: its thread is about it. `follows`: the sentence before it speaks of it by name.
         """
         text = sentence.replace("’", "'")
-        if OTHER_THING.search(text) or _SWITCHED.search(text) or self.is_namesake(text):
+        switched = _SWITCHED.search(text)
+        # `I switched to it` speaks of it, `I switched from it to Vivaldi` does not
+        if OTHER_THING.search(text) or self.is_namesake(text):
+            return False
+        if switched is not None and not self.pattern.match(text, switched.end()):
             return False
         matches = list(self.pattern.finditer(text))
         if matches and all(_COMPARED_WITH.search(text[: match.start()]) for match in matches):
@@ -218,7 +243,7 @@ def names_another(sentence: str, subject: Subject | None = None) -> bool:
     for match in _CAPITAL.finditer(sentence):
         word = fold(match[0].removesuffix("'s").removesuffix("’s"))
         named = any(start < match.end() and match.start() < end for start, end in own)
-        if named or word in _plain_words():
+        if named or word in _plain_words() or (subject is not None and word in subject.kin):
             continue
         # a capital at the beginning says nothing, unless many texts never write the word small
         opens = _OPENING.search(sentence[: match.start()]) is not None
@@ -228,6 +253,16 @@ def names_another(sentence: str, subject: Subject | None = None) -> bool:
         if word in _RIVALS or acts:
             return True
     return False
+
+
+# behind the word that says what a product is: `the game console |by Microsoft`
+_HEAD_END = regex.compile(r"[,;:(]|\b(?:that|which|by|with|for|of|from|in|on|to|who|whose|where|is)\b", regex.I)
+
+
+def _head_of(about: str) -> list[str]:
+    """The last word of what a description calls the product, in both numbers."""
+    words = _WORDS.findall(fold(_HEAD_END.split(about, maxsplit=1)[0]))
+    return [form for word in words[-1:] for form in (word, singular(word))]
 
 
 @cache
@@ -279,7 +314,8 @@ def is_topic(item: Item, subject: Subject) -> bool:
     Its title names it and compares it with nothing, or it is named early and no rival is. Not under
     news of an accessory (`Oura launches a case`) or of a longer name (`Notion Mail is out`).
     """
-    title = item.title
+    # a comment that was found by itself has its video's title for a place
+    title = item.title or (item.place or "") * (" " in (item.place or ""))
     match = subject.pattern.search(title)
     if item.source == "amazon":
         # `Smart Ring, Better Than OuraRing` is a rival's page

@@ -1,69 +1,107 @@
-"""The sentences that count themes, and the functions that read such a sentence back."""
+"""The sentences of a report without a model, and the functions that read such a sentence back."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import regex
 
 _SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
-SHARED = 3  # posts from which a theme is shown and counted in figures: fewer may be chance
+SHARED = 3
+"""People from which a theme is shown, and posts from which an aspect is counted in figures: fewer may be chance."""
+VOICE = "One voice"
+"""Name of what one person alone says, where no subject is shared."""
 
 COUNTED = regex.compile(
-    r"^(?P<name>.+?): (?:at least )?(?:\d+ of (?P<total>\d+) kept posts|one post|two posts)"
-    r" (?:speaks?|is|are) (?:of|about) it\b"
+    r"^(?!Most |One person each said)(?P<name>[^:“”\n]{1,60}): "
+    r"(?:“(?P<claim>.+)”|(?P<number>[\w ,]+?) (?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b"
+    r"|(?:at least )?(?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of|about) it\b)",
+    regex.S,
 )
-"""A theme: `Battery: at least 5 of 12 kept posts speak of it; at least two lean positive.`
+"""A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike (YouTube 6).`
 
-"At least", since a post that uses unknown words, or names a rival in the sentence, is not counted.
+The last form is of reports of older versions.
 """
-# leans in that sentence: `two lean positive, one negative`
-_LEANING = regex.compile(rf"\b(?P<count>{'|'.join(_SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b")
 SUMMARY = regex.compile(
-    r"^Themes of (?:one|\d+) kept posts?(?:, none surely (?:praise|a complaint))?"
-    r", each count a minimum: (?P<names>.+)$"
+    r"^(?:[^.“”]{1,160}[.] ){0,3}(?:Most said|One person each said): “|^(?:[^.“”]{1,160}[.] ){0,3}Most spoken of: "
 )
-"""The summary: `Themes of 12 kept posts, each count a minimum: battery (5), price (3).`"""
+"""The summary: `Most said: “It does not last a day” (six people), “The app is slow” (four).`"""
+# Claims that a summary names.
+_NAMED = 3
 
 
-def count_phrase(
-    number: int,
-    total: int,
-    singular: str = "speaks of it",
-    plural: str = "speak of it",
-    threads: int | None = None,
+def claim_sentence(name: str, claim: str, alike: Mapping[str, int], speaking: int) -> str:
+    """The sentence of a claim: who says alike by source, of how many people who speak of its subject."""
+    people = sum(alike.values())
+    quoted = f"{name}: “{claim}”"
+    where = places_phrase(alike)
+    if people == 1:
+        return f"{quoted}: one person{where}."
+    if speaking > people:
+        return f"{quoted}: {in_words(people)} of the {in_words(speaking)} people who speak of it say alike{where}."
+    return f"{quoted}: {'both' if people == 2 else f'all {in_words(people)}'} people who speak of it say alike{where}."
+
+
+def side_sentence(name: str, side: str, example: str, people: Mapping[str, int], speaking: int) -> str:
+    """The sentence of those who surely take one side of a subject, with the words of one of them."""
+    count, where = sum(people.values()), places_phrase(people)
+    if count == 1:
+        return claim_sentence(name, example, people, speaking)
+    holders = f"{in_words(count)} of the {in_words(speaking)} people who speak of it {side}"
+    if speaking == count:
+        holders = f"{'both' if count == 2 else f'all {in_words(count)}'} people who speak of it {side}"
+    return f"{name}: {'at least ' if speaking > count else ''}{holders}{where}; one of them: “{example}”."
+
+
+def subject_sentence(
+    name: str, examples: Sequence[str], speaking: Mapping[str, int], praising: int = 0, complaining: int = 0
 ) -> str:
-    """`at least 5 of 12 kept posts speak of it, in two threads`; `at least` unless all do."""
-    least, within = "at least " if number < total else "", ""
-    if threads is not None and threads < number:
-        within = ", in one thread" if threads == 1 else f", in {_in_words(threads)} threads"
-    if number < SHARED:
-        return least + (f"one post {singular}" if number == 1 else f"two posts {plural}{within}")
-    return f"{least}{number} of {total} kept posts {plural}{within}"
+    """The sentence of a subject that people speak of without saying alike, and how many surely take a side."""
+    number = sum(speaking.values())
+    lead = "one" if len(examples) == 1 else in_words(len(examples))
+    quoted = f"; {lead} of them: {' and '.join(f'“{words}”' for words in examples)}" if examples else ""
+    sides = ((praising, "praises it", "praise it"), (complaining, "complains", "complain"))
+    phrases = [f"{in_words(count)} {singular if count == 1 else plural}" for count, singular, plural in sides if count]
+    leaning = f"; at least {' and '.join(phrases)}" if phrases else ", few of them alike" if number > SHARED else ""
+    speak = "person speaks" if number == 1 else "people speak"
+    return f"{name}: {in_words(number)} {speak} of it{places_phrase(speaking)}{leaning}{quoted}."
 
 
-def lean_phrase(leans: Counter[int], posts: int) -> str:
-    """`; at least two lean positive, one negative`: how many of `posts` surely lean which way."""
-    sides = [(leans[1], "positive"), (leans[-1], "negative")]
-    parts = [(_in_words(count), side) for count, side in sides if count]
-    if not parts:
+def places_phrase(people: Mapping[str, int]) -> str:
+    """` (Reddit 4, YouTube 2)`: people by source; the number is left out where there is one person."""
+    if sum(people.values()) == 1:
+        return f" ({next(iter(people))})"
+    return f" ({', '.join(f'{source} {count}' for source, count in people.items())})" if people else ""
+
+
+def theme_summary(claims: Sequence[tuple[str, int]], spoken: Sequence[tuple[str, int]] = (), opening: str = "") -> str:
+    """What most people say, then what most speak of without saying alike; `opening` goes before it.
+
+    `claims` are quotes with their people, 0 where they are not counted; `spoken` are subjects with theirs.
+    """
+    parts = [opening]
+    held = [(claim, count) for claim, count in claims if count != 1]
+    for verb, quotes in (
+        ("Most said", held),
+        ("One person each said", [c for c in claims if c[1] == 1] if not held else []),
+    ):
+        counts = verb == "Most said"
+        named = [
+            f"“{claim}”{_people_phrase(count, at) if counts else ''}"
+            for at, (claim, count) in enumerate(quotes[:_NAMED])
+        ]
+        parts += [f"{verb}: {', '.join(named)}."] if named else []
+    if spoken and len(held) < _NAMED:
+        named = [f"{name}{_people_phrase(count, at)}" for at, (name, count) in enumerate(spoken[:_NAMED])]
+        parts.insert(1 + bool(held), f"Most spoken of: {', '.join(named)}.")
+    return " ".join(filter(None, parts)) or "No two people were found to say alike, and nothing that could be quoted."
+
+
+def _people_phrase(count: int, number: int) -> str:
+    """` (six people)` of the first, ` (four)` of those after it; nothing where nobody is counted."""
+    if not count:
         return ""
-    (count, side), *rest = parts
-    verb = "leans" if count == "one" else "lean"
-    least = "at least " if leans.total() < posts else ""  # the others' lean is not sure
-    return f"; {least}{count} {verb} {side}" + "".join(f", {more} {other}" for more, other in rest)
-
-
-def theme_summary(themes: Sequence[tuple[str, int]], total: int, unsure: str = "") -> str:
-    """The summary: each theme with its posts; `unsure` is the side that nothing surely takes."""
-    if not themes:
-        also = f", and none that is surely {unsure}" if unsure else ""
-        return f"The posts share no theme that could be counted{also}."
-    named = ", ".join(f"{name.lower()} ({count})" for name, count in themes)
-    posts = "one kept post" if total == 1 else f"{total} kept posts"
-    also = f", none surely {unsure}" if unsure else ""
-    return f"Themes of {posts}{also}, each count a minimum: {named}."
+    return f" ({in_words(count)}{'' if number else ' people'})"
 
 
 def tone_sentence(graded: int, sounding: int, lean: int) -> str:
@@ -74,34 +112,22 @@ def tone_sentence(graded: int, sounding: int, lean: int) -> str:
     return whole if graded else ""
 
 
-def read_leans(sentence: str) -> tuple[int, int]:
-    """How many posts praise and complain for sure, by the sentence of a theme."""
-    _, _, leaning = sentence.rstrip(".").partition("; ") if COUNTED.match(sentence) else ("",) * 3
-    sides = {match["side"]: match["count"] for match in _LEANING.finditer(leaning)}
-    positive, negative = (
-        int(word) if word.isdecimal() else _SMALL.index(word)
-        for word in (sides.get(side, "no") for side in ("positive", "negative"))
-    )
-    return positive, negative
-
-
-def recount_theme(sentence: str, count: int) -> str | None:
-    """The sentence of a theme with another count and without leans; None for any other one."""
+def recount_theme(sentence: str) -> str | None:
+    """The sentence of a theme that has lost passages: the same where it counts nobody, else None."""
     match = COUNTED.match(sentence)
-    if match is None or not match["total"]:
-        return None
-    return f"{match['name']}: {count_phrase(count, int(match['total']))}."
+    counts = match is None or match["number"] or not sentence.rstrip(".").endswith("”")
+    return None if counts else sentence
 
 
-def recount_summary(summary: str, findings: Sequence[tuple[str, int]]) -> str | None:
-    """The summary of themes over other findings: sentence and posts of each; None for any other."""
+def recount_summary(summary: str, findings: Sequence[str]) -> str | None:
+    """The summary of themes over other findings, by their sentences; None for any other summary."""
     if not SUMMARY.match(summary):
         return None
-    opening, _, _ = summary.partition(": ")
-    counted = ((COUNTED.match(text), count) for text, count in findings)
-    named = [f"{match['name'].lower()} ({count})" for match, count in counted if match]
-    return f"{opening}: {', '.join(named)}." if named else ""
+    matches = (COUNTED.match(text) for text in findings)
+    claims = [(match["claim"].partition("”: ")[0], 0) for match in matches if match and match["claim"]]
+    return theme_summary(claims) if claims else ""
 
 
-def _in_words(number: int) -> str:
-    return _SMALL[number] if number < len(_SMALL) else str(number)
+def in_words(number: int) -> str:
+    """A number up to twelve in words, so that it is never taken for a measure."""
+    return _SMALL[number] if number < len(_SMALL) else f"{number:,}"

@@ -1,45 +1,61 @@
-"""The report without a model: themes that items share, counted and shown in their sentences.
+"""The report without a model: what people say of a product, each claim quoted and counted by independent people.
 
-A theme is a known aspect of products, or a noun that `SHARED` items use, whatever the product is.
-The report claims only that a theme is spoken of, by how many, and how they lean where that is sure.
+A claim is a sentence of somebody, word for word, with how many people say alike and where. A subject of which many
+speak without saying alike is shown with its people. Nothing else is claimed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-
-import regex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 from api.core.domain import Question
-from api.core.items import Comment
-from api.core.text import fold, one_line
-from api.core.words import stop_words
+from api.core.text import one_line
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_guard import compared_names
 from api.reports.exhibits import Exhibit
-from api.reports.keyless import subjects
-from api.reports.keyless.aspects import aspect_words, aspects, aspects_in, aspects_named, data
-from api.reports.keyless.polarity import ASKING, WISHING, lean_of, lean_wanted
-from api.reports.keyless.sentence_topic import KIND, is_about_theme, is_plainly_about_theme
-from api.reports.keyless.subjects import Subject
-from api.reports.keyless.theme_sentences import SHARED, count_phrase, lean_phrase, theme_summary
-from api.reports.quotes import beginning, sentences
+from api.reports.keyless import claims
+from api.reports.keyless.aspects import aspects, aspects_in
+from api.reports.keyless.claims import SharedSubject, Statement
+from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
+from api.reports.keyless.sentence_topic import KIND
+from api.reports.keyless.subjects import Subject, is_excluded, is_identified
+from api.reports.keyless.theme_sentences import (
+    SHARED,
+    VOICE,
+    claim_sentence,
+    in_words,
+    side_sentence,
+    subject_sentence,
+    theme_summary,
+)
+from api.reports.quotes import beginning
 from api.reports.report import LONGEST_PASSAGE, FindingKind
 
 PASSAGES = 4  # most passages that are shown of one theme
-MOST_THEMES = 7  # themes of a report at most
-# Themes that are named by a shared noun, and suggested questions, at most.
-_MOST_NOUNS, _MOST_SUGGESTIONS = 3, 3
-# Below so many themes, those of two posts are shown too.
-_FEW_THEMES = 3
-DOUBTED = 0.55  # probability of the judge below which a kept item's passages come last
-UNNAMED = "No shared theme"  # name of the finding when the posts share no theme
+MOST_THEMES = 15  # themes of a report at most
+MANY = 5
+"""People from which a subject is shown although few of them say alike."""
+_MOST_SUGGESTIONS = 3
+# Below so many themes, what two people say and then single voices fill up; claims on one subject at most.
+_FEW_THEMES, _MOST_CLAIMS = 3, 2
+# Findings up to which single voices answer a question about one side.
+_FEW_ANSWERS = 5
+# Characters of a second quote at most.
+_SECOND = 100
+# Sentences of which single voices are chosen at most.
+_MOST_VOICES = 300
 SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
 VERBS = {None: "say", 1: "like", -1: "dislike"}
 """By the lean that is asked for, what people do in the headline."""
 _KINDS: dict[int, FindingKind] = {1: "praise", -1: "complaint"}
+_SIDES: tuple[tuple[int, FindingKind, str], ...] = (
+    (-1, "complaint", "complain"), (1, "praise", "praise it"), (0, "request", "wish for something"),
+)  # fmt: skip
+"""By lean, 0 for a wish: the kind of a finding, and what its people do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +70,26 @@ class ThemePassage:
 
 @dataclass(frozen=True, slots=True)
 class ThemeFinding:
-    """One theme: how many posts speak of it, and passages that show it."""
+    """One claim, or one subject of which many speak: its sentence, and a passage of each person."""
 
     name: str
     text: str
     kind: FindingKind
     passages: tuple[ThemePassage, ...]
-    """One of each exhibit that was counted, the most telling first."""
+    """One of each person who says so, the claim first."""
+    claim: str = ""
+    """The sentence that is quoted; empty where the finding is a subject."""
+    alike: int = 0
+    """People who say alike."""
+    speaking: int = 0
+    """People who speak of the subject."""
+    side: str = ""
+    """What its people do where they do not say alike: `complain`."""
+
+    @property
+    def bare(self) -> str:
+        """The claim without its counts, as a model would write it."""
+        return f"{_title(self.name)}: “{self.claim}”" if self.claim else self.text
 
     @property
     def shown(self) -> tuple[ThemePassage, ...]:
@@ -68,8 +97,9 @@ class ThemeFinding:
         return self.passages[:PASSAGES]
 
     def leans(self, lean: int | None) -> bool:
-        """Whether a passage surely leans as was asked for; False where no side was."""
-        return lean is not None and any(passage.lean == lean for passage in self.passages)
+        """Whether its claim, or a passage where it has none, surely leans as was asked for; False where no side was."""
+        decisive = self.passages[:1] if self.claim else self.passages
+        return lean is not None and any(passage.lean == lean for passage in decisive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +110,14 @@ class ThemeReport:
     summary: str
     findings: tuple[ThemeFinding, ...]
     suggestions: tuple[str, ...]
+
+    @property
+    def bare_summary(self) -> str:
+        """The summary without counts."""
+        claimed = [finding for finding in self.findings if finding.claim]
+        held = [finding for finding in claimed if finding.alike > 1] or claimed
+        several = any(finding.alike > 1 for finding in held)
+        return theme_summary([(f.claim, 0 if several else 1) for f in held]) if held else self.summary
 
 
 def one_side(passages: Iterable[ThemePassage], lean: int | None) -> tuple[ThemePassage, ...]:
@@ -97,69 +135,6 @@ def unsure_side(findings: Iterable[ThemeFinding], lean: int | None) -> str:
     return SIDES[lean]
 
 
-# a noun, by the word before it: `the lanyard`, `my lanyard`, `der Clip`, `no clip`
-_NOUN = regex.compile(
-    r"(?i)\b(?:the|a|an|my|its|your|their|no|this|that|der|die|das|den|dem|ein|eine|mein|kein|el|la"
-    r"|los|las|un|una|le|les|une|o|os|as|um|uma)\s+(\p{L}[\p{L}-]{3,})\b"
-)
-# a word long enough to name a theme
-_WORD = regex.compile(r"\p{L}[\p{L}-]{3,}")
-_VAGUE = frozenset(data("names")["vague"].split())
-
-
-# begins a sentence that takes back the one before it: `But I dropped it`
-_REVERSAL = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
-
-
-def shared_nouns(sentences: Iterable[tuple[str, str]], subject: Subject, question: Question, shared: int) -> list[str]:
-    """Nouns that labelled sentences of `shared` exhibits have in common, the most common first."""
-    question_words = _WORD.findall(fold(f"{question.text} {question.about}"))
-    idle = stop_words("en") | _VAGUE | aspect_words() | subjects.OTHER_NAMES | frozenset(question_words)
-    nouns: Counter[str] = Counter()
-    uses: Counter[str] = Counter()
-    labels: dict[str, set[str]] = {}
-    for label, sentence in sentences:
-        text = fold(sentence)
-        nouns.update(_singular(match[1]) for match in _NOUN.finditer(text))
-        for match in _WORD.finditer(text):
-            word = _singular(match[0])
-            uses[word] += 1
-            labels.setdefault(word, set()).add(label)
-    chosen = [
-        word
-        for word, holding in labels.items()
-        if len(holding) >= shared
-        and 2 * nouns[word] >= uses[word]
-        and idle.isdisjoint((word, f"{word}s"))
-        and not subject.is_named(word)
-    ]
-    return sorted(chosen, key=lambda word: (-len(labels[word]), word))
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith("ss") else word
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    passage: ThemePassage
-    thread: str  # key of its thread
-    named: bool
-    wish: bool
-    question: bool
-    doubted: bool  # the judge was hardly sure that its item is about the product
-    lean: int | None = None  # its lean about the theme under which it is counted
-    reversal: str = ""  # the next sentence, where that one takes this one back
-
-    def under(self, theme: regex.Pattern[str], subject: Subject) -> _Statement:
-        """The same sentence with its lean about a theme."""
-        if not self.reversal:
-            return replace(self, lean=lean_of(self.passage.text, theme, subject))
-        whole = f"{self.passage.text} {self.reversal}"
-        shown = whole if len(whole) <= LONGEST_PASSAGE else self.passage.text
-        return replace(self, passage=replace(self.passage, text=shown))
-
-
 def find_themes(
     question: Question,
     exhibits: Sequence[Exhibit],
@@ -167,225 +142,333 @@ def find_themes(
     most: int = MOST_THEMES,
     focus: Sequence[str] = (),
     lean: int | None = None,
-    kept: int = 0,
 ) -> ThemeReport:
-    """The themes of the exhibits, those that the question names first, then by number of posts.
+    """What people say: on what the question names first, then what most people say alike.
 
-    With `focus`, the words that are asked about, only what is said of those, by a single post too.
-    With a `lean`, given or asked for, what surely leans so goes first and what leans otherwise is
-    left out. `kept` is the number of kept posts, where the exhibits are only the best of them.
+    With `focus`, the words that are asked about, one finding of each with everybody who speaks of it. With a `lean`,
+    given or asked for, what surely leans so goes first and what leans otherwise is left out. Linear in the length of
+    the texts, of which `READ_IN_ALL` characters are read; runs in a thread where others wait.
     """
-    total = max(kept, len(exhibits))
     lean = lean_wanted(question.text) if lean is None else lean
-    texts = [beginning(text) for exhibit in exhibits for text in exhibit.item.texts]
+    shares = (READ_IN_ALL // max(1, len(exhibits)), 2_000)
+    texts = [beginning(text)[: max(shares)] for e in exhibits for text in (*e.item.texts, e.item.place or "")]
     subject = Subject.of(question, texts)
-    statements = [entry for exhibit in exhibits for entry in _statements(exhibit, subject)]
-    stated = " ".join((question.text, question.about, *(e.item.title for e in exhibits)))
-    themes = {aspect.name: aspect.pattern for aspect in aspects() if aspect.fits(stated)}
+    index = SentenceIndex.of(exhibits, subject)
+    places = {exhibit.label: exhibit.where for exhibit in exhibits}
+    wanted = _named_aspects(question, subject)
     if focus:
-        named = [[aspect.name for aspect in aspects_named(word)] or [word] for word in focus]
-        themes = {n: themes.get(n, _pattern(n)) for names in named for n in names}
+        topics = {topic.name: topic for topic in (claims.named_topic(word, index) for word in focus)}
+        spoken = [_spoken_of(topic, places, lean, plainly=True) for topic in topics.values()]
+        findings = [finding for finding in spoken if finding.passages]
+        chosen = findings[:most]
     else:
-        themes.pop(KIND if KIND in question.text.lower().split() else "", None)
-        labelled = ((entry.passage.label, entry.passage.text) for entry in statements)
-        nouns = shared_nouns(labelled, subject, question, SHARED)[:_MOST_NOUNS]
-        themes |= {noun: _pattern(noun) for noun in nouns}
-    wanted = {aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text))}
-    by_theme = {
-        name: entries for name, pattern in themes.items() if (entries := _on_theme(statements, pattern, subject))
-    }
-    # posts that speak of a theme, those too that lean the other way than is asked for
-    sizes = {_title(name): len(_labels(entries)) for name, entries in by_theme.items()}
-    each = (_finding(name, entries, total, lean) for name, entries in by_theme.items())
-    findings = sorted(
-        (finding for finding in each if finding.passages),
-        key=lambda f: (f.name.lower() not in wanted, not f.leans(lean), -len(f.passages)),
-    )
-    chosen = findings
-    if not focus:
-        chosen = [f for f in findings if sizes[f.name] >= SHARED or f.name.lower() in wanted]
-        if len(chosen) < _FEW_THEMES:
-            chosen = [f for f in findings if sizes[f.name] > 1 or f.leans(lean)][:_FEW_THEMES]
-    chosen = _shown_once(chosen[:most])
-    counted = [(finding.name, len(finding.passages)) for finding in chosen]
-    if not (chosen or focus):
-        chosen = list(_without_theme(exhibits, statements, subject, total))
+        topics = _topics(question, exhibits, index, wanted)
+        findings = _findings(topics.values(), places, lean, wanted)
+        chosen = _chosen(findings, wanted, lean)[:most]
+        few = min(most, _FEW_THEMES if lean is None else _FEW_ANSWERS)
+        if len(chosen) < few:
+            used = {passage.text for finding in chosen for passage in finding.passages}
+            voices = _voices(index, topics.values(), places, lean, used)
+            chosen += islice(voices, few - len(chosen))
+        chosen = chosen or list(islice(_named_in(exhibits, index, places), min(most, PASSAGES)))
     several = bool(compared_names(question.text))
     return ThemeReport(
-        f"What people {VERBS[lean]} about {_topic(question, subject, wanted, lean)}",
-        theme_summary(counted, total, unsure_side(chosen if counted else (), lean)),
+        f"What people {VERBS[lean]} about {_headline(question, subject, wanted, lean)}",
+        _summary(chosen, topics, wanted, lean),
         tuple(chosen),
-        () if several else _suggestions(subject.name or "it", counted, findings, lean),
+        () if several else _suggestions(subject.name or "it", chosen, findings, lean),
     )
 
 
-def _topic(question: Question, subject: Subject, wanted: Iterable[str], lean: int | None) -> str:
+def _named_aspects(question: Question, subject: Subject) -> tuple[str, ...]:
+    """The aspects that a question names."""
+    named = (aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text)))
+    return tuple(name for name in named if name != KIND)  # `Notion app` is Notion
+
+
+def _headline(question: Question, subject: Subject, wanted: Iterable[str], lean: int | None) -> str:
     """What the headline is about: aspects asked about, the product, or the words searched for."""
-    aspects_asked = " and ".join(sorted(wanted))
-    if aspects_asked and subject.name:
-        return f"the {aspects_asked} of {subject.name}"
+    named = " and ".join(sorted(wanted))
+    if named and subject.name:
+        return f"the {named} of {subject.name}"
     return (subject.name if lean else "") or one_line(search_words(question.text))
 
 
-def _suggestions(
-    name: str,
-    counted: Iterable[tuple[str, int]],
-    findings: Sequence[ThemeFinding],
+def _topics(
+    question: Question, exhibits: Sequence[Exhibit], index: SentenceIndex, wanted: Iterable[str]
+) -> dict[str, SharedSubject]:
+    """The subjects by name: those the question names, then those that most people share."""
+    headings = (f"{exhibit.item.title} {exhibit.item.place or ''}" for exhibit in exhibits)
+    stated = " ".join((question.text, question.about, *claims.own_kinds(index), *headings))
+    unfit = {aspect.name for aspect in aspects() if not aspect.fits(stated)}
+    shared = [topic for topic in claims.find_topics(index) if unfit.isdisjoint(topic.terms)]
+    named = {name: claims.named_topic(name, index) for name in wanted}
+    return named | {topic.name: topic for topic in shared if topic.terms.isdisjoint(wanted)}
+
+
+def _findings(
+    topics: Iterable[SharedSubject], places: Mapping[str, str], lean: int | None, wanted: Sequence[str]
+) -> list[ThemeFinding]:
+    """Claims on each subject, and subjects of which many speak: those asked about first, then by people."""
+    findings = []
+    quoted: set[str] = set()  # second quotes, so that a subject does not repeat another's
+    for topic in topics:
+        groups = list(islice(claims.groups_of(topic, lean), _MOST_CLAIMS))
+        held = [_claim(topic, *group, places) for group in groups if len(group[1]) >= SHARED]
+        held += _sides(topic, places, lean, held)
+        if not held and len(topic.mentions) >= SHARED and lean is None:
+            held = [_spoken_of(topic, places, lean, quoted=quoted)]
+        findings += held or [_claim(topic, *group, places) for group in groups[:1]]
+    order = sorted(
+        findings,
+        key=lambda f: (
+            f.name.lower() not in wanted,
+            not f.leans(lean),
+            -_weight(f),
+            -(f.speaking if lean is None else f.alike),
+        ),
+    )
+    return list(_told_once(order))
+
+
+def _weight(finding: ThemeFinding) -> int:
+    """People who hold a claim of enough people, before every subject of which people only speak."""
+    return finding.alike if finding.claim and finding.alike >= SHARED else 0
+
+
+def _sides(
+    topic: SharedSubject, places: Mapping[str, str], lean: int | None, held: Sequence[ThemeFinding]
+) -> Iterator[ThemeFinding]:
+    """What enough people praise, complain of or wish for, each in words of their own; none that a claim counts."""
+    enough = SHARED - 1 if len(topic.mentions) >= MANY else SHARED
+    counted = {passage.text for finding in held for passage in finding.passages}
+    for side, kind, words in _SIDES:
+        if lean is not None and side not in (lean, 0):
+            continue
+        people: dict[str, Statement] = {}
+        for entry in sorted(topic.statements, key=claims.stands_alone, reverse=True):
+            fits = entry.lean == side if side else entry.wish and entry.lean is None
+            if fits and not (entry.asks or entry.foreign or entry.sentence.heading):
+                people.setdefault(entry.sentence.person, entry)
+        members = list(people.values())
+        fresh = [member for member in members if member.sentence.text not in counted]
+        if (
+            len(members) >= (enough if side else SHARED)
+            and 2 * len(fresh) > len(members)
+            and claims.stands_alone(members[0])
+        ):
+            quoted = _quoted(members[0])
+            where = _by_place((member.sentence for member in members), places)
+            text = side_sentence(_title(topic.name), words, quoted, where, len(topic.mentions))
+            passages = tuple(map(_passage, members))
+            yield ThemeFinding(
+                _title(topic.name), text, kind, passages, quoted, len(members), len(topic.mentions), side=words
+            )
+
+
+def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
+    """The findings without those whose claim, or most of whose sentences, stands in one before."""
+    seen: set[str] = set()
+    for finding in findings:
+        texts = {passage.text for passage in finding.passages}
+        if finding.claim not in seen and 2 * len(texts & seen) <= len(texts):
+            seen |= texts
+            yield finding
+
+
+def _claim(
+    topic: SharedSubject, claim: Statement, members: Sequence[Statement], places: Mapping[str, str]
+) -> ThemeFinding:
+    quoted = _quoted(claim)
+    speaking = len(topic.mentions)
+    text = claim_sentence(
+        _title(topic.name), quoted, _by_place((member.sentence for member in members), places), speaking
+    )
+    passages = tuple(map(_passage, members))
+    return ThemeFinding(_title(topic.name), text, _kind(members), passages, quoted, len(members), speaking)
+
+
+def _spoken_of(
+    topic: SharedSubject,
+    places: Mapping[str, str],
     lean: int | None,
+    *,
+    plainly: bool = False,
+    quoted: set[str] | None = None,
+) -> ThemeFinding:
+    """A subject with one sentence of each person who speaks of it, or does so plainly, the most telling first."""
+    fitting = [entry for entry in topic.statements if lean is None or entry.lean != -lean]
+    best: dict[str, Statement] = {}
+    for statement in sorted(fitting, key=lambda entry: _telling(entry, lean), reverse=True):
+        best.setdefault(statement.sentence.person, statement)
+    claim = next(iter(claims.groups_of(topic, lean)), None)
+    mentions = {} if plainly else topic.mentions
+    if claim and len({*best, *mentions}) == 1:
+        return _claim(topic, *claim, places)
+    opposed = {entry.sentence.person for entry in topic.statements} - set(best)
+    others = [s for person, s in mentions.items() if person not in best and person not in opposed]
+    first = [entry for entry in best.values() if claim and entry.sentence.person == claim[0].sentence.person]
+    members = [claim[0] if claim and first else None, *(entry for entry in best.values() if entry not in first)]
+    passages = [*(_passage(entry) for entry in members if entry), *(_mention(sentence) for sentence in others)]
+    people = [*(entry.sentence for entry in members if entry), *others]
+    examples = [_quoted(claim[0])] if claim else []
+    # another one beside it, on the other side where there is one
+    rest = [e for e in best.values() if claims.stands_alone(e) and e not in first and len(e.sentence.text) <= _SECOND]
+    rest = [entry for entry in rest if not quoted or _quoted(entry) not in quoted]
+    if claim and rest:
+        examples.append(_quoted(max(rest, key=lambda e: (bool(e.lean) and e.lean != claim[0].lean, _telling(e, lean)))))
+    if quoted is not None:
+        quoted.update(examples)
+    sides = Counter(entry.lean for entry in best.values() if entry.lean is not None)
+    text = (
+        subject_sentence(_title(topic.name), examples, _by_place(people, places), sides[1], sides[-1]) if people else ""
+    )
+    kind = _kind([entry for entry in members if entry])
+    return ThemeFinding(_title(topic.name), text, kind, one_side(passages, lean), "", 0, len(people))
+
+
+def _quoted(statement: Statement) -> str:
+    """A sentence as it is quoted: without its full stop."""
+    return statement.sentence.text.rstrip(" .。")
+
+
+def _telling(entry: Statement, lean: int | None) -> tuple[bool, bool, bool, int]:
+    """How well a statement shows its subject: on the wanted side, sure, of a length that reads well."""
+    sentence = entry.sentence
+    wanted = lean is not None and entry.lean == lean
+    return wanted, not sentence.doubted and not entry.asks, entry.lean is not None, -abs(len(sentence.text) - 80)
+
+
+def _chosen(findings: Sequence[ThemeFinding], wanted: Sequence[str], lean: int | None) -> list[ThemeFinding]:
+    """What enough people say; where that is little, what two say, and one who answers what is asked."""
+
+    def stands(finding: ThemeFinding) -> bool:
+        people = MANY if not finding.claim else SHARED - bool(finding.side)
+        return finding.name.lower() in wanted or len(finding.passages) >= people
+
+    chosen = [finding for finding in findings if stands(finding)]
+    if lean is not None and any(finding.leans(lean) for finding in findings):
+        chosen = [finding for finding in chosen if finding.leans(lean) or finding.name.lower() in wanted]
+    few = [finding for finding in findings if not stands(finding)]
+    fitting = [f for f in few if f.leans(lean)] if lean is not None else [f for f in few if len(f.passages) > 1]
+    return chosen + fitting[: max(0, _FEW_THEMES - len(chosen))]
+
+
+def _voices(
+    index: SentenceIndex,
+    topics: Iterable[SharedSubject],
+    places: Mapping[str, str],
+    lean: int | None,
+    used: Iterable[str],
+) -> Iterator[ThemeFinding]:
+    """Sentences about the product that stand by themselves, one of each person, the surest first."""
+    shown = set(used)
+    subjects = {term for topic in topics for term in topic.terms} | {aspect.name for aspect in aspects()}
+    candidates = []
+    for number, sentence in enumerate(index.sentences[:_MOST_VOICES]):
+        if sentence.text in shown or sentence.doubted or not index.is_about(number):
+            continue
+        statement = claims.statement_of(sentence, index.subject)
+        if claims.stands_alone(statement) and (lean is None or statement.lean == lean):
+            # it must say what it is about, and something about that: `It is very helpful` may be of anything
+            spoken = not subjects.isdisjoint(sentence.terms)
+            named = index.subject.is_named(sentence.text)
+            sure = statement.lean is not None
+            answers = sure and lean is not None and sentence.topic
+            if statement.content and (answers or ((named or spoken) and (sure or (named and spoken)))):
+                candidates.append((named + spoken + 2 * sure, -number, statement))
+    people: set[str] = set()
+    for _, _, statement in sorted(candidates, key=lambda entry: entry[:2], reverse=True):
+        sentence = statement.sentence
+        if sentence.person not in people:
+            people.add(sentence.person)
+            quoted = sentence.text.rstrip(" .。")
+            text = claim_sentence(VOICE, quoted, _by_place([sentence], places), 1)
+            yield ThemeFinding(VOICE, text, "other", (_passage(statement),), quoted, 1, 1)
+
+
+def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex, places: Mapping[str, str]) -> Iterator[ThemeFinding]:
+    """The first sentence or title of each exhibit that names the product, where it says which one is meant."""
+    subject = index.subject
+    first: dict[str, tuple[str, str | None]] = {}
+    for number, sentence in enumerate(index.sentences[:_MOST_VOICES]):
+        if subject.is_named(sentence.text) and index.is_about(number):
+            first.setdefault(sentence.label, (sentence.text, sentence.comment_id))
+    for exhibit in exhibits[:_MOST_VOICES]:
+        item = exhibit.item
+        if not is_identified(item, subject) or is_excluded(item, subject):
+            continue
+        text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
+        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
+            words = claim_sentence(VOICE, text.rstrip(" .。"), {places[exhibit.label]: 1}, 1)
+            passage = ThemePassage(exhibit.label, comment_id, text)
+            yield ThemeFinding(VOICE, words, "other", (passage,), text.rstrip(" .。"), 1, 1)
+
+
+def _passage(statement: Statement) -> ThemePassage:
+    sentence = statement.sentence
+    return ThemePassage(sentence.label, sentence.comment_id, sentence.text, statement.lean)
+
+
+def _mention(sentence: Sentence) -> ThemePassage:
+    return ThemePassage(sentence.label, sentence.comment_id, sentence.text)
+
+
+def _by_place(spoken: Iterable[Sentence], places: Mapping[str, str]) -> dict[str, int]:
+    """People by where they say it, most first."""
+    people = {sentence.person: places[sentence.label] for sentence in spoken}
+    return dict(Counter(people.values()).most_common())
+
+
+def _kind(members: Sequence[Statement]) -> FindingKind:
+    leans = Counter(member.lean for member in members if member.lean is not None)
+    if len(leans) == 1 and leans.total() >= max(2, len(members) / 2):
+        return _KINDS[next(iter(leans))]
+    wishes = sum(member.wish for member in members)
+    return "request" if members and not leans and 2 * wishes >= len(members) else "other"
+
+
+def _summary(
+    chosen: Sequence[ThemeFinding], topics: Mapping[str, SharedSubject], wanted: Iterable[str], lean: int | None
+) -> str:
+    """What most people say; before it, how few answer what was asked."""
+    openings = []
+    for name in wanted:
+        people = len(topics[name].mentions) if name in topics else 0
+        if people < SHARED:
+            noun = "person speaks" if people == 1 else "people speak"
+            openings.append(f"{in_words(people).capitalize()} {noun} of the {name}.")
+    if side := unsure_side(chosen, lean):
+        openings.append(f"No sentence is surely {side}.")
+    named = [(f.claim, f.alike) for f in chosen if f.claim and not f.side]
+    spoken = list({f.name.lower(): f.speaking for f in chosen if f.side or not f.claim}.items())
+    return theme_summary(named, spoken, " ".join(openings))
+
+
+def _suggestions(
+    name: str, chosen: Sequence[ThemeFinding], findings: Sequence[ThemeFinding], lean: int | None
 ) -> tuple[str, ...]:
-    """Questions that show more: the sides of the product, then themes that were not shown."""
+    """Questions that show more: the sides of the product, then subjects that were not shown."""
     questions = []
     for side, words in ((-1, "What annoys people about"), (1, "What do people like about")):
         # where one side is asked for, sentences of the other were left out, so it is worth asking
         known = lean is None and any(finding.leans(side) for finding in findings)
         if known or lean == -side:
             questions.append(f"{words} {name}?")
-    shown = dict(counted)
-    questions += [
-        f"What do people say about the {finding.name.lower()} of {name}?"
-        for finding in findings
-        if finding.name not in shown
-    ]
+    shown = {finding.name for finding in chosen}
+    others = dict.fromkeys(f.name for f in findings if f.name not in shown and f.speaking >= SHARED)
+    questions += [f"What do people say about the {other.lower()} of {name}?" for other in others]
     return tuple(questions[:_MOST_SUGGESTIONS])
 
 
 def is_spoken_of(name: str, text: str) -> bool:
     """Whether a text speaks of the theme with that name."""
-    named = (aspect for aspect in aspects() if aspect.name == name.lower())
-    pattern = next((aspect.pattern for aspect in named), _pattern(name))
-    return name == UNNAMED or pattern.search(text) is not None
-
-
-def _statements(exhibit: Exhibit, subject: Subject) -> Iterator[_Statement]:
-    """The sentences about the product; what a shop says of its own goods is no opinion."""
-    item = exhibit.item
-    if subjects.is_excluded(item, subject):
-        return
-    probability = exhibit.assessed.verdict.probability
-    doubted = probability is not None and probability < DOUBTED
-    topic = subjects.is_topic(item, subject)
-    # comments under a post that names the product only somewhere in its text may be about the rest
-    headed = subject.is_named(f"{item.title} {item.place or ''}")
-    texts: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
-    texts = [] if item.source == "amazon" else texts[bool(item.thread) :]
-    texts += [(comment.body, comment) for comment in item.comments]
-    for text, comment in texts:
-        follows = False
-        parts = sentences(beginning(text))
-        for sentence, following in zip(parts, (*parts[1:], ""), strict=False):
-            on = topic and (headed or comment is None)
-            about = len(sentence) <= LONGEST_PASSAGE and subject.is_subject(sentence, topic=on, follows=follows)
-            named = subject.is_named(sentence)
-            follows = named or (follows and about)
-            if about:
-                passage = ThemePassage(exhibit.label, comment.id if comment else None, sentence)
-                asks = ASKING.search(sentence) is not None
-                wish = not asks and WISHING.search(sentence) is not None
-                reversal = following if _REVERSAL.match(following) else ""
-                reversal = reversal if f"{sentence} {reversal}" in text else ""
-                yield _Statement(passage, subjects.thread_of(item), named, wish, asks, doubted, reversal=reversal)
-
-
-def _pattern(word: str) -> regex.Pattern[str]:
-    return regex.compile(rf"(?<!\w){regex.escape(word)}", regex.I)  # with any ending
+    named = (aspect.pattern for aspect in aspects() if aspect.name == name.lower())
+    pattern = next(named, None)
+    if name == VOICE or (pattern is not None and pattern.search(text)):
+        return True
+    return claims.holds_term(text, name)
 
 
 def _title(name: str) -> str:
     return name[0].upper() + name[1:]
-
-
-def _labels(statements: Iterable[_Statement]) -> set[str]:
-    return {statement.passage.label for statement in statements}
-
-
-def _on_theme(statements: Iterable[_Statement], theme: regex.Pattern[str], subject: Subject) -> list[_Statement]:
-    """What speaks of a theme; of few posts nothing doubted, of one only what does so plainly."""
-    on_theme = [
-        statement.under(theme, subject)
-        for statement in statements
-        if is_about_theme(statement.passage.text, theme, subject)
-    ]
-    if len(_labels(on_theme)) >= SHARED:
-        return on_theme
-    sure = [statement for statement in on_theme if not statement.doubted]
-    if len(_labels(sure)) > 1:
-        return sure
-    return [entry for entry in sure if is_plainly_about_theme(entry.passage.text, theme, subject)]
-
-
-def _finding(name: str, statements: Sequence[_Statement], total: int, lean: int | None) -> ThemeFinding:
-    """The theme with the passages of the side asked for, maybe none; all posts decide its kind."""
-    by_label: dict[str, list[_Statement]] = {}
-    for statement in statements:
-        by_label.setdefault(statement.passage.label, []).append(statement)
-    leans, wishes = Counter[int](), 0
-    for entries in by_label.values():
-        sure = {entry.lean for entry in entries if entry.lean is not None}
-        leans.update(sure if len(sure) == 1 else ())  # an exhibit leans as all its sentences agree
-        wishes += any(entry.wish for entry in entries)
-    kind: FindingKind = "other"
-    if len(leans) == 1 and leans.total() >= max(2, len(by_label) / 2):
-        kind = _KINDS[next(iter(leans))]
-    elif not leans and 2 * wishes >= len(by_label):
-        kind = "request"
-    chosen = _most_telling(by_label, lean)
-    passages = one_side((replace(entry.passage, lean=entry.lean) for entry in chosen), lean)
-    if lean is not None:
-        leans = Counter({lean: leans[lean]})
-        kind = "other" if kind == _KINDS[-lean] else kind
-    leaning, left = lean_phrase(leans, len(passages)), {passage.label for passage in passages}
-    threads = {entry.thread for entry in statements if entry.passage.label in left}
-    if lean is not None and not leaning:
-        leaning = f"; none is surely {SIDES[lean]}"
-    count = count_phrase(len(passages), total, threads=len(threads))
-    return ThemeFinding(_title(name), f"{_title(name)}: {count}{leaning}.", kind, passages)
-
-
-def _most_telling(by_label: dict[str, list[_Statement]], lean: int | None) -> list[_Statement]:
-    """The most telling sentence of each exhibit; one of each side first, doubted ones last."""
-
-    # a sure lean counts most, the wanted one above all; then a length that reads well as a quote;
-    # questions, and sentences on several aspects at once, show a theme badly
-    def weight(entry: _Statement) -> float:
-        length, sides = len(entry.passage.text), len(aspects_in(entry.passage.text))
-        fits = (30 <= length <= 160) + 0.5 * (entry.wish + entry.named) - 1.5 * entry.question
-        wanted = lean is not None and entry.lean == lean
-        return 2 * bool(entry.lean) + 4 * wanted + fits - 0.4 * sides
-
-    best = [max(entries, key=weight) for entries in by_label.values()]
-    best.sort(key=weight, reverse=True)
-    sides = [next((entry for entry in best if entry.lean == side), None) for side in (1, -1)]
-    first = [entry for entry in sides if entry is not None]
-    order = [*first, *(entry for entry in best if entry not in first)]
-    return sorted(order, key=lambda entry: entry.doubted)
-
-
-def _shown_once(findings: Iterable[ThemeFinding]) -> list[ThemeFinding]:
-    """The same findings; a sentence shown under one comes last under those after it."""
-    shown: set[str] = set()
-    ordered = []
-    for finding in findings:
-        passages = sorted(finding.passages, key=lambda passage: passage.text in shown)
-        ordered.append(replace(finding, passages=tuple(passages)))
-        shown |= {passage.text for passage in ordered[-1].shown}
-    return ordered
-
-
-def _without_theme(
-    exhibits: Sequence[Exhibit], statements: Sequence[_Statement], subject: Subject, total: int
-) -> Iterator[ThemeFinding]:
-    """How many posts name the product, and the first sentence or title of each that does."""
-    first = {entry.passage.label: entry.passage for entry in reversed(statements) if entry.named}
-    candidates = (
-        first.get(exhibit.label) or ThemePassage(exhibit.label, None, one_line(exhibit.item.texts[0]))
-        for exhibit in exhibits
-        if subjects.is_identified(exhibit.item, subject) and not subjects.is_excluded(exhibit.item, subject)
-    )
-    passages = tuple(
-        passage for passage in candidates if len(passage.text) <= LONGEST_PASSAGE and subject.is_named(passage.text)
-    )
-    if passages:
-        labels = {passage.label for passage in passages}
-        threads = len({subjects.thread_of(e.item) for e in exhibits if e.label in labels})
-        count = count_phrase(len(passages), total, "is about it", "are about it", threads)
-        yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", passages)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import BinaryIO
 
@@ -19,7 +19,18 @@ from api.features.archive.import_file import MOST_COMMENTS, STUB
 from api.features.archive.imports import Entry, FileIdentity, ImportPortion, ImportPosition, LeftOut, Refusal
 from api.sources.imported.file_reader import Line, OpenedFile, opened, opened_bytes
 from api.sources.imported.record_formats import AMAZON, JSON_LINES, REDDIT, YOUTUBE, Fields, FileContext, FileFormat
-from api.sources.imported.table_files import FIELDS, Columns, Head, Record, Unread, columns_of, head_of, objects, rows
+from api.sources.imported.table_files import (
+    FIELDS,
+    Columns,
+    Head,
+    NoColumn,
+    Record,
+    Unread,
+    columns_of,
+    head_of,
+    objects,
+    rows,
+)
 from api.sources.own_items import OwnItems, read_items
 
 _DETECTED = {detected.name: detected for detected in (REDDIT, YOUTUBE, AMAZON)}
@@ -170,10 +181,26 @@ MOST_BYTES = 64_000_000
 """Largest unpacked text that is read into memory."""
 
 
-def read_collected(data: bytes) -> OwnItems:
-    """Items from any file that can be imported, with notes; raises `UsageError` for other files."""
+def read_collected(data: bytes, options: ReadOptions = ReadOptions(), product: str = "") -> OwnItems:
+    """Items from any file that can be imported, with notes; raises `UsageError` for other files.
+
+    With a `product` all of them stand in its place: what they say is about it unless they say otherwise.
+    """
+    own = _read_collected(data, options)
+    return replace(own, items=tuple(_placed(item, product) for item in own.items)) if product else own
+
+
+def _placed(item: Item, product: str) -> Item:
+    """The item in the place of a product; where it was found before stays with its places."""
+    places = dict.fromkeys((product, *(place for place in (item.place, *item.places) if place)))
+    return item.edited(place=product, places=tuple(places))
+
+
+def _read_collected(data: bytes, options: ReadOptions) -> OwnItems:
     try:
-        file = detect_format(opened_bytes("items", data), ReadOptions())
+        file = detect_format(opened_bytes("items", data), options)
+    except NoColumn:
+        raise
     except UsageError:
         return read_items(data)  # its error names the kind of file
     if file.identity.form == "jsonl" and not file.opened.packing and file.opened.encoding == "utf-8":

@@ -26,18 +26,20 @@ from api.sources.own_items import NAME, item_of
 
 FIELDS: Mapping[str, str] = MappingProxyType(
     {
-        "title": "title headline subject titel titre titulo summary",
+        "title": "title headline subject titel titre titulo reviewtitle reviewstitle summary",
         "body": "fulltext body content text message snippet description hitsentence post tweet "
         "review comment mentiontext fullcontent contentsnippet openingtext inhalt beitrag texte "
-        "contenido selftext reviewtext reviewbody",
+        "contenido selftext reviewtext reviewbody reviewstext reviewcontent feedback verbatim opinion answer response",
         "url": "url link permalink mentionurl posturl address originalurl sourceurl uri",
         "author": "author authorname username screenname user influencer fullname extraauthor"
-        "attributesname authordisplayname autor auteur sender profile",
-        "created_at": "createdat date published publishedat created createdtime datetime time "
+        "attributesname authordisplayname autor auteur sender profile reviewer reviewername reviewsusername customer",
+        "created_at": "createdat reviewdate reviewsdate date published publishedat created createdtime datetime time "
         "timestamp publicationdate postdate createdutc datum datecreated indexed",
         "id": "id mentionid postid documentid resourceid queryid guid externalid uuid",
         "place": "place subreddit channel community forum domain sourcename sitename site source "
         "platform pagetype sourcetype medianame publication network quelle",
+        "rating": "rating stars starrating reviewrating reviewsrating overall ratingvalue score bewertung note",
+        "product": "product productname producttitle productid item model produkt produit producto",
     }
 )  # fmt: skip
 """Fields of an entry, and folded names of columns that hold them, the likeliest first."""
@@ -49,6 +51,10 @@ _NUMERIC = re.compile(
     r"(?:[ ,T]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<s>\d{2})(?:\.\d+)?)?"
     r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?"
 )  # fmt: skip
+
+
+class NoColumn(UsageError):
+    """A table lacks a column that is needed or named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +82,16 @@ class Columns:
         id_ = one_line(clean(row.get("id"))) or content_id(*parts)
         known |= {"id": id_, "key": f"{NAME}:{content_id(*parts)}", "url": url}
         known |= {"created_at": when and when.isoformat()}
+        known |= {name: row[name] for name in ("rating", "product") if row.get(name)}
         yield entry_of(item_of(known, 0, named="the row"), context)
 
 
 def columns_of(head: Sequence[str], rows: Sequence[Fields], given: Mapping[str, str]) -> Columns:
-    """Columns as `given` (field -> column), then by their names; raises `UsageError`."""
+    """Columns as `given` (field -> column), then by their names; raises `NoColumn`."""
     listed = ", ".join(f"`{name}`" for name in head[:20])
     for field, column in given.items():
         if column not in head:
-            raise UsageError(f"has no column `{column[:60]}` for `{field}`; there are {listed}")
+            raise NoColumn(f"has no column `{column[:60]}` for `{field}`; there are {listed}")
     named = dict(given)
     for field, names in FIELDS.items():
         free = {_SEPARATORS.sub("", fold(name)): name for name in reversed(head) if name not in named.values()}
@@ -92,7 +99,7 @@ def columns_of(head: Sequence[str], rows: Sequence[Fields], given: Mapping[str, 
         if field not in named and likely is not None:
             named[field] = likely
     if "body" not in named and "title" not in named:
-        raise UsageError(f"has no column for a text; say it with `--map body=COLUMN`: {listed}")
+        raise NoColumn(f"has no column for a text; say it with `--map body=COLUMN`: {listed}")
     when = named.get("created_at", "")
     values = [one_line(clean(row.get(when))) for row in rows]
     day_first, words = order_of([value for value in values if value])

@@ -70,11 +70,12 @@ async function used(width) {
   const again = await context.newPage();
   await again.goto(page.url());
   const same = await again.locator('.lane strong').allInnerTexts();
-  await page.locator('.decision').waitFor();
+  await page.locator('.claims').first().waitFor();
   await again.close();
   await looked(page, 'report', width, complaints);
-  const cite = page.locator('ul.evidence a.cite').first();
-  const words = await page.locator('ul.evidence q').first().innerText();
+  const cite = page.locator('.claims .quote a.cite').first();
+  const words = await page.evaluate(() => (document.querySelector('.claims .quote').querySelector('q')
+    ?? document.querySelector('.claims strong')).textContent);
   await cite.focus();
   await page.keyboard.press('Enter');
   const drawer = page.locator('#drawer');
@@ -109,9 +110,9 @@ async function plain() {
   const banner = await page.locator('.banner').innerText();
   const samples = await page.locator('section button').allInnerTexts();
   await page.locator('section button').first().click();
-  await page.locator('.decision').waitFor();
-  const decision = await page.locator('.decision').innerText();
-  await page.locator('ul.evidence a.cite').first().click();
+  await page.locator('.claims').first().waitFor();
+  const decision = await page.locator('.claims strong').first().innerText();
+  await page.locator('.claims .quote a.cite').first().click();
   const target = await page.locator('li:target').count();
   await context.close();
   return { banner, samples, decision, target, complaints };
@@ -148,7 +149,7 @@ async function recovered(width) {
   await page.fill('#query', 'Plaud NotePin'); // the chats ask for others as what nobody has looked for
   await page.check('input[value=quick]');
   await page.locator('.ask button').first().click();
-  await page.locator('.decision').waitFor();
+  await page.locator('.claims').first().waitFor();
   await context.close();
   return { refused, complaints: complaints.filter((each) => !each.includes('502')) };
 }
@@ -161,15 +162,15 @@ async function shared(width) {
   await page.fill('#key', key);
   await page.getByText('Log in', { exact: true }).last().click();
   await page.locator('section button').first().click();
-  await page.locator('.decision').waitFor();
+  await page.locator('.claims').first().waitFor();
   await page.getByText('Share a link').click();
   await page.getByText('Make a link').click();
   const link = await page.locator('#address').inputValue();
   await looked(page, 'share', width, complaints);
   const guest = await opened(keyed, width);
   await guest.page.goto(link);
-  const decision = await guest.page.locator('.decision').innerText();
-  await guest.page.locator('ul.evidence a.cite').first().click();
+  const decision = await guest.page.locator('.claims strong').first().innerText();
+  await guest.page.locator('.claims .quote a.cite').first().click();
   await guest.page.locator('#drawer mark.here').waitFor();
   await guest.page.keyboard.press('Escape');
   await looked(guest.page, 'shared', width, guest.complaints);
@@ -194,7 +195,7 @@ async function conversed(root, width, options = {}) {
   await page.fill('#query', 'plaud.ai');
   await page.check('input[type=radio][value=quick]');
   await page.locator('.ask button').first().click();
-  await page.locator('.decision').waitFor();
+  await page.locator('.claims').first().waitFor();
   await page.getByText('Ask on').click();
   const examples = await page.locator('.examples button').allInnerTexts();
   if (scripted) await looked(page, 'chat-begins', width, complaints);
@@ -248,7 +249,7 @@ async function endedLogin(width) {
   await page.goto(keyed);
   await logIn();
   await page.locator('section button').first().click();
-  await page.locator('.decision').waitFor();
+  await page.locator('.claims').first().waitFor();
   await page.getByText('Ask on').click();
   await page.fill('#message', 'and the battery?');
   await context.clearCookies();
@@ -348,9 +349,9 @@ async function askedFor(page, name) {
   await page.check('input[type=radio][value=standard]');
   await page.locator('.ask button').first().click();
   const anyway = page.getByRole('button', { name: 'Ask anyway' });
-  await page.locator('.decision').or(anyway).first().waitFor();
+  await page.locator('.claims').or(anyway).first().waitFor();
   if (await anyway.count()) await anyway.click();
-  await page.locator('.decision').waitFor();
+  await page.locator('.claims').first().waitFor();
 }
 
 /** How many of some buttons are lower or narrower than a fingertip needs. */
@@ -365,14 +366,14 @@ async function corrected(name, width) {
   await askedFor(page, name);
   const groups = await page.locator('.senses li').allInnerTexts();
   const ahead = await page.evaluate(() => document.querySelector('.senses').getBoundingClientRect().bottom
-    <= Math.min(...[...document.querySelectorAll('.decision, ul.findings')].map((each) => each.getBoundingClientRect().top)));
+    <= Math.min(...[...document.querySelectorAll('.claims')].map((each) => each.getBoundingClientRect().top)));
   let small = await tooSmall(page.locator('.senses button'));
   await looked(page, 'groups', width, complaints);
   const first = page.url();
   await page.getByRole('button', { name: 'Only this one' }).first().click();
   await page.waitForURL((url) => url.href !== first);
-  await page.locator('.decision').waitFor();
-  const taken = { described: await page.locator('#described').innerText(), groups: await page.locator('.senses').count() };
+  await page.locator('.claims').first().waitFor();
+  const taken = { described: await page.locator('#about li', { hasText: 'Described as' }).textContent(), groups: await page.locator('.senses').count() };
   await looked(page, 'one-group', width, complaints);
   await page.getByText('Evidence:').click();
   await page.locator('#kept .correction').first().waitFor();
@@ -391,7 +392,7 @@ async function corrected(name, width) {
   await looked(page, 'corrected', width, complaints);
   await again.click();
   await page.waitForURL((url) => !url.pathname.endsWith('/evidence'));
-  await page.locator('.decision').waitFor();
+  await page.locator('.claims').first().waitFor();
   await page.getByText('Evidence:').click();
   const undo = `button[value="${value.replace('no ', 'undo ')}"]`;
   await page.locator(undo).waitFor();
@@ -407,7 +408,7 @@ async function remembered(name) {
   const { page, context, complaints } = await opened(sample, 360, { javaScriptEnabled: false });
   await askedFor(page, name);
   const groups = await page.locator('.senses').count();
-  const described = await page.locator('#described').innerText();
+  const described = await page.locator('#about li', { hasText: 'Described as' }).textContent();
   await page.getByText('Evidence:').click();
   const undo = page.locator('#dropped').getByRole('button', { name: 'Undo' });
   const before = await undo.count();

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from api.interfaces.pages.report_charts import charts, tone
+from api.interfaces.pages.report_charts import charts, process_charts
 from api.interfaces.pages.report_files import report_html
 from api.reports.report import Report
 from tests.interfaces.answers import plain_report, sentiment
-from tests.interfaces.http.chart_markup import picture, place, table, texts
+from tests.interfaces.http.chart_markup import picture, table, texts
 from tests.services.kit import plain
 
 
@@ -27,14 +27,6 @@ def felt(positive: int, neutral: int, negative: int) -> dict[str, Any]:
     return sentiment(positive, neutral, negative).model_dump(mode="json")
 
 
-def named(*rows: tuple[str, int, int, int]) -> list[dict[str, Any]]:
-    """The JSON of aspects: each with count, praise and complaint."""
-    return [
-        {"aspect": name, "count": count, "positive": praise, "negative": complaint, "cites": []}
-        for name, count, praise, complaint in rows
-    ]
-
-
 def bars(figure: str, kind: str) -> list[float]:
     """The widths of the bars of one kind, in percent of the picture."""
     return [
@@ -46,13 +38,13 @@ def bars(figure: str, kind: str) -> list[float]:
 
 @pytest.mark.parametrize(
     ("counts", "widths"),
-    [((5, 0, 0), (52, 0, 0)), ((5, 3, 2), (26, 15.6, 10.4)), ((10**9, 0, 10**9), (26, 0, 26))],
+    [((20, 0, 0), (52, 0, 0)), ((20, 12, 8), (26, 15.6, 10.4)), ((10**9, 0, 10**9), (26, 0, 26))],
 )
 async def test_sentiment_is_bars_with_intervals(
     counts: tuple[int, int, int], widths: tuple[float, float, float]
 ) -> None:
     """None and all are drawn; half the scale is half the width, the interval is around it."""
-    figure = tone(await report(sentiment=felt(*counts)))
+    (figure,) = charts(await report(sentiment=felt(*counts)))
     kinds = ("good", "plain", "bad")
 
     assert tuple(bars(figure, kind)[0] for kind in kinds) == pytest.approx(widths, abs=0.01)
@@ -67,12 +59,12 @@ async def test_the_table_holds_what_the_picture_shows() -> None:
     """
     For who hears the page, and for exact counts.
     """
-    figure = tone(await report(sentiment=felt(1, 2, 9_999_997)))
+    (figure,) = charts(await report(sentiment=felt(1, 2, 9_999_997)))
 
     drawn = picture(figure)
     assert drawn.attrib["role"] == "img"
     assert [each.tag for each in drawn][:2] == ["title", "desc"]
-    assert drawn[0].text == "How 10000000 kept posts sound"
+    assert drawn[0].text == "How 10000000 of 10000000 kept posts sound"
     assert drawn[1].text == "1 of 10000000 positive, 2 of 10000000 neutral, 9999997 of 10000000 negative."
     assert "1 of 10M" in texts(figure)
     assert table(figure)[1:3] == [
@@ -82,17 +74,17 @@ async def test_the_table_holds_what_the_picture_shows() -> None:
 
 async def test_too_little_is_a_sentence() -> None:
     """
-    No picture of four graded or nine dated items; nothing at all of nothing.
+    No picture of four items with a tone or nine dated ones; nothing at all of nothing.
     """
     points = [{"start": "2026-03-02", "count": 9}]
     few = await report(sentiment=felt(2, 1, 1), timeline={"unit": "day", "points": points, "undated": 0})
-    sentences = [tone(few), *charts(few)]
+    sentences = charts(few)
 
     assert [text.startswith("<p>") for text in sentences] == [True, True]
-    assert "too few to draw" in sentences[0]
+    assert "The tone of 4 of 4 kept posts can be told" in sentences[0]
     assert "9 of 9 kept posts have a date, on 2 March 2026." in sentences[1]
     empty = await report()
-    assert (tone(empty), charts(empty)) == ("", [])
+    assert (charts(empty), process_charts(empty)) == ([], [])
 
 
 async def test_weeks_without_items_are_gaps() -> None:
@@ -111,78 +103,16 @@ async def test_weeks_without_items_are_gaps() -> None:
     assert table(figure)[2] == ["2026-03-09", "0"]
 
 
-async def test_a_bar_is_as_long_as_its_posts() -> None:
-    """
-    One complaint of eight is an eighth of the bar; complaint and praise lie to the two sides of
-    one line, on which the rest has its middle.
-    """
-    rows = named(("app", 8, 0, 1), ("price", 8, 3, 1), ("transcripts", 4, 0, 0), ("lid", 1, 1, 0))
-    (figure,) = charts(await report(aspects=rows))
-
-    post = 52 / 9.5  # of app 4.5 lie to the left, of price 5 to the right
-    assert bars(figure, "bad") == pytest.approx([post, post], abs=0.01)
-    assert bars(figure, "plain") == pytest.approx([7 * post, 4 * post, 4 * post], abs=0.01)
-    assert bars(figure, "good") == pytest.approx([3 * post, post], abs=0.01)
-    price = list(picture(figure).iter("rect"))[2:5]
-    ends = [edge for bar in price for edge in (place(bar, "x"), place(bar, "width"))]
-    axis = 36 + 4.5 * post
-    expected = [axis - 3 * post, post, axis - 2 * post, 4 * post, axis + 2 * post, 3 * post]
-    assert ends == pytest.approx(expected, abs=0.02)
-    assert len({bar.attrib["y"] for bar in price}) == 1
-    assert price[0].findtext("title") == "complaint: 1 of 8 posts"
-    assert table(figure)[:3] == [
-        ["subject", "posts", "complaint", "neither", "praise"],
-        ["app", "8", "1", "7", "0"],
-        ["price", "8", "1", "4", "3"],
-    ]
-    assert picture(figure).findtext("desc") == ("app 8 (+0 -1), price 8 (+3 -1), transcripts 4, lid 1 (+1 -0).")
-
-
-async def test_without_a_side_a_bar_is_its_posts() -> None:
-    """
-    No column of what nobody knows, and nothing to explain.
-    """
-    (figure,) = charts(await report(aspects=named(("lid", 8, 0, 0), ("heat", 2, 0, 0))))
-
-    assert bars(figure, "plain") == [52, 13]
-    assert texts(figure) == ["posts", "lid", "8", "heat", "2"]
-    assert table(figure)[0] == ["subject", "posts"]
-    assert "<small>" not in figure
-
-
-async def test_a_name_has_two_lines_beside_its_bar() -> None:
-    """
-    And is cut after them, or after one of signs that are twice as wide; in full on the pointer.
-    """
-    long = "what a very long name of an aspect this is"
-    rows = named((long, 9, 4, 2), ("电池" * 20, 3, 0, 0), ("<b>", 1, 0, 1))
-    (figure,) = charts(await report(aspects=rows))
-    groups = list(picture(figure).iter("g"))
-
-    assert [group[0].text for group in groups] == [long, "电池" * 20, "<b>"]
-    assert [[line.text for line in group[1:]] for group in groups] == [
-        ["what a very", "long name of…"], ["电池" * 3 + "电…"], ["<b>"],
-    ]  # fmt: skip
-    first, second, third = (place(group[1], "y") for group in groups)
-    assert (second - first, third - second) == (40, 26)
-    assert table(figure)[3] == ["&lt;b&gt;", "1", "1", "0", "0"]
-
-
 @pytest.mark.parametrize("count", [0, 10**12])
 async def test_nothing_and_a_lot_stay_within_the_picture(count: int) -> None:
     """
     Neither a scale of zero nor one of billions breaks it.
     """
-    rows = named(("lid", count, count, count), ("heat", 0, 0, 0))
     source = {"fetched": max(count, 2), "relevant": count, "kept": 0, "yield_ratio": 1}
-    sources = {"reddit": source | {"refetched": False}}
-    aspects, funnel = charts(await report(aspects=rows, sources=sources))
+    (funnel,) = process_charts(await report(sources={"reddit": source | {"refetched": False}}))
 
-    assert bars(aspects, "good") == ([26] if count else [])
-    assert bars(aspects, "bad") == ([26] if count else [])
     assert bars(funnel, "plain")[0] == 12.5
-    numbers = [text for text in texts(aspects) if text not in {"posts", "lid", "heat", ""}]
-    assert max(map(len, numbers)) <= 5
+    assert max(len(text) for text in texts(funnel) if text.isdigit()) <= 5
 
 
 async def test_the_way_of_each_source_is_drawn() -> None:
@@ -191,11 +121,12 @@ async def test_the_way_of_each_source_is_drawn() -> None:
     """
     sources = {
         name: {
-            "fetched": found, "relevant": 5, "kept": 4, "yield_ratio": 0.5, "refetched": False,
+            "fetched": found, "relevant": 5, "kept": 5, "in_report": 4, "yield_ratio": 0.5,
+            "refetched": False,
         }
         for name, found in (("youtube", 10), ("reddit", 20), ("amazon", 0))
     }  # fmt: skip
-    (figure,) = charts(await report(sources=sources))
+    (figure,) = process_charts(await report(sources=sources))
 
     assert bars(figure, "plain") == [6.25, 3.12, 2.5, 0, 12.5, 3.12, 2.5, 1.25]
     assert table(figure)[1:] == [["YouTube", "10", "5", "4", "0"], ["Reddit", "20", "5", "4", "2"]]
@@ -205,8 +136,8 @@ async def test_what_nobody_judged_is_drawn_as_that() -> None:
     """
     A word stands where the bar would be, also in the table; the other bars keep their scale.
     """
-    opened = {"fetched": 20, "relevant": 0, "kept": 4, "yield_ratio": None, "refetched": False}
-    (figure,) = charts(await report(sources={"reddit": opened}))
+    opened = {"fetched": 20, "relevant": 0, "kept": 4, "in_report": 4, "yield_ratio": None, "refetched": False}
+    (figure,) = process_charts(await report(sources={"reddit": opened}))
 
     assert bars(figure, "plain") == [12.5, 2.5, 1.25]
     assert "not judged" in texts(figure)
@@ -243,7 +174,7 @@ async def test_a_second_search_stands_beside_the_first() -> None:
         for name, each in zip(names, tries, strict=True)
     }
     answer["figures"] = {"sources": dict.fromkeys(names, counts)}
-    _, figure = charts(Report.model_validate(answer))
+    _, figure = process_charts(Report.model_validate(answer))
 
     assert "2 places were asked a second time" in figure
     assert table(figure) == [
@@ -259,9 +190,9 @@ async def test_the_page_has_pictures_for_the_dark_and_for_paper() -> None:
     """
     By its one style: no attribute of a tag carries any, so the policy holds.
     """
-    page = report_html(await report(sentiment=felt(5, 5, 5), aspects=named(("lid", 8, 0, 0))))
+    page = report_html(await report(sentiment=felt(15, 5, 5)))
 
-    assert page.count("<figure>") == 2
+    assert page.count("<figure>") == 1
     assert "<h2>Figures</h2>\n<figure>" in page
     assert "prefers-color-scheme:dark" in page
     assert "@media print" in page

@@ -72,7 +72,9 @@ async def test_the_page_may_load_and_run_nothing(served: Served, address: str) -
 
 
 async def test_the_page_shows_sources_with_their_share(report: dict[str, Any]) -> None:
-    """Percent with a title, a badge where it is low, snippets that open, citations that lead."""
+    """Percent where it tells posts apart, a badge where it is low, texts that open, citations that lead."""
+    for at, item in enumerate(report["items"]):
+        item["relevance"] = 1 - at / 100
     report["items"][0]["relevance"], report["items"][0]["low_relevance"] = 0.505, True
     html = report_html(Report.model_validate(report))
     page = Tags(html)
@@ -88,6 +90,9 @@ async def test_the_page_shows_sources_with_their_share(report: dict[str, Any]) -
     assert cites
     assert {cite.removeprefix("#") for cite in cites} <= ids
     assert ":target" in html
+    for item in report["items"]:
+        item["relevance"] = 0.75
+    assert "75 %</span>" not in report_html(Report.model_validate(report))
     for finding in report["findings"]:
         assert finding["text"] in "".join(page.words)
 

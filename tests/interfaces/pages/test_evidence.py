@@ -224,7 +224,7 @@ async def test_one_of_the_meanings_is_taken_with_one_button(served: Served) -> N
     await served.app_context.store.finish(LOCAL.id, report.model_copy(update={"senses": senses}))
     page = (await served.client.get(f"/analyses/{report.id}")).text
     heading = "falls into 2 groups that have little in common; most posts below are of group 1."
-    assert 0 < page.index(heading) < page.index('class="decision"')
+    assert 0 < page.index(heading) < page.index('class="claims"')
     assert "recorder, notes: 5 posts, 4 of them kept, such as “&lt;b&gt;A&lt;/b&gt;”" in page
     saved = (await served.client.get(f"/analyses/{report.id}/export/html")).text
     assert heading in saved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.interfaces.shared.highlights import asked_for
+from api.interfaces.pages.templates_rendering import asked_for
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ async def test_lanes_say_how_far_each_place_is(served: Served) -> None:
         "Reddit", "YouTube", "Amazon",
     ]  # fmt: skip
     assert stream.rstrip().endswith("id: over")
-    assert 'class="decision"' in after
+    assert 'class="claims"' in after
 
 
 async def test_one_that_runs_can_be_cancelled(served: Served) -> None:
@@ -67,16 +67,16 @@ async def test_one_that_another_process_works_on_is_waited_for(served: Served) -
         assert "<h1>&lt;script&gt;" in page
 
 
-async def test_a_report_begins_with_its_decision(served: Served) -> None:
-    """Then the summary, findings, figures, the cited posts and the way to the rest."""
+async def test_a_report_begins_with_its_claims(served: Served) -> None:
+    """Then the way to the rest, figures, the cited posts, and how it was made."""
     report = await finished(served)
     page = (await served.client.get(f"/analyses/{report.id}")).text
 
     order = [
         page.index(words)
         for words in (
-            "Evidence: ", 'class="decision"', report.summary[:20], 'class="findings"',
-            "<h2>Figures", 'id="source-', "<h2>Coverage",
+            'class="claims"', "Evidence: ", "<h2>Figures", 'id="source-', "About this report",
+            report.decision_rationale,
         )
     ]  # fmt: skip
     assert order == sorted(order)

@@ -42,9 +42,9 @@ async def test_link_shows_one_report_to_whoever_has_no_key(opening: Opening) -> 
         ]
 
     assert answer.status_code == 200
-    assert 'class="decision"' in answer.text
-    assert "requests" not in answer.text.partition("</h1>")[2].partition('class="decision"')[0]
-    assert "dropped</summary>" in answer.text
+    assert 'class="claims"' in answer.text
+    assert "requests" not in answer.text.partition('id="about"')[2]
+    assert " dropped</h2>" in answer.text
     assert "<nav" not in answer.text
     assert 'action="' not in answer.text
     assert not re.search(r'href="/(?!static/page.css|")', answer.text)

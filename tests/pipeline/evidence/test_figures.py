@@ -50,26 +50,26 @@ def test_own_items_count_under_the_source_that_brought_them() -> None:
     mine, other = one("reddit:a"), one("forum:b")
     sources = (Gathered("items", "x", Outcome.OK, kept=(mine, other)),)
 
-    assert counted(mine, sources=sources)["sources"]["items"]["kept"] == 1
+    assert counted(mine, sources=sources)["sources"]["items"]["in_report"] == 1
 
 
 def test_sources_count_distinct_items_over_all_queries() -> None:
     """
-    Two queries that found the same item count it once; kept is what the report holds.
+    Two queries that found the same item count it once; the yield is of what was fit to be judged.
     """
     a, b, c = (one(f"reddit:{name}") for name in "abc")
     sources = (
         Gathered("reddit", "x", Outcome.OK, kept=(a,), dropped=(b,), refetched=True),
-        Gathered("reddit", "y", Outcome.OK, kept=(a, c), dropped=(b,)),
+        Gathered("reddit", "y", Outcome.OK, kept=(a, c), dropped=(b, replace(one("reddit:d"), dropped_by="unfit"))),
         Gathered("youtube", "x", Outcome.BLOCKED),
     )
 
     assert counted(a, sources=sources)["sources"] == {
         "reddit": {
-            "fetched": 3, "relevant": 2, "kept": 1, "yield_ratio": 2 / 3, "refetched": True,
+            "fetched": 4, "relevant": 2, "kept": 2, "in_report": 1, "yield_ratio": 2 / 3, "refetched": True,
         },
         "youtube": {
-            "fetched": 0, "relevant": 0, "kept": 0, "yield_ratio": 1.0, "refetched": False,
+            "fetched": 0, "relevant": 0, "kept": 0, "in_report": 0, "yield_ratio": 1.0, "refetched": False,
         },
     }  # fmt: skip
 
@@ -83,7 +83,7 @@ def test_what_passed_unjudged_is_not_relevant() -> None:
     sources = (Gathered("reddit", "x", Outcome.OK, kept=(judged, passed), status="degraded"),)
 
     assert counted(judged, passed, sources=sources)["sources"]["reddit"] == {
-        "fetched": 2, "relevant": 1, "kept": 2, "yield_ratio": None, "refetched": False,
+        "fetched": 2, "relevant": 1, "kept": 2, "in_report": 2, "yield_ratio": None, "refetched": False,
     }  # fmt: skip
 
 
@@ -100,6 +100,39 @@ def test_sentiment_counts_only_what_was_graded() -> None:
     assert (found["positive"], found["neutral"], found["negative"]) == (3, 1, 1)
     assert found["shares"] == {"positive": 0.6, "neutral": 0.2, "negative": 0.2}
     assert found["wilson95"]["positive"] == pytest.approx([0.2307, 0.8824], abs=1e-4)
+
+
+def test_a_person_counts_once() -> None:
+    """
+    As most of what they wrote sounds, in aspects too; who has no known author is a person of their own.
+    """
+    rants = [
+        one(f"a:{n}", Grade(4, sentiment=felt, aspects=("lid",)), n + 1, author="ada")
+        for n, felt in enumerate((1, -1, -1))
+    ]
+    tied = [one(f"a:b{n}", Grade(4, sentiment=felt), 9 - n, author="bo") for n, felt in enumerate((-1, 1))]
+    found = counted(*rants, *tied, one("a:x", Grade(4, sentiment=1, aspects=("lid",))), one("a:y", author="cy"))
+
+    felt = found["sentiment"]
+    assert (felt["n"], felt["repeated"], felt["ungraded"]) == (3, 3, 1)
+    assert (felt["positive"], felt["negative"]) == (2, 1)
+    assert found["authors"] == {"people": 4, "most": 3}
+    (lid,) = found["aspects"]
+    assert (lid["count"], lid["positive"], lid["negative"], len(lid["cites"])) == (2, 2, 1, 4)
+    assert "repeated" not in counted(one("a:x", Grade(4, sentiment=1)))["sentiment"]
+
+
+def test_stars_are_the_tone_of_a_review() -> None:
+    """
+    Where no grade says it; the average of a product is nobody's.
+    """
+    reviews = [one(f"a:{stars}", engagement={"stars": stars}) for stars in (1, 2.5, 3, 4, 5)]
+    product = one("a:p", engagement={"stars": 4.5, "ratings": 1_290})
+    graded = one("a:g", Grade(4, sentiment=-1), engagement={"stars": 5})
+
+    felt = counted(*reviews, product, graded)["sentiment"]
+
+    assert (felt["positive"], felt["neutral"], felt["negative"], felt["ungraded"]) == (2, 1, 3, 1)
 
 
 def test_feelings_are_the_same_counts_best_first() -> None:
@@ -309,3 +342,5 @@ def test_counts_equal_items_in_any_order(kept: list[Assessed], random: Any) -> N
     for aspect in found["aspects"]:
         assert aspect["count"] == len(set(aspect["cites"]))
         assert aspect["positive"] + aspect["negative"] <= aspect["count"]
+    authors = found.get("authors")
+    assert authors is None or authors["people"] <= len(kept)

@@ -118,7 +118,7 @@ async def test_enough_survivors_are_a_full_report() -> None:
     assert [(one.item.id, one.dropped_by) for one in found.dropped] == [("4", "cutoff")]
     assert found.counts.dropped == {"cutoff": 1}
     assert (found.grading, found.judged, case.rewriter.asked) == (True, True, [])
-    assert plain(found.figures)["sources"]["reddit"]["kept"] == 4
+    assert plain(found.figures)["sources"]["reddit"]["in_report"] == 4
     assert found.usage.input_tokens == 20
     assert set(found.timings_ms) == {"evidence"}
 

@@ -82,7 +82,8 @@ if (drawer) {
     const post = document.getElementById(cite.hash.slice(1));
     if (!post) return;
     event.preventDefault();
-    show(post, cite.previousElementSibling?.matches('q') ? cite.previousElementSibling.textContent : '');
+    const quote = cite.previousElementSibling?.matches('q') ? cite.previousElementSibling : null;
+    show(post, (quote ?? cite.closest('.claims > li')?.querySelector('strong'))?.textContent ?? '');
   });
 }
 
@@ -92,13 +93,13 @@ drawer?.addEventListener('click', (event) => event.target === drawer && drawer.c
 function show(post, words) {
   const copy = document.createElement('div');
   copy.append(...[...post.cloneNode(true).childNodes]);
-  for (const excerpt of copy.querySelectorAll('.excerpt')) excerpt.remove();
   for (const details of copy.querySelectorAll('details')) details.open = true;
   drawer.querySelector('div').replaceChildren(copy);
   if (!drawer.open) drawer.showModal();
   const plain = (text) => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim();
   const marks = [...copy.querySelectorAll('mark')];
-  const mark = marks.find((each) => plain(words) && plain(each.textContent).includes(plain(words)));
+  const mark = marks.find((each) => plain(words)
+    && (plain(each.textContent).includes(plain(words)) || plain(words).includes(plain(each.textContent))));
   mark?.classList.add('here');
   mark?.scrollIntoView({ block: 'center' });
 }

@@ -1,0 +1,200 @@
+"""The claims of a report as every rendering shows them: the most held first, with who says so, when and in which words.
+
+Also the one line that a reader must know first, and how the report was made, which comes last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import regex
+
+from api.core.text import quantity, utc_minute
+from api.core.words import words
+from api.interfaces.shared import presentation
+from api.interfaces.shared.presentation import UNSENT, source_title
+from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.theme_sentences import SUMMARY
+from api.reports.quotes import sentences
+from api.reports.report import Finding, KeptItem, Report
+from api.sources import OWN_ITEMS
+
+FIRST = 5
+"""Claims that stand first, each with one quote; the others follow below."""
+SHORT_SUMMARY = 160
+"""Characters of a summary that stands above the claims: about two lines."""
+_SIDES = {1: "praise", -1: "complaint"}
+# `the battery of the Plaud Note`
+_PART = regex.compile(r"(?i)\bthe (\p{L}+) of\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownQuote:
+    """Words under a claim, and what stands beside them."""
+
+    words: str
+    key: str
+    facts: str
+    """Where, when and how much of an echo: `Reddit (r/mugs), 2026-05-03, 34 votes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownClaim:
+    """A finding, laid out."""
+
+    finding: Finding
+    held: str
+    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`."""
+    quotes: tuple[ShownQuote, ...]
+    """Of listed posts, the first the most telling; at most `presentation.SHOWN`."""
+    others: tuple[str, ...]
+    """Keys of cited posts whose words are not among the quotes."""
+
+
+def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
+    """The claims that come first, and the others, in one order.
+
+    What the question asks for leads (a part: `the battery of ...`, or a side, in the writer's order), then what most
+    people hold.
+    """
+    items = {item.key: item for item in report.items}
+    lean = lean_wanted(report.query)
+    wanted = {part.casefold() for part in _PART.findall(report.query)}
+
+    def order(finding: Finding) -> tuple[bool, bool, int]:
+        other_side = lean is not None and finding.kind != _SIDES[lean]
+        texts = (finding.text, *(passage.passage for passage in finding.evidence))
+        off_topic = bool(wanted) and not any(wanted & set(words(text)) for text in texts)
+        held = 0 if lean else sum(finding.people.values()) or len(finding.cites)
+        return other_side, off_topic, -held
+
+    claims = [_claim(finding, items) for finding in sorted(report.findings, key=order)]
+    return claims[:FIRST], claims[FIRST:]
+
+
+def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
+    listed = [passage for passage in finding.evidence if passage.key in items]
+    shown = listed[: presentation.SHOWN]
+    keys = {passage.key for passage in shown}
+    texts = (presentation.text_part(items[passage.key], passage.comment_id) for passage in listed)
+    moments = [text.created_at for text in texts if text.created_at]
+    quotes = tuple(
+        # words that the claim quotes are not repeated below it
+        ShownQuote("" if p.passage.rstrip(" .。") in finding.text else p.passage, p.key, facts)
+        for p in shown
+        for facts in [presentation.facts_of(items[p.key], p.comment_id)]
+    )
+    others = tuple(key for key in finding.cites if key in items and key not in keys)
+    return ShownClaim(finding, "; ".join(filter(None, (_holders(finding, items), span(moments)))), quotes, others)
+
+
+def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
+    """`7 people: Reddit 4, YouTube 3`; `6 posts by one author on Reddit`; posts where people were not counted."""
+    posts = len(finding.cites)
+    listed = Counter(items[key].source for key in finding.cites if key in items)
+    places = finding.people or dict(listed.most_common())
+    total = sum(places.values())
+    who = quantity(total, "person", "people") if finding.people else quantity(posts, "post")
+    if finding.people and posts > total:
+        who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
+    named = [f"{source_title(name)} {count}" for name, count in places.items()]
+    alone = named[0].removesuffix(" 1") if total == 1 else ", ".join(named)
+    if f"({alone})" in finding.text:
+        return ""  # the sentence says so
+    if len(places) == 1:
+        name = next(iter(places))
+        return who if name == OWN_ITEMS.name else f"{who} on {source_title(name)}"
+    return f"{who}: {', '.join(named)}" if places else who
+
+
+def span(moments: Sequence[datetime]) -> str:
+    """`May to November 2026`; of one month or day only that; empty of nothing."""
+    if not moments:
+        return ""
+    first, last = min(moments), max(moments)
+    if first.date() == last.date():
+        return f"{last.day} {last:%B %Y}"
+    if (first.year, first.month) == (last.year, last.month):
+        return f"{last:%B %Y}"
+    return f"{first:%B}{'' if first.year == last.year else f' {first.year}'} to {last:%B %Y}"
+
+
+def notice(report: Report, *, bannered: bool = False) -> str:
+    """What must be known before anything is believed, on one line; empty when there is nothing.
+
+    `bannered`: that the data is made up stands above already.
+    """
+    sources = report.sources.values()
+    opened = [source_title(source.source) for source in sources if source.fetched and source.gate.unjudged]
+    silent = [
+        source_title(source.source)
+        for source in sources
+        if not source.outcome.answered and source.outcome not in UNSENT
+    ]
+    parts = [
+        "SAMPLE DATA: everything here is made up and comes from the offline sandbox" * (report.sample and not bannered),
+        f"nobody judged which posts of {', '.join(opened)} are about it" * bool(opened),
+        f"{', '.join(silent)} could not be asked" * bool(silent),
+    ]
+    line = "; ".join(filter(None, parts))
+    return f"{line[0].upper()}{line[1:]}." if line else ""
+
+
+def lead(report: Report) -> list[str]:
+    """The sentences above the claims: why there are none, or a summary of a line or two.
+
+    Of a summary that counts the claims, only what else it says.
+    """
+    if not report.findings:
+        return [presentation.decision(report), *presentation.paragraphs(report)]
+    if SUMMARY.match(report.summary):
+        own = [each for each in sentences(report.summary) if "“" not in each and not SUMMARY.match(each)]
+        return [" ".join(own)] if own else []
+    return presentation.paragraphs(report) if len(report.summary) <= SHORT_SUMMARY else []
+
+
+def summary(report: Report) -> list[str]:
+    """The paragraphs of a summary that is too long to stand above the claims."""
+    return [] if lead(report) or SUMMARY.match(report.summary) else presentation.paragraphs(report)
+
+
+def cited(report: Report) -> list[KeptItem]:
+    """The items that claims and quotes are from, in the order of their numbers; all where nothing is cited."""
+    keys = {key for finding in report.findings for key in finding.cites} | {quote.key for quote in report.quotes}
+    return [item for item in report.items if item.key in keys] or list(report.items)
+
+
+def uncited(report: Report) -> list[KeptItem]:
+    """The items that `cited` leaves out."""
+    keys = {item.key for item in cited(report)}
+    return [item for item in report.items if item.key not in keys]
+
+
+def process(report: Report, *, priced: bool = True) -> list[str]:
+    """How the report was made, a sentence each: what it rests on, what was dropped, when it was asked, the price."""
+    total, authors, checked = len(report.items), report.figures.authors, report.support
+    rests = f"It rests on {quantity(total, 'post')}" if total else ""
+    if authors and authors.people < total:
+        rests += f" by {quantity(authors.people, 'person', 'people')}, one of whom wrote {authors.most} of them"
+    unsure = len(presentation.hardly_sure(report))
+    asked_at = f"Asked {utc_minute(report.created_at)} at depth {report.depth}"
+    if priced:
+        spent = presentation.spent(report).removesuffix(".")
+        asked_at += f"; {spent[0].lower()}{spent[1:]}"
+        asked_at += "" if report.timings_ms.total is None else f"; it took {report.timings_ms.total / 1000:.1f} s"
+    sentences_of = (
+        presentation.decision(report) if report.findings else "",
+        f"{rests}{f'; {report.cited} of them are cited' if report.findings else ''}." if rests else "",
+        presentation.description_sentence(report),
+        *report.quality_notes,
+        f"Of {quantity(unsure, 'kept post')} the judge was hardly sure that it is about the question." * bool(unsure),
+        *presentation.source_notes(report),
+        presentation.trouble(report),
+        f"{checked.supported} of {checked.pairs} quoted passages were found to say what their claim says."
+        * (checked.status == "ok" and checked.pairs > 0),
+        f"{asked_at}.",
+    )
+    return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in sentences_of if sentence]

@@ -1,0 +1,178 @@
+"""The claims of a report: their order, who holds them, and what stands above them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from api.core.domain import Outcome
+from api.core.items import Comment
+from api.interfaces.cli.terminal_text import report_text
+from api.interfaces.pages.report_files import report_html
+from api.interfaces.shared import claim_layout, presentation
+from api.interfaces.shared.markdown_report import report_markdown
+from api.reports.report import Finding, Passage, Report
+from tests.interfaces.answers import plain_report
+
+
+def claim(text: str, people: dict[str, int], *words: str, kind: str = "other", key: str = "reddit:0") -> Finding:
+    """A finding on passages of one post."""
+    passages = [Passage(key, each) for each in words]
+    return Finding.resting(text, kind, passages, "checked", people)  # type: ignore[arg-type]
+
+
+async def stating(*findings: Finding, **changes: object) -> Report:
+    """A report that says this."""
+    return (await plain_report()).model_copy(update={"findings": findings, "quotes": (), **changes})
+
+
+async def test_the_most_held_claims_come_first() -> None:
+    """
+    Five of them; the JSON keeps the writer's order.
+    """
+    findings = [claim(f"Claim {count}.", {"reddit": count}, "Warm all day") for count in (1, 3, 2, 6, 5, 4)]
+    report = await stating(*findings)
+
+    first, others = claim_layout.claims_of(report)
+
+    assert [each.finding.text for each in first] == [f"Claim {count}." for count in (6, 5, 4, 3, 2)]
+    assert [each.finding.text for each in others] == ["Claim 1."]
+    assert report.findings[0].text == "Claim 1."
+
+
+async def test_what_is_asked_for_leads() -> None:
+    """
+    A side, or the words beside the product's name.
+    """
+    praise = claim("It stays warm.", {"reddit": 9}, "Warm all day", kind="praise")
+    complaint = claim("The lid leaks.", {"reddit": 2}, "Lid leaks", kind="complaint")
+    annoyed = await stating(praise, complaint, query="What annoys people about the Ember mug?")
+    lidded = await stating(praise, complaint, query="the lid of the Ember mug")
+
+    for report in (annoyed, lidded):
+        assert claim_layout.claims_of(report)[0][0].finding.text == "The lid leaks."
+
+
+@pytest.mark.parametrize(
+    ("people", "cites", "held"),
+    [
+        ({"reddit": 4, "youtube": 3}, 7, "7 people: Reddit 4, YouTube 3"),
+        ({"reddit": 1}, 1, "1 person on Reddit"),
+        ({"reddit": 1}, 6, "6 posts by one author on Reddit"),
+        ({"reddit": 2}, 6, "2 people in 6 posts on Reddit"),
+        ({"items": 3}, 3, "3 people"),
+        ({}, 1, "1 post on Reddit"),
+    ],
+)
+async def test_who_holds_it(people: dict[str, int], cites: int, held: str) -> None:
+    """People are counted, not posts; of an older report posts."""
+    report = await plain_report()
+    items = [report.items[0].model_copy(update={"key": f"reddit:{at}", "created_at": None}) for at in range(cites)]
+    passages = [Passage(item.key, "Warm all day") for item in items]
+    finding = Finding.resting("It stays warm.", "praise", passages, "checked", people)
+
+    report = report.model_copy(update={"items": tuple(items), "findings": (finding,)})
+
+    assert claim_layout.claims_of(report)[0][0].held == held
+
+
+async def test_what_the_sentence_says_is_not_said_again() -> None:
+    """
+    Neither who holds it, nor the words that it quotes.
+    """
+    text = "Heat: “Warm all day”: all three people who speak of it say alike (Reddit 3)."
+    report = await stating(claim(text, {"reddit": 3}, "Warm all day."))
+    (shown,) = claim_layout.claims_of(report)[0]
+
+    assert shown.held == "1 September 2026"
+    assert shown.quotes[0].words == ""
+    assert shown.quotes[0].facts == "Reddit (r/a), 2026-09-01"
+
+
+async def test_words_have_their_place_day_and_echo() -> None:
+    """
+    Those of a comment its own; a measure of nothing is not shown.
+    """
+    report = await plain_report()
+    comment = Comment(
+        id="c", body="Warm", created_at=datetime(2026, 10, 5, tzinfo=UTC), engagement={"stars": 4.0, "helpful": 1_200}
+    )
+    item = report.items[0].model_copy(update={"comments": (comment,), "engagement": {"votes": -3, "comments": 0}})
+
+    assert presentation.facts_of(item, "c") == "Reddit (r/a), 2026-10-05, 4 stars, 1,200 found it helpful"
+    assert presentation.facts_of(item) == "Reddit (r/a), 2026-09-01, -3 votes"
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [
+        ([], ""),
+        ([(2026, 5, 3)], "3 May 2026"),
+        ([(2026, 5, 3), (2026, 5, 9)], "May 2026"),
+        ([(2026, 11, 3), (2026, 5, 9)], "May to November 2026"),
+        ([(2025, 11, 3), (2026, 5, 9)], "November 2025 to May 2026"),
+    ],
+)
+def test_a_span_of_time_is_short(days: list[tuple[int, int, int]], words: str) -> None:
+    """By the month where it is more than a day."""
+    assert claim_layout.span([datetime(*day, tzinfo=UTC) for day in days]) == words
+
+
+async def test_one_line_says_what_must_be_known_first() -> None:
+    """
+    Made-up data, posts that nobody judged, a place that was blocked; else nothing.
+    """
+    report = await plain_report()
+    source = report.sources["reddit"]
+    gate = source.gate.model_copy(update={"status": "degraded", "model": None})
+    opened = source.model_copy(update={"gate": gate})
+    blocked = source.model_copy(update={"source": "amazon", "outcome": Outcome.BLOCKED, "fetched": 0})
+    unset = source.model_copy(update={"source": "youtube", "outcome": Outcome.NOT_CONFIGURED, "fetched": 0})
+    sources = {"reddit": opened, "amazon": blocked, "youtube": unset}
+
+    assert claim_layout.notice(report) == ""
+    assert claim_layout.notice(report.model_copy(update={"sources": sources})) == (
+        "Nobody judged which posts of Reddit are about it; Amazon could not be asked."
+    )
+
+
+@pytest.mark.parametrize("width", [80, 100])
+async def test_three_claims_stand_in_the_first_fifteen_lines(width: int) -> None:
+    """
+    With a sentence, a count and a quote of usual lengths.
+    """
+    words = "I charged it four times over two weeks and it still had half left at the end of it all"
+    findings = [
+        claim(f"The battery of number {at} lasts more than a week of daily use, also on the road.", people, words)
+        for at, people in enumerate(({"reddit": 4, "youtube": 3}, {"reddit": 3, "amazon": 2}, {"youtube": 3}), 1)
+    ]
+    report = await stating(*findings, sample=True, disclaimer=None)
+    lines = report_text(report, False, width).split("\n")[:15]
+
+    assert sum(line.startswith(("1. The", "2. The", "3. The")) for line in lines) == 3
+
+
+async def test_how_it_was_made_comes_last_everywhere() -> None:
+    """
+    After the claims and the posts, folded on the page.
+    """
+    report = await plain_report()
+    for text in (report_text(report, True, 100), report_markdown(report, True), report_html(report)):
+        places = [text.index(words) for words in ("It stays warm.", "Cited posts", "About this report", "1 post was")]
+        assert places == sorted(places)
+    assert '<details id="about">' in report_html(report)
+
+
+async def test_a_summary_of_more_than_two_lines_stands_below() -> None:
+    """
+    One that is short answers above; one that counts the claims says nothing new.
+    """
+    finding = claim("It stays warm.", {"reddit": 3}, "Warm all day")
+    long = await stating(finding, summary="People like it very much. " * 9)
+    counting = await stating(finding, summary="Themes of 3 kept posts, each count a minimum: heat (3).")
+
+    assert claim_layout.lead(long) == []
+    assert claim_layout.summary(long)
+    assert "\nSummary\n-------\nPeople like it" in report_text(long, False, 100)
+    assert claim_layout.lead(counting) == claim_layout.summary(counting) == []
