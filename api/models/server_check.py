@@ -57,12 +57,13 @@ class _Checked:
     """Reasons of the parts that failed."""
     written: int = 0
     seconds: float = 0.0
+    judging: float = 0.0
+    """Seconds of the slower page of four items."""
 
 
 async def check_server(client: ModelClient, models: ModelSettings, draft: DraftProbe) -> tuple[str, str, str]:
     """Outcome, detail and remedies; about 7,000 tokens, half of them by the report's model."""
-    checked = _Checked()
-    name, seconds = models.filter_model, models.scoring_timeout
+    checked, name, seconds = _Checked(), models.filter_model, models.scoring_timeout
     judge, pages = OpenAIJudge(client, name, seconds), _pages()
     right, pattern = 0, []
 
@@ -82,11 +83,12 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
         checked.seconds += perf_counter() - began
         return answer
 
-    for page in pages:
-        items, truth = zip(*page, strict=True)
+    for items, truth in (zip(*page, strict=True) for page in pages):
+        before = checked.seconds
         judged = await timed("judging", name, judge.judge(_QUESTION, items, "reddit"), lambda answer: answer.usage)
         if judged is None:
             break
+        checked.judging = max(checked.judging, checked.seconds - before)
         flags = [verdict.relevant for verdict in judged.verdicts]
         right += sum(flag is wanted for flag, wanted in zip(flags, truth, strict=True))
         pattern.append("".join("FT"[flag] for flag in flags))
@@ -98,26 +100,32 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
             checked.failed.append("unread")
             checked.details.append(f"{UNREAD}: it answered {' and '.join(pattern)}, right were TTFF and FFTT")
             checked.remedies["use another `LISTENPOST_FILTER_MODEL`, or `LISTENPOST_JUDGE=local`"] = None
-    grader = OpenAIGrader(client, name, seconds)
-    long = lengthened(pages[0][0][0], 1500)
-    grades = await timed("grading", name, grader.grade_chunk(_QUESTION, [long]), lambda answer: answer[2])
+    grading = OpenAIGrader(client, name, seconds).grade_chunk(_QUESTION, [lengthened(pages[0][0][0], 1500)])
+    grades = await timed("grading", name, grading, lambda answer: answer[2])
     if grades is not None:
         causes = grades[1]
         checked.failed += causes
+        if causes and (remedy := _remedy(causes[0], "grading", client.context(name))):
+            checked.remedies[remedy] = None
         checked.details.append(f"grading failed: {reason_in_words(causes[0])}" if causes else "graded an item")
     support = OpenAISupport(client, models.support_model or name, seconds)
-    found = await timed("the support check", support.name, support.check(_QUESTION, _CLAIMS), lambda a: a.usage)
-    if found is not None:
-        passed = found.supported == (True, False)
-        checked.details.append(f"checked two sentences, {'both right' if passed else 'not both right'}")
-        if not passed:
+    supported = await timed("the support check", support.name, support.check(_QUESTION, _CLAIMS), lambda a: a.usage)
+    if supported is not None:
+        checked.details.append(
+            f"checked two sentences, {'' if supported.supported == (True, False) else 'not '}both right"
+        )
+        if supported.supported != (True, False):
             checked.failed.append("unread")
             checked.remedies["use another `LISTENPOST_SUPPORT_MODEL`"] = None
-    exhibits = [lengthened(pages[0][n % 2][0], 400).edited(key=f"example:{n}") for n in range(_EXHIBITS)]
-    drafted = await timed("the report", models.agent_model, draft(_QUESTION, exhibits), lambda answer: answer[1])
-    if drafted is not None:
-        checked.details.append(f"`{models.agent_model}` drafted a report, asked {drafted[0]}")
+    drafted = await timed("the report", models.agent_model, draft(_QUESTION, _exhibits()), lambda answer: answer[1])
+    checked.details += [f"`{models.agent_model}` drafted a report, asked {drafted[0]}"] if drafted else []
     return _result(checked, client, models)
+
+
+def _exhibits() -> list[Item]:
+    """As many items, as long, as a report over a small question has."""
+    items = [item for item, relevant in _pages()[0] if relevant]
+    return [lengthened(items[n % len(items)], 400).edited(key=f"example:{n}") for n in range(_EXHIBITS)]
 
 
 def lengthened(item: Item, length: int) -> Item:
@@ -146,7 +154,7 @@ def _remedy(reason: str, what: str, context: int | None) -> str:
         variable = "LISTENPOST_REPORT_TIMEOUT" if what == "the report" else "LISTENPOST_SCORING_TIMEOUT"
         return f"the server is slow: raise `{variable}`, and set `LISTENPOST_MODEL_CONCURRENCY=1` if it has one slot"
     if reason == "too_long":
-        held = f", which holds {context} tokens" if context else ""
+        held = f" than {context} tokens" if context else ""
         return f"give the server a larger context{held}, see docs/models.md"
     if reason in {"malformed", "count_mismatch", "truncated"}:
         model = "LISTENPOST_AGENT_MODEL" if what == "the report" else "LISTENPOST_FILTER_MODEL"
@@ -160,7 +168,7 @@ def _result(checked: _Checked, client: ModelClient, models: ModelSettings) -> tu
     if checked.written and checked.seconds:
         speed = checked.written / checked.seconds
         details.append(f"{speed:.1f} tokens a second written, the reading included")
-        if (needed := checked.seconds / 6 * _PAGE / 4) > models.scoring_timeout:
+        if (needed := checked.judging * _PAGE / (len(_ABOUT) + len(_OTHER))) > models.scoring_timeout:
             remedy = f"the server is slow: a page takes about {needed:.0f} s, raise `LISTENPOST_SCORING_TIMEOUT`"
             checked.remedies[remedy] = None
     if (context := client.context(name)) is not None:

@@ -68,9 +68,7 @@ async def supported(
     related = [_related(text, draft.findings, question) for text in texts]
     pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
     claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
-    for text, findings in zip(texts, related, strict=True):
-        passages = (finding.evidence[0].passage for finding in findings[:_FOR_SUMMARY])
-        claims.append(Claim(text, " … ".join(passages), ""))
+    claims += map(_summary_claim, texts, related)
     try:
         checking = ask_in_batches(claims, partial(checker.check, question), lambda a: a.supported)
         answers = await translated(checking, "the support check", partial(ModelError, "defect"))
@@ -94,27 +92,27 @@ async def supported(
     counted = recount_summary(draft.summary, [finding.text for finding in findings])
     summary = " ".join(kept) if counted is None else counted
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
-    holding = len(carried)
     removed = (
-        (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
-        (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
-        (int(not headline_stands), "headline that no passage carries"),
-        (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
+        (len(pairs) - len(carried), f"of {len(pairs)} passages do not say what their sentence says, removed"),
+        (len(draft.findings) - len(findings), "finding(s) that no passage carries, removed"),
+        (int(not headline_stands), "headline that no passage carries, removed"),
+        (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries, removed"),
+        (len(unread), "finding(s) of whose words the passages hold none, marked unverified"),
     )
-    many = f"support check: {len(unread)} finding(s) of whose words the passages hold none, marked unverified"
-    doubting = (many,) if doubted and unread else ()
+    counts = {"pairs": len(pairs), "supported": len(carried), "disputed": len(doubted)}
+    topic = draft.topic if headline_stands else plain_topic(question)
+    summary, quotes = summary if findings else "", _without(draft.quotes, refused)
     return CheckedDraft(
-        replace(
-            draft,
-            topic=draft.topic if headline_stands else plain_topic(question),
-            summary=summary if findings else "",
-            findings=findings,
-            quotes=_without(draft.quotes, refused),
-        ),
-        SupportCheck(status="ok", model=answers[0].model, pairs=len(pairs), supported=holding, disputed=len(doubted)),
+        replace(draft, topic=topic, summary=summary, findings=findings, quotes=quotes),
+        SupportCheck(status="ok", model=answers[0].model, **counts),
         sum((answer.usage for answer in answers), Usage()),
-        (*asking, *(f"support check: {count} {what}, removed" for count, what in removed if count), *doubting),
+        (*asking, *(f"support check: {count} {what}" for count, what in removed if count)),
     )
+
+
+def _summary_claim(text: str, findings: Sequence[Finding]) -> Claim:
+    """The headline or a sentence of the summary, on the first passages of its findings."""
+    return Claim(text, " … ".join(finding.evidence[0].passage for finding in findings[:_FOR_SUMMARY]), "")
 
 
 def _to_check(draft: DraftText, question: Question) -> tuple[list[str], list[str]]:

@@ -80,7 +80,7 @@ class LocalSupport:
 
 
 # Share of a sentence's content words in the passage, at which and below which nothing of it is there.
-_ABSENT = 0.25
+_FEW_WORDS = 0.25
 # two letters in a row of another script: `电池`, `батарея`
 _FOREIGN = regex.compile(r"[\p{L}--[\p{Latin}]]{2}", regex.V1)
 
@@ -111,12 +111,12 @@ def doubts(claim: Claim, question: Question) -> bool:
     texts = (claim.sentence, claim.passage)
     if any(is_not_english(text) or _FOREIGN.search(text) for text in texts) or carries(claim, question):
         return False
-    asked = {fold(word) for word in content_words(f"{question.text} {question.about}")}
+    question_words = {fold(word) for word in content_words(f"{question.text} {question.about}")}
     held = [fold(word) for word in _WORD.findall(claim.passage)]
     bare = ("".join(_WORD.findall(fold(word))) for word in content_words(claim.sentence))
-    words = [word for word in bare if word and word not in asked and word not in _REPORTING]
+    words = [word for word in bare if word and word not in question_words and word not in _REPORTING]
     present = sum(any(_akin(word, other) for other in held) for word in words)
-    return present <= _ABSENT * len(words)
+    return present <= _FEW_WORDS * len(words)
 
 
 def carries(claim: Claim, question: Question) -> bool:
