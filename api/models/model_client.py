@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import genai_prices
@@ -29,9 +29,6 @@ from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_complet
 from api.models.dialects import ModelCallLimiter, has_no_tools, is_too_long, object_of, stated_context, status_of
 from api.reports.conclusion import ReportForm
 from api.settings import ModelSettings
-
-if TYPE_CHECKING:
-    from pydantic_ai.usage import RunUsage
 
 _CONNECT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
@@ -368,7 +365,15 @@ def price_of(models: ModelSettings, tokens: Tokens, model: str, requested: str =
         return 0.0 if limits.points_here(models.openai_base_url) else None
 
 
-def price_of_run(models: ModelSettings, usage: RunUsage) -> float | None:
+class RunTokens(Protocol):
+    """The tokens that a run of an agent used, as pydantic-ai counts them."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+
+
+def price_of_run(models: ModelSettings, usage: RunTokens) -> float | None:
     """USD for a run of the report writer or a chat; None when the model's price is unknown."""
     tokens = Tokens.model_validate(
         {

@@ -109,14 +109,13 @@ async def analyze(
     options = OutputOptions(form, dropped, output)
     if sense is not None and not again:
         raise UsageError("`--sense` belongs to a stored report: `analyze --again ID --sense N`")
-    if product and items is None:
-        raise UsageError("`--product` says what a file is about: `analyze QUERY --items FILE --product NAME`")
+    if again and (items is not None or columns or product or estimate or request.sources):
+        raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
     if again:
-        if items is not None or columns or estimate or request.sources:
-            raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
         return await _analyze_again(request, sense, options, verbose)
-    if columns and items is None:
-        raise UsageError("`--map` names columns of a table: it belongs to `--items FILE`")
+    if items is None and (product or columns):
+        named = "`--product` says what a file is about" if product else "`--map` names columns of a table"
+        raise UsageError(f"{named}: it belongs to `--items FILE`")
     ask = request.ask()
     settings = bootstrap.load_settings(sandbox=ask.sandbox)
     own = None if items is None else _read_items(items, columns, one_line(clean(product)))
@@ -124,9 +123,8 @@ async def analyze(
         from api.bootstrap import estimates
 
         check_askable(ask.sources, ASKABLE_SOURCES if own is None else (NAME,))
-        count = None
-        if own is not None:
-            count = len({item.key for item in own.items if in_window(ask.since, item.created_at)})
+        keys = None if own is None else {item.key for item in own.items if in_window(ask.since, item.created_at)}
+        count = None if keys is None else len(keys)
         _say_estimate(estimates.estimate(settings, ask, count), options, settings, own)
         return ANSWERED
     async with AsyncExitStack() as after, built(settings, own, ask.sources) as service:
