@@ -100,7 +100,6 @@ async def analyze(
     """Ask every source, keep the posts that are about the product, and write a report."""
     from api import bootstrap
     from api.bootstrap.storage import with_stored_sense_and_corrections
-    from api.core.text import clean, one_line
     from api.services import product as product_service
     from api.sources.own_items import NAME
     from api.sources.searched_source import in_window
@@ -113,12 +112,9 @@ async def analyze(
         raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
     if again:
         return await _analyze_again(request, sense, options, verbose)
-    if items is None and (product or columns):
-        named = "`--product` says what a file is about" if product else "`--map` names columns of a table"
-        raise UsageError(f"{named}: it belongs to `--items FILE`")
     ask = request.ask()
     settings = bootstrap.load_settings(sandbox=ask.sandbox)
-    own = None if items is None else _read_items(items, columns, one_line(clean(product)))
+    own = _own_items(items, columns, product)
     if estimate:
         from api.bootstrap import estimates
 
@@ -370,6 +366,18 @@ async def _kept(settings: Settings, *reports: Report) -> AsyncIterator[None]:
         yield
     finally:
         await keeping
+
+
+def _own_items(path: Path | None, columns: str, product: str) -> OwnItems | None:
+    """The items of `--items FILE`, None without it."""
+    from api.core.text import clean, one_line
+
+    if path is not None:
+        return _read_items(path, columns, one_line(clean(product)))
+    if product or columns:
+        named = "`--product` says what a file is about" if product else "`--map` names columns of a table"
+        raise UsageError(f"{named}: it belongs to `--items FILE`")
+    return None
 
 
 def _read_items(path: Path, columns: str, product: str) -> OwnItems:
