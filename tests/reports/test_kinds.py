@@ -45,7 +45,7 @@ def test_what_is_said_of_it_is_a_theme_and_leans(name: str, place: str, complain
     (finding, *_) = find_themes(Question(name), exhibits_of(*items)).findings
 
     words = complaint.format(name).rstrip(".")
-    assert finding.text == f"Battery: “{words}”: all three people who speak of it say alike (reddit 3)."
+    assert finding.text == f"Battery: “{words}”: all three people who speak of it say alike."
     assert finding.kind == "complaint"
 
 

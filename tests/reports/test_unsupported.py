@@ -142,7 +142,7 @@ async def test_a_check_that_fails_drops_nothing_and_calls_nothing_checked(reply:
     assert (report.topic, report.summary) == (pair.sentence, f"{CARRIED.sentence} {pair.sentence}")
     assert (report.support.status, report.support.reason) == ("degraded", reason)
     assert report.support.rate is None
-    assert f"the support check did not work ({reason_in_words(reason)}): the findings are unverified" in shown(report)
+    assert f"The support check did not work ({reason_in_words(reason)}): the findings are unverified" in shown(report)
     assert shown(report).count("(unverified)") == 2
 
 

@@ -119,7 +119,7 @@ def test_without_fitting_exhibits_it_says_so() -> None:
     opening, besides, lines = silent.split("\n\n")
     assert opening == "No post that was found mentions warranty."
     assert besides == "What they say besides:"
-    assert lines.startswith("- Battery: “The battery is great.” [E1]")
+    assert lines.startswith("- Voices, one each: “The battery is great.” [E1]")
     assert chat(prompt("Glow Lamp", after="none")) == ("I could not find posts about Glow Lamp.")
     assert "Name the product" in chat(prompt("hello"))
 

@@ -14,7 +14,7 @@ VOICE = "One voice"
 
 COUNTED = regex.compile(
     r"^(?!Most |One person each said)(?P<name>[^:“”\n]{1,60}): "
-    r"(?:“(?P<claim>.+)”|(?P<number>[\w ,]+?) (?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b"
+    r"(?:“(?P<claim>.+)”|(?:(?P<number>[\w ,]+?) )?(?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b"
     r"|(?:at least )?(?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of|about) it\b)",
     regex.S,
 )
@@ -26,6 +26,8 @@ SUMMARY = regex.compile(
     r"^(?:[^.“”]{1,160}[.] ){0,3}(?:Most said|One person each said): “|^(?:[^.“”]{1,160}[.] ){0,3}Most spoken of: "
 )
 """The summary: `Most said: “It does not last a day” (six people), “The app is slow” (four).`"""
+# the end of a theme's sentence that counts nobody: `“It dies”`, `“It dies”: people complain.`
+_BARE = regex.compile(r"(?:”(?:: people [\w ]+)?|^[^“”]+: people [\w ]+)\.?$")
 # Claims that a summary names.
 _NAMED = 3
 
@@ -101,7 +103,7 @@ def tone_sentence(graded: int, sounding: int, lean: int) -> str:
 def recount_theme(sentence: str) -> str | None:
     """The sentence of a theme that has lost passages: the same where it counts nobody, else None."""
     match = COUNTED.match(sentence)
-    counts = match is None or match["number"] or not sentence.rstrip(".").endswith("”")
+    counts = match is None or match["number"] or _BARE.search(sentence) is None
     return None if counts else sentence
 
 

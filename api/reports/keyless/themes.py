@@ -91,7 +91,7 @@ class ThemeFinding:
         """The finding without its counts, as a model would write it."""
         words, does = self.claim or self.example, self.side or ("" if self.claim else "speak of it")
         quoted = f"{_title(self.name)}: “{words}”" if words else _title(self.name)
-        return f"{quoted}: people {does}." if does else f"{quoted}."
+        return f"{quoted}: people {does}." if does else quoted
 
     @property
     def shown(self) -> tuple[ThemePassage, ...]:
