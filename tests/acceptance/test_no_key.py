@@ -71,7 +71,7 @@ def test_searches_are_counted(upstream: Sandbox) -> None:
     """At standard, refetch included: one each, one per site, and two of Lemmy."""
     upstream.forget()
     env = NOTHING | dict.fromkeys(ADDRESSES, upstream.url)
-    report = inside("analyze", "oura", "--format", "json", env=env).json
+    report = inside("analyze", "obsidian", "--about", "a volcanic stone", "--format", "json", env=env).json
     searches = Counter(entry.upstream for entry in upstream.log if entry.endpoint == "search")
 
     assert searches == {"hackernews": 1, "stackexchange": 3, "github": 1, "lemmy": 2}

@@ -91,7 +91,8 @@ async def test_a_gate_that_fails_is_seen_by_everyone(world: World) -> None:
 async def test_numbers_are_counted_not_written(world: World) -> None:
     """B73: a made-up count goes with its sentence, and the timeline is that of the items."""
     day = 1_790_000_000.0
-    talk(world, post(1), post(2, created_utc=day + 86_400), post(3, title="Third of them"))
+    third = post(3, title="Third of them", author="ben")
+    talk(world, post(1), post(2, created_utc=day + 86_400, author="ann"), third)
     world.mind.turns = [drafted(findings=[finding("It stays warm. In 87 threads over 30 days.", "E1")])]
 
     report = await world.analyze("mug", sources=("reddit",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -81,11 +82,12 @@ async def test_what_the_sentence_says_is_not_said_again() -> None:
     """
     Neither who holds it, nor the words that it quotes.
     """
-    text = "Heat: “Warm all day”: all three people who speak of it say alike (Reddit 3)."
-    report = await stating(claim(text, {"reddit": 3}, "Warm all day."))
+    text = "Heat: “Warm all day”: all three people who speak of it say alike."
+    counted = replace(claim(text, {"reddit": 3}, "Warm all day."), support="counted")
+    report = await stating(counted)
     (shown,) = claim_layout.claims_of(report)[0]
 
-    assert shown.held == "1 September 2026"
+    assert shown.held == "Reddit; 1 September 2026"
     assert shown.quotes[0].words == ""
     assert shown.quotes[0].facts == "Reddit (r/a), 2026-09-01"
 
@@ -170,7 +172,7 @@ async def test_a_summary_of_more_than_two_lines_stands_below() -> None:
     """
     finding = claim("It stays warm.", {"reddit": 3}, "Warm all day")
     long = await stating(finding, summary="People like it very much. " * 9)
-    counting = await stating(finding, summary="Themes of 3 kept posts, each count a minimum: heat (3).")
+    counting = await stating(finding, summary="Most said: “Warm all day” (three people).")
 
     assert claim_layout.lead(long) == []
     assert claim_layout.summary(long)

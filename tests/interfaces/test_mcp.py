@@ -363,7 +363,7 @@ async def test_an_item_is_corrected_and_the_correction_is_removed(
     assert getattr(answer.content[0], "text", "") == (f"Kept: `{key}` is not about “plaud.ai”; {uses}")
     assert key not in {item["key"] for item in again["items"]}
     assert key not in {item["key"] for item in anew["items"]}
-    assert anew["upstream_calls"] == 0
+    assert anew["cost"]["upstream_calls"] == 0
     assert no_sense.startswith("not_found: the report has no sense 9")
     assert unknown_item == "not_found: the report has no item `reddit:none`"
     assert unknown_report == "not_found: there is no report `none`"

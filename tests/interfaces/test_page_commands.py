@@ -96,7 +96,7 @@ def test_own_items_are_written_and_asked_about_as_the_quickstart_says(tmp_path: 
     """Its lines of shell, in a folder where the command was installed."""
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / "bin").symlink_to(Path(COMMAND).parent)
-    (block,) = (code for code in blocks("quickstart.md", "sh") if code.startswith("printf"))
+    (block,) = (code for code in blocks("quickstart.md", "sh") if "mine.jsonl" in code)
 
     done = subprocess.run(["sh", "-ec", block], cwd=tmp_path, env=bare(), capture_output=True, text=True, timeout=120)
 

@@ -102,7 +102,7 @@ class LemmyEmulator(Emulator):
     def rows(self, nothing: bool, kind: str, start: int) -> list[Any]:
         """Fifty results from there on."""
         numbers = range(start, min(start + 50, 0 if nothing else self.count // 2))
-        return [talk(180 + n) if kind == "posts" else remark(500 + n, "Warm") for n in numbers]
+        return [talk(180 + n) if kind == "posts" else remark(500 + n, "It stays warm") for n in numbers]
 
 
 class Lemmy1Emulator(LemmyEmulator):
