@@ -83,10 +83,13 @@ def spent(request: pytest.FixtureRequest, sandbox: Sandbox, langfuse: Collector)
     return Spent(depth, inside(*words, env=env).json, estimate, sandbox, langfuse)
 
 
-def _asked(entry: LoggedRequest, field: str) -> int:
-    """How many answers one judge or grade call wants."""
+def _asked(entry: LoggedRequest) -> int:
+    """How many answers one judge or grade call wants: each number is a required name, and no other is allowed."""
     schema = entry.body["response_format"]["json_schema"]["schema"]
-    return int(schema["properties"][field]["minItems"])
+    numbers = [str(number) for number in range(1, len(schema["properties"]) + 1)]
+    assert list(schema["properties"]) == schema["required"] == numbers
+    assert schema["additionalProperties"] is False
+    return len(numbers)
 
 
 def _judging(spent: Spent) -> None:
@@ -94,12 +97,12 @@ def _judging(spent: Spent) -> None:
     calls = spent.calls("judge")
     assert 0 < len(calls) <= sum(-(-attempt["new"] // BATCH) for attempt in spent.attempts)
     assert len(calls) <= 2 * len(UPSTREAMS) * len(spent.answer["rewritten_queries"])
-    assert sum(_asked(entry, "relevant") for entry in calls) <= sum(attempt["new"] for attempt in spent.attempts)
+    assert sum(_asked(entry) for entry in calls) <= sum(attempt["new"] for attempt in spent.attempts)
 
 
 def _grading(spent: Spent) -> None:
     """Full chunks of ten and one rest per pass: ceil(new survivors / 10)."""
-    sizes = [_asked(entry, "grades") for entry in spent.calls("grades")]
+    sizes = [_asked(entry) for entry in spent.calls("grades")]
     passes = 2 if spent.depth == "standard" and spent.calls("rewrite") else 1
     both = [*spent.answer["items"], *spent.answer["dropped"]]
     assert sum(sizes) == sum(one["score"] is not None for one in both)

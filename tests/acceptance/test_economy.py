@@ -46,7 +46,7 @@ async def test_only_new_items_are_judged_again(built: Product, sandbox: Sandbox)
     heard = await _fetch(built, "youtube", "plaud.ai")
 
     asked = [
-        entry.body["response_format"]["json_schema"]["schema"]["properties"]["relevant"]["minItems"]
+        len(entry.body["response_format"]["json_schema"]["schema"]["required"])
         for entry in sandbox.requests("openai", "judge")
         if isinstance(entry.body, dict)
     ]

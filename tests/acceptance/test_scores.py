@@ -55,7 +55,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Traced:
     ("fault", "open_gates"),
     [
         ((), 0),
-        (("openai.judge=wrong_count@2x1",), 1),
+        (("openai.judge=wrong_count@1x1",), 1),
         (("openai.judge=notjson",), 3),
         (("openai.grades=notjson@1x1",), 0),
         (("openai.agent=prose@1x1",), 0),

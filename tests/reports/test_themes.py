@@ -61,6 +61,14 @@ def test_a_claim_is_quoted_and_counted_by_people() -> None:
     assert themed.suggestions[0] == "What annoys people about Glow Lamp?"
 
 
+def test_a_summary_of_subjects_has_a_form_without_counts() -> None:
+    """A model's draft that held them would go back: no exhibit says how many people there are."""
+    themed = find_themes(LAMP, exhibits("The battery is new to me.", "My battery came late.", "A battery from Ulm."))
+    assert not any(finding.claim for finding in themed.findings)
+    assert themed.summary == "Most spoken of: battery (three people)."
+    assert themed.bare_summary == "Most spoken of: battery."
+
+
 def test_one_author_is_one_person() -> None:
     """Whatever they wrote; and a quotation of another's words is nobody's second voice."""
     shown = exhibits(*["The battery is awful."] * 6, author="ann")

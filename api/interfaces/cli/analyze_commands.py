@@ -5,7 +5,6 @@ Help needs only the signatures: what asks and prints is imported where it runs.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -215,6 +214,8 @@ async def compare(
     estimate: EstimateOnly = False,
 ) -> int:
     """Ask the same question about each product and compare the answers; see docs/compare.md."""
+    import asyncio
+
     from api import bootstrap
     from api.features.comparisons.compare import analyze_each, comparison_of
     from api.reports.report import Report

@@ -119,7 +119,8 @@ class ThemeReport:
         claimed = [finding for finding in self.findings if finding.claim]
         held = [finding for finding in claimed if finding.alike > 1] or claimed
         several = any(finding.alike > 1 for finding in held)
-        return theme_summary([(f.claim, 0 if several else 1) for f in held]) if held else self.summary
+        spoken = dict.fromkeys(() if held else (finding.name.lower() for finding in self.findings), 0)
+        return theme_summary([(f.claim, 0 if several else 1) for f in held], list(spoken.items()))
 
 
 def one_side(passages: Iterable[ThemePassage], lean: int | None) -> tuple[ThemePassage, ...]:
