@@ -158,7 +158,7 @@ def page(topic: Topic, readings: Sequence[Reading], source: str, vectors: Vector
     """Measure the texts of one page; without `vectors` likeness is a share of words."""
     near = likeness(topic, readings, vectors)
     return [
-        _row(reading, measured, other, shop=source == "amazon", alone=not _community(reading, source))
+        _row(reading, measured, other, shop=source == "amazon")
         for reading, measured, other in zip(readings, near, _other_meanings(readings, near, source), strict=True)
     ]
 
@@ -195,8 +195,7 @@ def _community(reading: Reading, source: str) -> str:
     return "" if elsewhere else reading.shown.place.casefold()
 
 
-def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool, alone: bool) -> Row:
-    """The features and rules of one text; `alone` is one without a community that could tell its meaning."""
+def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) -> Row:
     topic, title, text, strong = reading.topic, reading.lines[0], reading.text, reading.strong
     strength = reading.overall
     named = float(strength >= NEARLY)
@@ -234,9 +233,7 @@ def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool, 
         "order": float(order(text, topic.known)),
     }
     marked_down = any(row[name] for name in (*AGAINST, *AGAINST_ALL))
-    # with no community to tell, an everyday name alone does not decide against a description that is far
-    far = alone and topic.everyday == 1 and bool(topic.about) and max(near.sense, near.nearby) < DESCRIBED
-    rules = {"clear": named * (not (marked_down or far)), "home": 0.0, "aside": 0.0, "excluded": near.excluded}
+    rules = {"clear": named * (not marked_down), "home": 0.0, "aside": 0.0, "excluded": near.excluded}
     # under a title that names the thing another version is compared with it
     others = [name for name in (*AGAINST, *AGAINST_ALL) if not (name == "version" and reading.shown.comment)]
     if reading.home and not (named or any(row[name] for name in others)):
