@@ -122,7 +122,7 @@ def test_the_inspector_lists_and_calls(served: Served) -> None:
     tools = served.run(inspector, "--cli", f"{served.url}/mcp", "--method", "tools/list")
     answer = json.loads(served.run(inspector, *words))
 
-    assert len(json.loads(tools)["tools"]) == len(SOURCES) + 7
+    assert len(json.loads(tools)["tools"]) == len(SOURCES) + 8
     assert re.search(r"^E\d+: reddit", text(answer), re.M)
     assert answer["structuredContent"]["outcome"] == "ok"
 
@@ -199,7 +199,7 @@ async def test_each_command_of_the_page_starts_a_server(which: int, tmp_path: Pa
         answer = await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
 
     assert len(started()) == 4
-    assert len(tools) == len(SOURCES) + 7
+    assert len(tools) == len(SOURCES) + 8
     assert "sample data" in str(answer.content)
     text_only = "--text-only" in command
     assert all((tool.output_schema is None) is text_only for tool in tools)
