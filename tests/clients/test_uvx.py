@@ -56,5 +56,5 @@ async def test_a_checkout_is_served_without_an_installation(server: StdioServerP
         tools = (await client.list_tools()).tools
         answer = await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
 
-    assert len(tools) == len(SOURCES) + 7
+    assert len(tools) == len(SOURCES) + 8
     assert "sample data" in str(answer.content)
