@@ -304,7 +304,7 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
     )
     assert answer["findings"] == [
         {
-            "text": "Battery: “The battery lasts 0 hours”: all four people who speak of it say alike (Reddit 4).",
+            "text": "Battery: “The battery lasts 0 hours”: all four people who speak of it say alike.",
             "kind": "other",
             "cites": [f"reddit:{number}" for number in range(4)],
             "evidence": [
@@ -379,7 +379,7 @@ async def test_a_report_says_how_much_its_writer_was_shown() -> None:
     assert note_of(best, "written from") == "the report is written from the 3 best of 5 kept posts"
     for answer in (whole, themes):
         assert not [note for note in answer["quality_notes"] if "was shown" in note]
-    assert themes["findings"][0]["text"] == "One voice: “opinion aaaaaaaaa on the mug”: one person (Reddit)."
+    assert themes["findings"][0]["text"] == "One voice: “opinion aaaaaaaaa on the mug”."
 
 
 async def test_what_a_failed_writer_used_is_paid() -> None:
@@ -557,7 +557,7 @@ async def test_what_the_writer_looked_up_joins_items_and_figures() -> None:
     source, counted = answer["sources"]["reddit"], answer["figures"]["sources"]["reddit"]
     mine = [one for one in (*answer["items"], *answer["dropped"]) if one["key"].startswith("reddit")]
     assert len({one["key"] for one in mine}) == len(mine) == source["fetched"] == 8
-    assert (counted["fetched"], counted["relevant"], counted["kept"]) == (8, 7, 6)
+    assert (counted["fetched"], counted["relevant"], counted["kept"], counted["in_report"]) == (8, 7, 7, 6)
     assert (source["kept"], source["yield_ratio"]) == (7, 7 / 8)
     assert answer["figures"]["sentiment"]["n"] == len(keys) - 1
     assert answer["figures"]["places"][0]["count"] == 6

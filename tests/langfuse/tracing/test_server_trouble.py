@@ -98,7 +98,7 @@ def test_exit_with_a_slow_server(langfuse: Collector) -> None:
     _at_most_one_warning_each(errors, 1)
     assert langfuse.one("analyze")
     assert {"decision", "upstream_calls"} <= set(langfuse.scored())
-    assert len(langfuse.scores) == 3 * (5 + 2) + 9, "of sources, calls of the gate, the question"
+    assert len(langfuse.scores) == 3 * (6 + 2) + 9, "of sources, calls of the gate, the question"
 
 
 @pytest.mark.parametrize("last", ["exit", "shutdown"])

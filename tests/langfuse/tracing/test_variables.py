@@ -218,7 +218,7 @@ async def test_some_traces_are_sampled(langfuse: Collector) -> None:
     assert len(langfuse.spans) == 7 * len(roots)
     assert {span.trace for span in langfuse.spans} == roots
     assert {score["traceId"] for score in langfuse.scores} == roots
-    assert len(langfuse.scores) == (5 + 2 + 9) * len(roots)
+    assert len(langfuse.scores) == (6 + 2 + 9) * len(roots)
 
 
 async def test_a_trace_of_the_program_is_sampled_by_its_id(langfuse: Collector) -> None:
