@@ -24,6 +24,8 @@ def run_here(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Her
     monkeypatch.setenv("LISTENPOST_DATABASE_URL", f"sqlite:///{tmp_path / 'listenpost.db'}")
     (tmp_path / "mine.jsonl").write_text(MINE, "utf-8")
     (tmp_path / "reviews.csv").write_text("title,body\nMug,It stays warm for hours.\n", "utf-8")
+    survey = "Verbatim,Stars\nThe Plaud Note lasts a week.,5\nThe Plaud Note lost my call.,1\n"
+    (tmp_path / "survey.csv").write_text(survey, "utf-8")
     return here
 
 
