@@ -1,7 +1,7 @@
 """What a question may cost, before anything is asked.
 
 Bounds that hold when no request fails, and what is likely: half of a first batch is about the
-question, every other source is asked once more, and texts are two fifths as long as they may be.
+question, every other source is asked once more, and a report is asked for twice, and texts are a third as long as they may be.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from api.sources.archive_source import PRICE
 
 # Model requests of one report, and tokens of a text as a share of what is counted at most: as
 # measured over questions of the sample world that many speak of.
-_LIKELY_REQUESTS, _LENGTH = 1, 0.4
+_LIKELY_REQUESTS, _LENGTH = 2, 0.36
 # Of `WRITER_REQUESTS` those that read all exhibits: one for each source that is asked once more,
 # one for a correction, one for the report.
 _LONG_REQUESTS = 5
