@@ -1,7 +1,8 @@
 """What a question may cost, before anything is asked.
 
 Bounds that hold when no request fails, and what is likely: half of a first batch is about the
-question, every other source is asked once more, and a report is asked for twice, and texts are a third as long as they may be.
+question, every other source is asked once more, a report is asked for twice, and texts are a third
+as long as they may be.
 """
 
 from __future__ import annotations
