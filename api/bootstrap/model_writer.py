@@ -30,7 +30,7 @@ class LateWriter:
     build: Callable[[], Writer]
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
-        """See `Writer.write`."""
+        """Builds the writer on the first report and hands the call on."""
         return await self.build().write(run, evidence, dossier)
 
 

@@ -32,6 +32,7 @@ _HEADER = regex.compile(
 )
 _HEADER_START = regex.compile(r"\W*(?:on|am|le|el|em|il|op)\s.{1,160}$", regex.I)
 _REPLY_TO = regex.compile(r"\W*[@\w .-]{1,40}\s(?:said|wrote|schrieb|dijo|a dit)\s?:\s?↑?\s*$", regex.I)
+_QUOTED_LINES = 40  # lines between `Ann said:` and `Click to expand` at most
 _EXPAND = regex.compile(r"\W*click to expand\W*$", regex.I)
 # `-- ` alone in a line, and what programs write under a text
 _SIGNED = regex.compile(r"(?:--|—|__+)\s*$")
@@ -93,11 +94,13 @@ def own_words(text: str) -> str:
                 break  # the rest is the other mail
             kept.append("")
             continue
-        if _REPLY_TO.match(line) and any(_EXPAND.match(entry) for entry in lines[number + 1 : number + 40]):
-            end = next(at for at, entry in enumerate(lines[number:], number) if _EXPAND.match(entry))
-            lines[number : end + 1] = [""] * (end + 1 - number)
-            kept.append("")
-            continue
+        if _REPLY_TO.match(line):
+            near = enumerate(lines[number + 1 : number + _QUOTED_LINES], number + 1)
+            end = next((at for at, entry in near if _EXPAND.match(entry)), None)
+            if end is not None:
+                lines[number : end + 1] = [""] * (end + 1 - number)
+                kept.append("")
+                continue
         if _SIGNED.match(line) and written[-1] - number <= _SIGNATURE_LINES:
             break
         poll = bool(_POLL.match(line)) or (poll and bool(_OPTION.match(line)))

@@ -153,7 +153,7 @@ class Writing(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported(Event):
-    """The report is ready."""
+    """The report is written and checked; the last event of an analysis."""
 
     kind = "report"
     decision: Decision

@@ -38,7 +38,7 @@ Around = Callable[[int, Ask], Awaitable[list[AnswerSheet]]]
 
 @dataclass(frozen=True, slots=True)
 class JudgeCandidate:
-    """A judge under evaluation."""
+    """A judge that is measured: its name, its prompt if it has one, its verdicts on a page."""
 
     judge: Judge
     name: str  # and version

@@ -29,8 +29,7 @@ from api.reports.composition import Conclusion
 from api.reports.draft_rules import DraftFlaws, DraftText, quotes_of
 from api.reports.exhibits import Dossier, gate_lines
 from api.reports.keyless.themes import find_themes
-from api.reports.people import people_by_source
-from api.reports.report import Finding, Passage, SupportCheck
+from api.reports.report import Finding, Passage, SupportCheck, people_by_source
 from api.reports.shortfall import Explainer, Explanation, Shortfall, plain_explanation
 from api.reports.support_check import supported
 

@@ -20,9 +20,8 @@ from api.core.items import Item
 from api.core.text import clean, cut, one_line
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.markdown_text import formatted, quotation
-from api.reports.people import people_by_source
 from api.reports.quotes import ADDRESS, ADDRESSES, LABEL, NAME, CitableText, bare, citable_text, numbers, verbatim
-from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote
+from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote, people_by_source
 from api.reports.shortfall import count_words
 
 LONGEST_SENTENCE = 600
@@ -212,7 +211,7 @@ class DraftCleaner:
         return self._clear(last)
 
     def whole(self, text: str) -> str:
-        """A whole text, cleared."""
+        """A whole text without what may not stand in it."""
         return self.feed(text) + self.close()
 
     def _clear(self, sentence: str) -> str:

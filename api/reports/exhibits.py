@@ -92,7 +92,7 @@ class Dossier:
         return tuple(self._labels.values())
 
     def by_label(self) -> dict[str, Exhibit]:
-        """Exhibits under their names."""
+        """Exhibits by label: `E1`, `E2`."""
         return {exhibit.label: exhibit for exhibit in self._labels.values()}
 
 

@@ -6,7 +6,8 @@ second. An unknown number is None, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -26,7 +27,7 @@ from api.core.domain import (
     Usage,
     passed_unjudged,
 )
-from api.core.items import Credit, Item, Thread
+from api.core.items import Credit, Item, Thread, person_of
 from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp, without_default
 from api.pipeline.evidence.figures import Figures
 
@@ -50,6 +51,18 @@ class Passage:
     """Verbatim, at most `LONGEST_PASSAGE` characters."""
     comment_id: str | None = None
     """Where it stands in a comment."""
+
+
+def people_by_source(passages: Iterable[Passage], items: Mapping[str, Item]) -> dict[str, int]:
+    """Source -> number of independent people whose words the passages are, the most first; `items` by key.
+
+    Authors are never stored, so people are counted while a report is written. Words without a known author count as
+    one person for each item or comment.
+    """
+    people = {
+        person_of(item, passage.comment_id): item.source for passage in passages if (item := items.get(passage.key))
+    }
+    return dict(Counter(people.values()).most_common())
 
 
 @dataclass(frozen=True, slots=True)

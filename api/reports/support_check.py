@@ -25,10 +25,9 @@ from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import ASKING, count_feelings, lean_wanted
 from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
-from api.reports.people import people_by_source
 from api.reports.quotes import says_count
 from api.reports.quotes import sentences as sentences_of
-from api.reports.report import Finding, Passage, Quote, SupportCheck
+from api.reports.report import Finding, Passage, Quote, SupportCheck, people_by_source
 
 _NOT_CHECKED = "the support check did not work"
 # Characters of the item shown on either side of a passage, so that `it` has something to refer to.

@@ -106,7 +106,7 @@ class Post:
 
     @property
     def popularity(self) -> int:
-        """Votes, views or ratings."""
+        """Votes, views or ratings of a post, by which sites rank it."""
         return int(getattr(self, _MEASURES.get(self.source, "votes")) or 0)
 
     @property

@@ -92,7 +92,7 @@ class Quoted:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Title, body and comments."""
+        """Title, body and comments of an item in a prompt, in that order."""
         return tuple(_bare(piece) for piece in self._pieces)
 
     @property

@@ -124,7 +124,7 @@ class Generation:
 
     @property
     def size(self) -> int:
-        """Estimated number of tokens."""
+        """Estimated number of tokens of the answer, its refusal and calls included."""
         text = "".join((self.content or "", self.refusal or "", *(n + a for n, a in self.calls)))
         return tokens(text)
 

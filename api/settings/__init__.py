@@ -277,7 +277,7 @@ class LimitSettings(BaseSettings):
 
 
 class StreamSettings(BaseSettings):
-    """Server-sent events over HTTP."""
+    """Limits and pings of server-sent events over HTTP."""
 
     model_config = group_config("LISTENPOST_STREAM_")
 
@@ -343,14 +343,14 @@ class QuickDepth(Depth):
 
 
 class StandardDepth(Depth):
-    """The default of `analyze`."""
+    """Depth of `analyze` where none is named: one query first, more when it finds too little."""
 
     model_config = group_config("LISTENPOST_STANDARD_")
     retry_variants: Annotated[int, Field(ge=1, le=5)] = 3
 
 
 class DeepDepth(Depth):
-    """Three queries, sixty exhibits."""
+    """Depth with three queries from the start, and up to sixty exhibits."""
 
     model_config = group_config("LISTENPOST_DEEP_")
     limit: Count = 25

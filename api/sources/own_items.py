@@ -297,7 +297,7 @@ class NotAnswered(SourceError):
     """A source that gave no answer when the report was made; `code` is its outcome then."""
 
     def __init__(self, source: str, outcome: Outcome, reason: str) -> None:
-        """Keep outcome and reason."""
+        """The outcome and reason are those of the stored report."""
         super().__init__(source, reason)
         self.code = str(outcome)  # type: ignore[misc]
 

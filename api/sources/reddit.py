@@ -145,7 +145,7 @@ class RedditSource(SearchedSource):
         return batch
 
     async def aclose(self) -> None:
-        """Let the threads end."""
+        """End the worker threads and their connections."""
         self._workers.close()
 
     async def _probed(self) -> Probe:

@@ -273,7 +273,7 @@ class SearchedSource(ABC):
 
     @abstractmethod
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """One page of results."""
+        """One page of results, from the cursor on; None is the first page."""
 
     @abstractmethod
     async def _commented(self, item: Item) -> Item:

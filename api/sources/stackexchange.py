@@ -55,7 +55,7 @@ class StackExchangeSource(KeylessSource):
         super().__init__(settings, memory, parts=self._sites)
 
     async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
-        """One request per site."""
+        """The items with their answers; one request for each site."""
         requests = {
             site: asyncio.ensure_future(self._answers([item for item in items if item.place == site]))
             for site in dict.fromkeys(item.place for item in items)

@@ -101,7 +101,7 @@ class YouTubeSource(SearchedSource):
         return Commented(tuple(full), notes)
 
     async def aclose(self) -> None:
-        """Let the threads end."""
+        """End the worker threads and their connections."""
         self._workers.close()
 
     async def _probed(self) -> Probe:

@@ -114,7 +114,7 @@ class ReportItem:
 
     @property
     def key(self) -> str:
-        """Key of the item."""
+        """Key of the item, which the store has once for each tenant."""
         return str(self.facts["key"])
 
 

@@ -238,7 +238,7 @@ class StoredVectors(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Stop background work."""
+        """Stop reading and writing files in the background; what is written stays."""
         ...
 
 

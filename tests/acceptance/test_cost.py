@@ -92,7 +92,7 @@ def _asked(entry: LoggedRequest) -> int:
     return len(numbers)
 
 
-def _judging(spent: Spent) -> None:
+def _assert_judging(spent: Spent) -> None:
     """One call for a batch of 50 new items of an attempt at most, and none for anything else."""
     calls = spent.calls("judge")
     assert 0 < len(calls) <= sum(-(-attempt["new"] // BATCH) for attempt in spent.attempts)
@@ -100,7 +100,7 @@ def _judging(spent: Spent) -> None:
     assert sum(_asked(entry) for entry in calls) <= sum(attempt["new"] for attempt in spent.attempts)
 
 
-def _grading(spent: Spent) -> None:
+def _assert_grading(spent: Spent) -> None:
     """Full chunks of ten and one rest per pass: ceil(new survivors / 10)."""
     sizes = [_asked(entry) for entry in spent.calls("grades")]
     passes = 2 if spent.depth == "standard" and spent.calls("rewrite") else 1
@@ -110,7 +110,7 @@ def _grading(spent: Spent) -> None:
     assert sum(size < CHUNK for size in sizes) <= passes
 
 
-def _writing(spent: Spent) -> None:
+def _assert_writing(spent: Spent) -> None:
     """One rewriting at most; one report with one send-back at most, or one explanation."""
     wrote = len(spent.calls("agent")) - spent.follow_ups
     variants = len(spent.answer["rewritten_queries"])
@@ -122,7 +122,7 @@ def _writing(spent: Spent) -> None:
         assert not spent.calls("explain")
 
 
-def _tracing(spent: Spent) -> None:
+def _assert_tracing(spent: Spent) -> None:
     """Generations in the trace are the calls in the log, and each gather is a variant's."""
     named = Counter(span.name for span in spent.langfuse.spans)
     assert named["relevance_filter"] == len(spent.calls("judge"))
@@ -136,7 +136,7 @@ def _tracing(spent: Spent) -> None:
     assert {span.trace for span in spent.langfuse.spans} == {spent.answer["trace_id"]}
 
 
-def _estimating(spent: Spent) -> None:
+def _assert_estimating(spent: Spent) -> None:
     """The log lies between the estimate's minimum and maximum, and so does the price."""
     log = spent.sandbox.log
     actual = {
@@ -154,11 +154,11 @@ def _estimating(spent: Spent) -> None:
 
 def test_an_analysis_costs_what_the_contract_allows(spent: Spent) -> None:
     """Log, answer, trace and estimate agree, at each depth, with and without a report."""
-    _judging(spent)
-    _grading(spent)
-    _writing(spent)
-    _tracing(spent)
-    _estimating(spent)
+    _assert_judging(spent)
+    _assert_grading(spent)
+    _assert_writing(spent)
+    _assert_tracing(spent)
+    _assert_estimating(spent)
 
 
 @pytest.mark.parametrize("spent", [("deep", POPULAR), ("standard", ACID)], indirect=True)

@@ -23,7 +23,7 @@ RARE, POPULAR, AMBIGUOUS, LOOKALIKE = (
 SPOKEN_OF = ("plaud.ai", "Notion", "Ember mug", "Oura ring", "Rabbit r1", "Whoop")
 
 
-def within(told: dict[str, Any], upstream: Sandbox, answer: dict[str, Any]) -> None:
+def assert_within(told: dict[str, Any], upstream: Sandbox, answer: dict[str, Any]) -> None:
     """What the sandbox was asked, and what that cost, lies between minimum and maximum."""
     low, high = told["minimum"], told["maximum"]
     assert all(low[name] <= told["likely"][name] <= high[name] for name in low)
@@ -47,7 +47,7 @@ def test_an_analysis_stays_within_its_bounds(here: Here, upstream: Sandbox, dept
     answer = here("analyze", query, "--depth", depth, "--format", "json").json
 
     assert told.code == 0
-    within(told.json, upstream, answer)
+    assert_within(told.json, upstream, answer)
 
 
 @pytest.mark.parametrize("query", [AMBIGUOUS, LOOKALIKE])
@@ -60,7 +60,7 @@ def test_a_second_look_stays_within_its_bounds(
     told = here("analyze", query, "--estimate", "--format", "json")
     answer = here("analyze", query, "--format", "json").json
 
-    within(told.json, upstream, answer)
+    assert_within(told.json, upstream, answer)
     assert told.json["maximum"]["model_calls"] - off["model_calls"] == 4 * 3
     assert told.json["maximum"]["upstream_calls"] == off["upstream_calls"]
     places = answer["sources"].values()
@@ -73,7 +73,7 @@ def test_another_limit_has_other_bounds(here: Here, upstream: Sandbox, limit: st
     words = ("analyze", POPULAR, "--limit", limit, "--depth", "quick", "--format", "json")
     told = here(*words, "--estimate")
 
-    within(told.json, upstream, here(*words).json)
+    assert_within(told.json, upstream, here(*words).json)
 
 
 @pytest.mark.parametrize("depth", ["quick", "standard"])
@@ -84,7 +84,7 @@ def test_a_fetch_stays_within_its_bounds(here: Here, upstream: Sandbox, source: 
     told = here(*words, "--estimate")
     answer = here(*words).json
 
-    within(told.json, upstream, answer)
+    assert_within(told.json, upstream, answer)
     other = [name for name in SOURCES if name != source]
     assert not any(upstream.requests(name) for name in other)
 
@@ -227,4 +227,4 @@ def test_own_items_ask_no_source(here: Here, upstream: Sandbox, monkeypatch: pyt
 
     assert told["maximum"]["upstream_calls"] == 0
     assert told["minimum"]["model_calls"] >= 2
-    within(told, upstream, answer)
+    assert_within(told, upstream, answer)

@@ -99,9 +99,10 @@ def test_a_subject_of_many_is_shown_though_few_say_alike() -> None:
     (finding,) = find_themes(LAMP, shown).findings
 
     assert len(finding.passages) == MANY
-    assert finding.text.startswith("Battery: “")
-    assert finding.text.endswith("”: five people speak of it; at least one praises it and one complains.")
-    assert finding.bare == f"Battery: “{finding.example}”: people speak of it."
+    assert finding.text == (
+        f"Battery: five people speak of it, for example “{finding.example}”; at least one praises it and one complains."
+    )
+    assert finding.bare == f"Battery: people speak of it, for example “{finding.example}”."
 
 
 def test_those_who_take_one_side_are_counted() -> None:
@@ -245,9 +246,10 @@ def test_its_own_sentences_are_known() -> None:
     assert side == "Battery: “It dies”: at least four of the six people who speak of it complain."
     assert every == "Battery: “It dies”: all three people who speak of it complain."
     assert one == "Battery: “It dies”."
-    assert subject == "Battery: “It dies”: 15 people speak of it; at least two complain."
+    assert subject == "Battery: 15 people speak of it, for example “It dies”; at least two complain."
     assert subject_sentence("Battery", "", 15) == "Battery: 15 people speak of it."
-    for sentence in (claim, side, every, one, subject):
+    assert COUNTED.match("Price: people complain that it rose.") is None
+    for sentence in (claim, side, every, one, subject, "Battery: people complain, for example “It dies”."):
         match = COUNTED.match(sentence)
         assert match is not None
         assert match["name"] == "Battery"
@@ -268,9 +270,10 @@ def test_what_is_counted_cannot_lose_a_passage() -> None:
     """A claim that counts nobody stays as it is; the summary names the claims that are left."""
     assert recount_theme("Battery: “It dies”") == "Battery: “It dies”"
     assert recount_theme("Battery: “It dies”: all three people who speak of it say alike.") is None
-    assert recount_theme("Battery: “It dies”: people complain.") == "Battery: “It dies”: people complain."
+    bare = "Battery: people complain, for example “It dies”."
+    assert recount_theme(bare) == bare
     assert recount_theme("Battery: people speak of it.") == "Battery: people speak of it."
-    assert recount_theme("Battery: “It dies”: 15 people speak of it.") is None
+    assert recount_theme("Battery: 15 people speak of it, for example “It dies”.") is None
     assert recount_theme("Three owners say the lid leaks.") is None
     assert recount_summary("Most said: “It dies”, “It leaks”.", ["Battery: “It dies”"]) == "Most said: “It dies”."
     assert recount_summary("Most said: “It dies”.", []) == ""

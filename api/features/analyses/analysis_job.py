@@ -54,7 +54,7 @@ class WorkOrder:
 
     @property
     def written(self) -> str:
-        """The order as JSON."""
+        """The order as JSON, which `WorkOrder.read` reads in whatever process continues the work."""
         return _ORDER.dump_json(self).decode()
 
     @classmethod

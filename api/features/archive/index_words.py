@@ -112,7 +112,7 @@ class Chunk:
 
     @property
     def id(self) -> ChunkId:
-        """Unique within a tenant."""
+        """Id of the entry, unique within a tenant."""
         return self.key, self.comment, self.part
 
     @property

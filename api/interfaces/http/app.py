@@ -111,7 +111,7 @@ class McpMount:
     """Lets in who has a key and a request left, then hands over to the MCP server."""
 
     def __init__(self, app_context: AppContext) -> None:
-        """Load nothing yet."""
+        """Nothing is imported until the first request to `/mcp`."""
         self._app_context = app_context
         self._serving: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[ASGIApp] | None = None

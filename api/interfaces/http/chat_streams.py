@@ -41,7 +41,7 @@ class TurnEvent(CustomEvent, name="turn"):
     turn: Turn
 
     def to_payload(self) -> Any:
-        """The turn as JSON."""
+        """The turn as the JSON of a data event."""
         return self.turn.json()
 
 

@@ -145,7 +145,7 @@ class KeptCorrection(BaseModel):
 
 
 class CorrectionList(BaseModel):
-    """Your corrections, oldest first."""
+    """Corrections of the key that asks, oldest first."""
 
     corrections: list[KeptCorrection]
 

@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics`."""
+"""`/healthz` (the process answers), `/readyz` (its database does), `/metrics` (for Prometheus)."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Metrics:
             self.fetched(source)
 
     def fetched(self, answer: SourceReport) -> None:
-        """Count one source's answer."""
+        """Count the answer of one source, of an analysis or of a fetch by itself."""
         tally, name = SourceTally.model_validate(answer, from_attributes=True), answer.source
         self._outcomes.labels(name, "defect" if is_defect(answer.reason) else tally.outcome).inc()
         self._calls.labels(name).inc(tally.upstream_calls)

@@ -50,13 +50,13 @@ class NewWatch(WatchView):
 
 
 class WatchList(BaseModel):
-    """Watches, oldest first."""
+    """Watches of the key that asks, oldest first."""
 
     watches: list[WatchView]
 
 
 class RunList(BaseModel):
-    """Runs, newest first."""
+    """Runs of one watch, newest first."""
 
     runs: list[WatchRun]
 

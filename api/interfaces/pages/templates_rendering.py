@@ -86,7 +86,7 @@ def rendered(template: str, /, **values: object) -> str:
 
 @cache
 def asset(name: str) -> bytes:
-    """A file of `static/`."""
+    """The bytes of a file of `static/`, by its name."""
     return files("api.interfaces.pages").joinpath("static", name).read_bytes()
 
 

@@ -38,12 +38,12 @@ class ShownQuote:
     words: str
     key: str
     facts: str
-    """Where, when and how much of an echo: `Reddit (r/mugs), 2026-05-03, 34 votes`."""
+    """Place, day and measures: `Reddit (r/mugs), 2026-05-03, 34 votes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownClaim:
-    """A finding, laid out."""
+    """A finding with who holds it, since when, and the words to show under it."""
 
     finding: Finding
     held: str

@@ -312,20 +312,20 @@ def text_part(item: KeptItem, comment_id: str | None) -> KeptItem | Comment:
 
 
 def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
-    """Where and when an item, or a comment of it, was written, and its echo: `Reddit (r/mugs), 2026-05-03, 3 votes`."""
+    """Place, day and first measures of an item or its comment: `Reddit (r/mugs), 2026-05-03, 3 votes`."""
     own, where = text_part(item, comment_id), source_title(item.source)
     place = shortened(item.place or "", _LONGEST_PLACE)
     if place:
         where = place if item.source == OWN_ITEMS.name else f"{where} ({place})"
-    echo = []
+    measures = []
     for name, value in own.engagement.items():
         if value and name in _MEASURES:
             noun = _MEASURES[name]
             plural = {"reply": "replies", "found it helpful": noun}.get(noun, f"{noun}s")
             number = f"{value:,.{0 if float(value).is_integer() else 1}f}"
-            echo.append(f"{number} {noun if value == 1 else plural}")
+            measures.append(f"{number} {noun if value == 1 else plural}")
     day = f"{own.created_at:%Y-%m-%d}" if own.created_at else ""
-    return ", ".join(filter(None, (where, day, *echo[:_MOST_MEASURES])))
+    return ", ".join(filter(None, (where, day, *measures[:_MOST_MEASURES])))
 
 
 def badges(item: KeptItem) -> list[str]:

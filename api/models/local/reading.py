@@ -132,7 +132,7 @@ def topic_of(query: str, about: str, not_about: tuple[str, ...] = (), aim: Aim =
 
 
 def figures_of(text: str) -> frozenset[str]:
-    """Model codes and numbers."""
+    """Model codes and numbers in a text: `wh1000`, `3.14`."""
     return frozenset(_FIGURE.findall(text.casefold()))
 
 

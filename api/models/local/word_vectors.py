@@ -40,7 +40,7 @@ class Vectors:
         return self.units([text])[0]
 
     def units(self, texts: Sequence[str]) -> Any:
-        """One row a text."""
+        """Unit vectors of the texts, one row for each, in their order."""
         rows = self.numpy.zeros((len(texts), self.matrix.shape[1]))
         for row, text in zip(rows, texts, strict=True):
             if pieces := self.pieces(text):

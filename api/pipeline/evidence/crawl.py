@@ -45,22 +45,22 @@ class Crawl:
 
     @property
     def dropped(self) -> tuple[Assessed, ...]:
-        """Everything the gate stopped."""
+        """Items of all sources that the gate dropped, in the order of the sources."""
         return tuple(assessed for gathered in self.sources for assessed in gathered.dropped)
 
     @property
     def answered(self) -> int:
-        """How many sources answered."""
+        """Number of sources that answered, with or without items."""
         return sum(gathered.outcome.answered for gathered in self.sources)
 
     @property
     def upstream_calls(self) -> int:
-        """Requests sent to sources."""
+        """Number of requests sent to all sources, failed ones included."""
         return sum(gathered.upstream_calls for gathered in self.sources)
 
     @property
     def usage(self) -> Usage:
-        """What the judging used."""
+        """Tokens and USD of judging the items of all sources."""
         return sum((gathered.usage for gathered in self.sources), Usage())
 
 

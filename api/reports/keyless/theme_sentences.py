@@ -15,6 +15,7 @@ VOICE = "One voice"
 COUNTED = regex.compile(
     r"^(?!Most |One person each said)(?P<name>[^:“”\n]{1,60}): "
     r"(?:“(?P<claim>.+)”|(?:(?P<number>[\w ,]+?) )?(?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b"
+    r"|people (?:complain|praise it|wish for something)(?=, for example “)"
     r"|(?:at least )?(?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of|about) it\b)",
     regex.S,
 )
@@ -26,8 +27,8 @@ SUMMARY = regex.compile(
     r"^(?:[^.“”]{1,160}[.] ){0,3}(?:Most said|One person each said): “|^(?:[^.“”]{1,160}[.] ){0,3}Most spoken of: "
 )
 """The summary: `Most said: “It does not last a day” (six people), “The app is slow” (four).`"""
-# the end of a theme's sentence that counts nobody: `“It dies”`, `“It dies”: people complain.`
-_BARE = regex.compile(r"(?:”(?:: people [\w ]+)?|^[^“”]+: people [\w ]+)\.?$")
+# the end of a theme's sentence that counts nobody: `“It dies”`, `people complain, for example “It dies”.`
+_BARE = regex.compile(r"(?:”|^[^“”]+: people [\w ]+)\.?$")
 # Claims that a summary names.
 _NAMED = 3
 
@@ -58,8 +59,12 @@ def subject_sentence(name: str, example: str, speaking: int, praising: int = 0, 
     phrases = [f"{in_words(count)} {singular if count == 1 else plural}" for count, singular, plural in sides if count]
     leaning = f"; at least {' and '.join(phrases)}" if phrases else ""
     speak = "person speaks" if speaking == 1 else "people speak"
-    quoted = f"“{example}”: " if example else ""
-    return f"{name}: {quoted}{in_words(speaking)} {speak} of it{leaning}."
+    return f"{name}: {in_words(speaking)} {speak} of it{example_phrase(example)}{leaning}."
+
+
+def example_phrase(example: str) -> str:
+    """`, for example “The case cracked”`: words that show a subject and that nobody else is said to share."""
+    return f", for example “{example}”" if example else ""
 
 
 def theme_summary(claims: Sequence[tuple[str, int]], spoken: Sequence[tuple[str, int]] = (), opening: str = "") -> str:

@@ -27,6 +27,7 @@ from api.reports.keyless.theme_sentences import (
     SHARED,
     VOICE,
     claim_sentence,
+    example_phrase,
     in_words,
     side_sentence,
     subject_sentence,
@@ -89,9 +90,10 @@ class ThemeFinding:
     @property
     def bare(self) -> str:
         """The finding without its counts, as a model would write it."""
-        words, does = self.claim or self.example, self.side or ("" if self.claim else "speak of it")
-        quoted = f"{_title(self.name)}: “{words}”" if words else _title(self.name)
-        return f"{quoted}: people {does}." if does else quoted
+        if self.claim and not self.side:
+            return f"{_title(self.name)}: “{self.claim}”"
+        phrase = example_phrase(self.claim or self.example)
+        return f"{_title(self.name)}: people {self.side or 'speak of it'}{phrase}."
 
     @property
     def shown(self) -> tuple[ThemePassage, ...]:

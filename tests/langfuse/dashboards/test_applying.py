@@ -302,7 +302,7 @@ def test_a_copy_is_named_and_left(project: Project) -> None:
     ]
 
 
-def settled(project: Project) -> None:
+def assert_settled(project: Project) -> None:
     """Everything is there once, on its dashboards, and nothing is left to be done or said."""
     definitions = few()
     for part in definitions.parts:
@@ -321,7 +321,7 @@ def test_another_run_amid_this_one_leaves_no_copies(project: Project, number: in
 
     mine(lambda: next(steps) == number and other(lambda: None))
 
-    settled(project)
+    assert_settled(project)
 
 
 def test_three_runs_at_once_leave_no_copies(project: Project) -> None:
@@ -330,7 +330,7 @@ def test_three_runs_at_once_leave_no_copies(project: Project) -> None:
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda run: run(lambda: None), runs))
 
-    settled(project)
+    assert_settled(project)
 
 
 def test_a_prompt_that_another_run_pushes_at_that_moment(project: Project) -> None:
@@ -339,7 +339,7 @@ def test_a_prompt_that_another_run_pushes_at_that_moment(project: Project) -> No
 
     project.apply()
 
-    settled(project)
+    assert_settled(project)
     project.transport = Losing("/v2/prompts", arrives=False, status=400)
     with pytest.raises(LangfuseError, match=r"refuses prompt `listenpost/\w+` \(HTTP 400\)"):
         project.apply(replace(load(), parts=()))
