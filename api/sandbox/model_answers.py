@@ -253,7 +253,8 @@ _FEW, _QUOTES, _ASPECTS, _FEWEST_WORDS = 2, 4, 5, 4
 
 # words of the package's prompts by which a kind is recognised where no schema is sent
 _ASKED_FOR = {
-    "object of these five fields": "grades", "with true or false as its value": "relevant",
+    "object of these five fields": "grades", "with true or false as its value": "supported",
+    "JSON object {number: true/false}": "relevant",
     "one name, queries": "queries", "two names: explanation_text": "explanation_text",
 }  # fmt: skip
 

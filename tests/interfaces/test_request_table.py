@@ -83,7 +83,7 @@ PAGE_SERVER = "a page answers from what its server is configured for"
 PAGE_DEPTH = "a form has the depth, which sets the limit"
 PYTHON_SETTINGS = "a program chooses the sandbox with `LISTENPOST_MODE`"
 AGAIN = "`POST /v1/analyses/{id}/again` and buttons on the page judge a stored report again"
-ITEM_PLACE = "says where the items of a file stand; an object of HTTP, MCP or Python has a `place`"
+ITEM_PLACE = "says where the items of a file and their fields stand; an object elsewhere has their names"
 PERSON = "which meaning of a name is taken from now on is decided by a person"
 UNSTORED = "a program's reports are not stored"
 RECEIVERS = "whom to notify is decided by a person, not by a model"
@@ -91,18 +91,18 @@ PLOT = "`watch history` shows both the runs and, with `--plot`, the trend"
 ONE_SCREEN = "the page shows the best hits of one search and has no fields for the rest"
 HERE = "the command line shows the newest analyses; who looks for one uses the page or HTTP"
 ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
-    ("analyze", "http"): {"again": AGAIN, "sense": AGAIN, "products": ITEM_PLACE},
+    ("analyze", "http"): {"again": AGAIN, "sense": AGAIN, "products": ITEM_PLACE, "map": ITEM_PLACE},
     ("analyze", "mcp"): {
         "items": "a model judges own items with `relevance_filter`",
-        "again": PERSON, "sense": PERSON, "products": ITEM_PLACE,
+        "again": PERSON, "sense": PERSON, "products": ITEM_PLACE, "map": ITEM_PLACE,
     },
     ("analyze", "page"): {
         "limit": PAGE_DEPTH, "sandbox": PAGE_SERVER, "items": FILES, "again": AGAIN, "sense": AGAIN,
-        "products": ITEM_PLACE,
+        "products": ITEM_PLACE, "map": ITEM_PLACE,
     },
     ("analyze", "python"): {
         "items": "a program calls `relevance_filter`", "sandbox": PYTHON_SETTINGS,
-        "again": UNSTORED, "sense": UNSTORED, "products": ITEM_PLACE,
+        "again": UNSTORED, "sense": UNSTORED, "products": ITEM_PLACE, "map": ITEM_PLACE,
     },
     ("compare", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER},
     ("fetch", "python"): {"sandbox": PYTHON_SETTINGS},
