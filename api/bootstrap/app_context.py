@@ -183,7 +183,7 @@ class AppContext:
             from api.bootstrap.estimates import gate_usd
             from api.services.tools import shown  # loads with the product, as the next
 
-            seen = [shown(item, name, number) for number, item in enumerate(items)]
+            seen = await asyncio.to_thread(lambda: [shown(item, name, number) for number, item in enumerate(items)])
             usd = gate_usd(self.settings, len(items))
             return await judge_within(self.limits, tenant, usd, gate, question, seen, name)
 
@@ -303,7 +303,7 @@ class AppContext:
         """
         product = await self.product()
         if ask.items:
-            return only_over(self._own or product, own_items_of(ask.items))
+            return only_over(self._own or product, await asyncio.to_thread(own_items_of, ask.items))
         if ask.sandbox and not self.sample:
             if self._sandbox is None or (self._sandbox.done() and self._sandbox.exception()):
                 self._sandbox = asyncio.create_task(

@@ -187,7 +187,7 @@ def create_app(
     app.state.app_context, app.state.csrf = app_context, token_urlsafe(32)
     app_context.runner.on_end(lambda report, reason: metrics_of(app).ended(report, reason))
     app_context.on_fetch(lambda fetched: metrics_of(app).fetched(fetched))
-    app.add_middleware(GZipMiddleware)  # never of an event stream
+    app.add_middleware(GZipMiddleware, compresslevel=4)  # on the event loop, and never of an event stream
     app.add_middleware(HeadAsGet)
     errors_json.install(app, page_for_browser)
     access.install(app, app_context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -178,7 +179,8 @@ def install(app: FastAPI, page: Page) -> None:
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        wrong = UsageError(_refusal(request, error.errors()))
+        # in a thread: the first one makes the OpenAPI document, and a body of 1 MB may have thousands of faults
+        wrong = UsageError(await asyncio.to_thread(_refusal, request, error.errors()))
         return JSONResponse(described(wrong, trace_id_of(request.scope)), wrong.status)
 
     app.add_exception_handler(ListenpostError, expected)

@@ -52,7 +52,8 @@ class Assessor:
         usage = Usage()
         if graded:
             kept, usage = await run.grade(scope.question, kept, scope.depth.relevance_cutoff)
-        ranked = rank(
+        ranked = await asyncio.to_thread(
+            rank,
             kept,
             depth=scope.depth,
             ranking=self.ranking,
@@ -213,12 +214,12 @@ async def _weigh(run: Run, scope: Scope, assessor: Assessor, crawled: Crawl, spe
         ),
         dropped=stages((*ranked.dropped, *crawled.dropped)),
     )
+    counted = await asyncio.to_thread(figures, crawled.sources, ranked.kept, now=datetime.now(UTC))
     answered = any(gathered.status == "ok" or gathered.model for gathered in crawled.sources)
     judged = answered or (grading and ranked.defaulted < graded) or not crawled.kept
     return Evidence(
         scope, crawled, ranked, decide(counts), counts, judged,
-        figures(crawled.sources, ranked.kept, now=datetime.now(UTC)), grading,
-        crawled.usage + spent + ranked.usage, {},
+        counted, grading, crawled.usage + spent + ranked.usage, {},
     )  # fmt: skip
 
 

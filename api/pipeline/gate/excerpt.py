@@ -5,6 +5,7 @@ The local judge and the model see the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -15,7 +16,7 @@ from api.core.items import Item
 from api.core.text import clean, cut, one_line
 from api.core.words import split_words
 from api.pipeline.gate.communities import is_community_of
-from api.pipeline.gate.name_matches import PART, Name, best, name_of, sightings
+from api.pipeline.gate.name_matches import PART, Name, Sighting, best, name_of, sightings
 
 TITLE_LENGTH, PASSAGE_LENGTH = 300, 200
 """Characters of title and body that a judge sees, the marks of a cut included."""
@@ -95,15 +96,20 @@ def parse_excerpt(line: str, source: str) -> Item:
 @lru_cache(maxsize=_CACHED)
 def contains_name(name: Name, text: str) -> bool:
     """Whether a short text, such as a title, holds the name."""
-    return best(sightings(name, split_words(text), text)).strength >= PART
+    return best(_mentions(name, text)).strength >= PART
+
+
+@lru_cache(maxsize=_CACHED)
+def _mentions(name: Name, text: str) -> Sequence[Sighting]:
+    return sightings(name, split_words(text), text)
 
 
 @lru_cache(maxsize=_CACHED)
 def _passage(name: Name, title: str, body: str) -> str:
-    mentions = sightings(name, split_words(body), body)
+    mentions = _mentions(name, body)
     begun = [sighting for sighting in mentions if sighting.start < PASSAGE_LENGTH - _BEFORE // 2]
     mention = best(mentions)
-    if mention.strength <= best([*sightings(name, split_words(title), title), *begun]).strength:
+    if mention.strength <= best([*_mentions(name, title), *begun]).strength:
         return cut(body, PASSAGE_LENGTH)
     start = max(0, mention.start - _BEFORE)
     start = body.find(" ", start, mention.start) + 1 or start
@@ -114,6 +120,6 @@ def _passage(name: Name, title: str, body: str) -> str:
 def _context(name: Name, body: str) -> str:
     if len(body) <= CONTEXT_LENGTH:
         return body
-    mention = best(sightings(name, split_words(body), body))
+    mention = best(_mentions(name, body))
     start = 0 if mention.start < CONTEXT_LENGTH else mention.start - CONTEXT_LENGTH // 2
     return body[start : start + CONTEXT_LENGTH]
