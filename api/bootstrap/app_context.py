@@ -184,7 +184,7 @@ class AppContext:
             from api.services.tools import shown  # loads with the product, as the next
 
             seen = await asyncio.to_thread(lambda: [shown(item, name, number) for number, item in enumerate(items)])
-            usd = gate_usd(self.settings, len(items))
+            usd = await asyncio.to_thread(gate_usd, self.settings, len(items))  # loads the client's library
             return await judge_within(self.limits, tenant, usd, gate, question, seen, name)
 
         digest = sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -331,7 +332,7 @@ async def get_analysis(
     if kept is None:
         raise _nothing(analysis_id)
     if kept.report is not None:
-        return unless_kept(request, shown_as(kept.report, wanted))
+        return unless_kept(request, await asyncio.to_thread(shown_as, kept.report, wanted))
     if query.format in {None, "json"}:
         wait = {"Retry-After": str(RETRY_AFTER)} if kept.state == "running" else None
         return JSONResponse(Pending.of(kept).model_dump(mode="json"), headers=wait)

@@ -99,7 +99,7 @@ async def create_comparison(
                 return JSONResponse(body, 202, headers)
             answers = await comparisons.answers(asks, tasks)
         comparison = await asyncio.to_thread(comparison_of, asks, answers, ALL_SOURCES)
-        return shown_as(comparison, wanted)
+        return await asyncio.to_thread(shown_as, comparison, wanted)
 
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 

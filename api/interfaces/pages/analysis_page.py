@@ -240,7 +240,7 @@ async def analysis_page(
         analysis.leave(lanes.hear)
         return _live(request, visitor, analysis, lanes)
     if analysis.report is not None:
-        return _report(request, visitor, analysis.report)
+        return await asyncio.to_thread(_report, request, visitor, analysis.report)
     if analysis.state == "failed":
         reason = (analysis.reason or analysis.state).rstrip(".")
         title = presentation.shortened(analysis.query, presentation.LONGEST_HEADING)
@@ -269,7 +269,7 @@ async def cancel(analysis_id: AnalysisId, form: Ending, app_context: OpenContext
 async def export(analysis_id: AnalysisId, form: str, visitor: Guest, app_context: OpenContext) -> Response:
     """The report as a file."""
     kind = kind_of(form)
-    answer = shown_as(await report_of(app_context, visitor, analysis_id), kind)
+    answer = await asyncio.to_thread(shown_as, await report_of(app_context, visitor, analysis_id), kind)
     return as_file(answer, f"analysis-{analysis_id}", kind)
 
 
@@ -331,8 +331,8 @@ async def shared_page(request: Request, analysis_id: AnalysisId, app_context: Op
     if not await app_context.keys.configured():
         await authenticated(app_context, request)
     report = await linked_report(app_context.store, app_context.keys, app_context.limits, analysis_id, token)
-    answer = page(
-        request, None, "shared.html",
+    answer = await asyncio.to_thread(
+        page, request, None, "shared.html",
         title=presentation.heading(report), shared=True, **report_values(report),
     )  # fmt: skip
     answer.headers["X-Robots-Tag"] = "noindex, nofollow"

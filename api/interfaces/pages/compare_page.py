@@ -90,8 +90,8 @@ async def between(request: Request, visitor: Guest, app_context: OpenContext, id
             query=_query(ids),
         )  # fmt: skip
     comparison = await asyncio.to_thread(side_by_side, analyses, ALL_SOURCES)
-    return page(
-        request, visitor, "comparison.html",
+    return await asyncio.to_thread(
+        page, request, visitor, "comparison.html",
         title=comparison_table.title(comparison),
         query=_query(ids),
         **comparison_values(comparison),
@@ -108,7 +108,8 @@ async def export(form: str, visitor: Guest, app_context: OpenContext, ids: Ids =
             raise Conflict(kept.why_none)
     if not any(kept.report for kept in analyses):
         raise Conflict("none of these analyses has a report, so there is nothing to take along")
-    answer = shown_as(await asyncio.to_thread(side_by_side, analyses, ALL_SOURCES), kind)
+    comparison = await asyncio.to_thread(side_by_side, analyses, ALL_SOURCES)
+    answer = await asyncio.to_thread(shown_as, comparison, kind)
     return as_file(answer, f"comparison-{'-'.join(kept.id[:SHORT_ID] for kept in analyses)}", kind)
 
 

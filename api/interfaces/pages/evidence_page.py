@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -192,8 +193,8 @@ async def evidence_page(
         )  # fmt: skip
 
     lost = chosen.dropped(cards)
-    return page(
-        request, visitor, "evidence.html",
+    return await asyncio.to_thread(
+        page, request, visitor, "evidence.html",
         title=f"Evidence: {presentation.heading(report)}",
         chosen=chosen,
         corrected={entry.key: entry.relevant for entry in corrections},
