@@ -144,7 +144,7 @@ FEATURES = FOR + AGAINST
 AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear", "home")
 """Rules: a job post or an order to a model is out; a text that itself names the thing, in its title
 if it has one, and has nothing against it is in; so is one that stands in a place of the thing alone
-and speaks of it. A comment there that does not is `aside`."""
+and speaks of it. A comment there that does not is `aside`; a text that only lists the name is `listed`."""
 Row = dict[str, float]
 DESCRIBED = 0.12
 """Mean likeness to the description from which nothing speaks for another meaning. By recall and MCC
@@ -234,6 +234,7 @@ def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) 
     }
     marked_down = any(row[name] for name in (*AGAINST, *AGAINST_ALL))
     rules = {"clear": named * (not marked_down), "home": 0.0, "aside": 0.0, "excluded": near.excluded}
+    rules["listed"] = about * float(not shop and reading.listed)
     # under a title that names the thing, another version is compared with what the text points at
     others = [name for name in (*AGAINST, *AGAINST_ALL) if not (name == "version" and reading.shown.comment)]
     if reading.home and not (named or any(row[name] for name in others)):
