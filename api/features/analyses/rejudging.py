@@ -58,11 +58,11 @@ def described(senses: Sequence[Sense], number: int) -> tuple[str, tuple[str, ...
     Raises:
         NotFound: there is no sense of this number.
     """
-    chosen = [", ".join(sense.words) for sense in senses if sense.number == number]
+    chosen = [sense.description for sense in senses if sense.number == number]
     if not chosen:
         known = f"there are {len(senses)}" if senses else "its items are one group"
         raise NotFound(f"the report has no sense {number}; {known}")
-    return chosen[0], tuple(", ".join(s.words) for s in senses if s.number != number)
+    return chosen[0], tuple(sense.description for sense in senses if sense.number != number)
 
 
 async def choose_sense(store: CorrectionBook, tenant: str, report: Report, number: int) -> None:
