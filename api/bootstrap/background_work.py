@@ -256,7 +256,8 @@ def notifier_of(settings: Settings) -> Notifier:
         Webhooks,
     )
 
-    return Notifier(Webhooks(settings.general.notify_private), MailSender(settings.mail))
+    server = (settings.general.public_url or "").rstrip("/")
+    return Notifier(Webhooks(settings.general.notify_private, server=server), MailSender(settings.mail, server=server))
 
 
 async def keep_watch(store: Store, watch: Watch, *, new: bool) -> Watch:
