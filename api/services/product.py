@@ -22,7 +22,17 @@ from api.core.display_names import SourceLabels, reason_in_words
 from api.core.domain import Correction, Question, Sense, Usage
 from api.core.items import Gathered
 from api.core.model_cost import usage_of_error
-from api.core.ports import Facts, Grader, Observer, SenseFinder, SenseNamer, Source, SupportChecker, UpstreamCheck
+from api.core.ports import (
+    Facts,
+    Grader,
+    NamedSenses,
+    Observer,
+    SenseFinder,
+    SenseNamer,
+    Source,
+    SupportChecker,
+    UpstreamCheck,
+)
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import SHORT_ID, Fence, clean, is_visible, one_line
@@ -288,21 +298,18 @@ async def analyze(
             evidence = await collect(run, scope, product.steps)
 
             async def reporting() -> Report:
-                conclusion, (senses, naming, unnamed) = await asyncio.gather(
+                conclusion, (named, unnamed) = await asyncio.gather(
                     conclude(
                         run, evidence, product.writer, product.checker, product.explainer,
                         product.places,
                     ),
                     _senses_of(evidence, product),
                 )  # fmt: skip
-                conclusion = replace(
-                    conclusion, evidence=replace(conclusion.evidence, usage=conclusion.evidence.usage + naming)
-                )
                 total = int((time.monotonic() - began) * 1000)
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
-                report = report_of(conclusion, seen, timings, senses)
+                report = report_of(conclusion, seen, timings, named)
                 notes = (*report.quality_notes, *unnamed, *_notes_on_request(ask))
                 return report.model_copy(
                     update={
@@ -348,22 +355,18 @@ def _senses_in(evidence: Evidence, find: SenseFinder | None) -> tuple[Sense, ...
     return find(evidence.scope.question, (*kept, *dropped), {item.key for item in kept})
 
 
-async def _senses_of(evidence: Evidence, product: Product) -> tuple[tuple[Sense, ...], Usage, tuple[str, ...]]:
-    """The senses, named by a model where there is one and the name is ambiguous; its cost; why none has a name."""
+async def _senses_of(evidence: Evidence, product: Product) -> tuple[NamedSenses, tuple[str, ...]]:
+    """The senses, named by a model where there is one and the name is ambiguous; a note on why none has a name."""
     senses = await asyncio.to_thread(_senses_in, evidence, product.senses)
     if not senses or product.namer is None:
-        return senses, Usage(), ()
+        return NamedSenses(senses), ()
     try:
         naming = product.namer.name_senses(evidence.scope.question, senses)
-        named = await translated(naming, "the namer of senses", partial(ModelError, "defect"))
+        return await translated(naming, "the namer of senses", partial(ModelError, "defect")), ()
     except ModelError as error:
         why = reason_in_words(error.reason)
-        return (
-            senses,
-            usage_of_error(error),
-            (f"the groups have no names, only words, since no model named them ({why})",),
-        )
-    return named.senses, named.usage, ()
+        note = f"the groups have no names, only words, since no model named them ({why})"
+        return NamedSenses(senses, usage_of_error(error)), (note,)
 
 
 async def fetch(
