@@ -351,13 +351,17 @@ async def shared_page(request: Request, analysis_id: AnalysisId, app_context: Op
 
 
 async def correction_link(
+    request: Request,
+    app_context: OpenContext,
     watch_id: str,
     report_id: str,
     item: str = "",
     until: Annotated[int, Query(ge=0, le=_LAST_MOMENT)] = 0,
     sign: str = "",
 ) -> CorrectionLink:
-    """The link of a request, as a dependency."""
+    """The link of a request, as a dependency; raises `Forbidden` where only this machine may ask."""
+    if not await app_context.keys.configured():
+        await authenticated(app_context, request)
     return CorrectionLink(watch_id, report_id, item, until, sign)
 
 
