@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from api import settings as all_settings
 from api.bootstrap.model_writer import LateWriter, check_model_server, writer_model
 from api.bootstrap.model_writer import agent_model as agent_model
-from api.core.ports import Grader, Judge, Rewriter, SilentObserver, Source, SupportChecker, UpstreamCheck
+from api.core.ports import Grader, Judge, Rewriter, SenseNamer, SilentObserver, Source, SupportChecker, UpstreamCheck
 from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
 from api.features.analyses.store_ports import SourceMemory
@@ -199,6 +199,7 @@ def _product(
         writer=writer,
         explainer=explainer,
         senses=find_senses,
+        namer=_namer(settings, client, tracing, prompts),
         checker=_checker(settings, client, tracing, prompts),
         observer=SilentObserver() if tracing is None else tracing.observer,
         watched=None if tracing is None else tracing.source,
@@ -314,6 +315,18 @@ def _checker(
     model = models.support_model or models.filter_model
     support: SupportChecker = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
     return SecondOpinion(support if tracing is None else tracing.checker(support))
+
+
+def _namer(
+    settings: Settings, client: ModelClient | None, tracing: Tracing | None, prompts: Prompts
+) -> SenseNamer | None:
+    if client is None:
+        return None
+    from api.models.model_calls import OpenAISenseNamer
+
+    models = settings.models
+    namer: SenseNamer = OpenAISenseNamer(client, models.filter_model, models.rewrite_timeout, prompts=prompts)
+    return namer if tracing is None else tracing.namer(namer)
 
 
 def _steps_of_model(

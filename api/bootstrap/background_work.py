@@ -18,9 +18,9 @@ from pydantic import TypeAdapter
 from api.core.work import ProcessStopping, Resume, Work, WorkLease
 from api.errors import AccessDenied, Conflict, NotFound, StoreUnavailable, UsageError
 from api.features.analyses.api_keys import REVOKED
+from api.features.analyses.rejudging import with_chosen_sense
 from api.features.analyses.store_ports import WATCH, Store
 from api.features.watches.watch import Watch, check_watch
-from api.features.watches.watch_ports import Watches
 from api.features.watches.watch_run import WatchRun
 from api.features.watches.watch_service import WatchRunner, find_watch, new_run_id, utc_now
 from api.reports.report import Report
@@ -256,11 +256,14 @@ def notifier_of(settings: Settings) -> Notifier:
         Webhooks,
     )
 
-    return Notifier(Webhooks(settings.general.notify_private), MailSender(settings.mail))
+    server = (settings.general.public_url or "").rstrip("/")
+    return Notifier(Webhooks(settings.general.notify_private, server=server), MailSender(settings.mail, server=server))
 
 
-async def keep_watch(store: Watches, watch: Watch, *, new: bool) -> None:
-    """Add or change a watch, if it could run.
+async def keep_watch(store: Store, watch: Watch, *, new: bool) -> Watch:
+    """Add or change a watch, if it could run, and return it as it is kept.
+
+    A new one that describes nothing takes the sense that its tenant chose for the name.
 
     Raises:
         UsageError: it could never run, asks an unknown source or the archive, or its tenant has
@@ -275,6 +278,8 @@ async def keep_watch(store: Watches, watch: Watch, *, new: bool) -> None:
             f"watch, so its counts would follow that; name any of {', '.join(SOURCES)}"
         )
     if new:
+        watch = await with_chosen_sense(store, watch.tenant, watch)
         await store.add_watch(watch, MOST_WATCHES)
     elif not await store.change_watch(watch):
         raise UsageError(f"the watch “{watch.name}” is gone")
+    return watch

@@ -16,6 +16,7 @@ from api.bootstrap import for_own_items, mode_of, stand_in
 from api.core.ports import PER_CALL
 from api.models.answer_parsing import Tokens
 from api.models.dialects import GRADED_AT_ONCE
+from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.query_screen import screen_query
 from api.reports.conclusion import WRITER_REQUESTS
 from api.services.product import Ask
@@ -39,8 +40,8 @@ _GATE, _GATE_ITEM, _LEAST_ITEM = (250, 10), (150, 5), (10, 1)
 _GRADE, _GRADE_ITEM = (900, 50), (700, 120)
 _OTHER, _LEAST_OTHER = (1500, 500), (100, 5)
 _CHECK = (10_500, 450)
-# Tokens in and out, by call and by item; a rewriting or an explanation is another call, a check
-# that of all passages of a report.
+# Tokens in and out, by call and by item; a rewriting, an explanation or the names of the senses of an
+# ambiguous name are another call, a check is that of all passages of a report.
 _REPORT, _EXHIBIT = (1500, 1000), (420, 0)
 
 
@@ -177,7 +178,7 @@ def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
         reach.likely(first),
         grades=_chunks(kept, GRADED_AT_ONCE),
         graded=kept,
-        others=rewritten,
+        others=rewritten + bool(namesake(ask.query, ask.about)),
         checks=checks,
         reports=_LIKELY_REQUESTS,
         exhibits=min(shown, kept),
@@ -186,7 +187,7 @@ def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
         reach.most(first + later + 1),
         grades=reach.grades(first) + (later > 0) * reach.grades(later) + reach.grades(1),
         graded=reach.kept(first + later + 1),
-        others=rewritten + (later > 0),
+        others=rewritten + (later > 0) + (not ask.about),
         checks=checks,
         reports=WRITER_REQUESTS,
         exhibits=min(shown, reach.kept(first + later)),

@@ -86,6 +86,13 @@ class Sense:
     """How many items the group holds."""
     kept: int = 0
     """Those of them that the gate kept."""
+    name: str = ""
+    """What kind of thing it is, as a model says; empty where none did."""
+
+    @property
+    def description(self) -> str:
+        """It in words that a judge can compare: its name, where it has one, and what its items have in common."""
+        return "; ".join(filter(None, (self.name, ", ".join(self.words))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,22 @@ SenseFinder = Callable[[Question, Sequence[Item], Collection[str]], tuple[Sense,
 """`find(question, items, keys of the kept items)`: the things that share a name, or nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class NamedSenses:
+    """Senses of a name with what a model calls each, in their order."""
+
+    senses: tuple[Sense, ...]
+    usage: Usage = Usage()
+
+
+class SenseNamer(Protocol):
+    """Says what kind of thing each sense of a name is."""
+
+    async def name_senses(self, question: Question, senses: Sequence[Sense]) -> NamedSenses:
+        """All of them by one call; what it cannot tell stays without a name. Raises `ModelError`."""
+        ...
+
+
 class Source(Protocol):
     """A site or store with items, such as Reddit; its errors are all `SourceError`."""
 

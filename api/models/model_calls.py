@@ -17,10 +17,12 @@ from itertools import chain, islice, zip_longest
 from random import Random
 from typing import Any, Generic, TypeVar
 
-from api.core.domain import Correction, Grade, Question, Usage, Verdict
+import regex
+
+from api.core.domain import Correction, Grade, Question, Sense, Usage, Verdict
 from api.core.items import Item
 from api.core.model_cost import cost_on_failure, usage_of_error
-from api.core.ports import UNGRADED, Claim, Grades, Judge, Judgement, Rewrites, Support
+from api.core.ports import UNGRADED, Claim, Grades, Judge, Judgement, NamedSenses, Rewrites, Support
 from api.core.prompts import PackagedPrompts, PromptName, Prompts
 from api.core.text import Fence, clean, cut, one_line
 from api.core.words import index_tokens
@@ -426,6 +428,40 @@ class OpenAIExplainer(ModelStep):
         call = ModelCall("insufficient", _EXPLANATION_SCHEMA, parse, 1200, name="explanation")
         (text, suggestions), usage = await self.ask(call, fence, lines)
         return Explanation(fitted(text, shortfall.advice), suggestions, usage)
+
+
+_NAME = 60  # characters of a sense's name; it is two to six words
+_LINK = regex.compile(r"https?:|www\.|[@<>{}]")  # no kind of thing is an address or markup
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAISenseNamer(ModelStep):
+    """Asks a model what the senses of a name are; implements `SenseNamer`."""
+
+    seconds: float = 30.0
+
+    async def name_senses(self, question: Question, senses: Sequence[Sense]) -> NamedSenses:
+        """About 120 input tokens a sense, and 200 per call; see `SenseNamer.name_senses`."""
+        fence, count = self.fence(), len(senses)
+        lines = [fence.quote(question.text, "name")]
+        for sense in senses:
+            lines.append(fence.quote(excerpt(", ".join(sense.words), _LINE), f"{sense.number} words"))
+            lines += [fence.quote(excerpt(title, _LINE), f"{sense.number} title") for title in sense.titles]
+
+        def names_in(text: str) -> list[str]:
+            names = [one_line(clean(entry)).strip(" .\"'") for entry in numbered_entries(text, count, "senses")]
+            usable = [name if len(name) <= _NAME and not _LINK.search(name) else "" for name in names]
+            times = Counter(name.casefold() for name in usable)
+            # a name that two groups have tells neither from the other
+            distinct = [name if times[name.casefold()] == 1 else "" for name in usable]
+            if not any(distinct):
+                raise ModelError("malformed", "no group has a name of its own")
+            return distinct
+
+        call = ModelCall("senses", numbered(text_of_at_most(_NAME), count), names_in, _LIST_TOKENS + 40 * count)
+        names, usage = await self.ask(call, fence, lines)
+        named = (replace(sense, name=name) for sense, name in zip(senses, names, strict=True))
+        return NamedSenses(tuple(named), usage)
 
 
 OUTCOMES = {

@@ -78,6 +78,8 @@ class Webhooks:
     private: bool = False
     """Addresses within our own network may be told, too."""
     seconds: float = SECONDS
+    server: str = ""
+    """Address of this server, for the links in messages to people; empty: they have none."""
 
     async def post(self, watch: Watch, target: Target, message: Message, number: int) -> None:
         """Try once; `number`, from 0, chooses among the addresses that a name has.
@@ -88,7 +90,7 @@ class Webhooks:
         Raises:
             Undelivered: it did not arrive.
         """
-        body = message.slack if target.kind == "slack" else message.body
+        body = message.slack(self.server) if target.kind == "slack" else message.body
         headers = {"Content-Type": "application/json", "User-Agent": "listenpost"}
         if target.kind == "webhook":
             signed = signature(watch.secret, int(time.time()), body)
@@ -219,6 +221,8 @@ class MailSender:
 
     settings: MailSettings
     seconds: float = MAIL_SECONDS
+    server: str = ""
+    """Address of this server, for the links in a message; empty: it has none."""
 
     async def deliver(self, watch: Watch, address: str, message: Message) -> None:
         """Try once.
@@ -232,7 +236,7 @@ class MailSender:
             raise Undelivered("not_configured", words)
         if not settings.allows(address):
             raise Undelivered("not_allowed", "`LISTENPOST_SMTP_TO` does not name it")
-        mail = mail_of(watch, settings.sender, address, message, datetime.now(UTC))
+        mail = mail_of(watch, settings.sender, address, message, datetime.now(UTC), self.server)
         servers: list[smtplib.SMTP] = []
         try:
             async with asyncio.timeout(self.seconds):
@@ -278,7 +282,9 @@ class MailSender:
                     server.quit()
 
 
-def mail_of(watch: Watch, sender: str, address: str, message: Message, moment: datetime) -> email.message.Message:
+def mail_of(
+    watch: Watch, sender: str, address: str, message: Message, moment: datetime, server: str = ""
+) -> email.message.Message:
     """The e-mail; one run is one message, however often it is sent, by its `Message-ID`.
 
     No word of a stranger begins a header or is one: the subject is one line, and encoded where it
@@ -289,7 +295,7 @@ def mail_of(watch: Watch, sender: str, address: str, message: Message, moment: d
     text = Charset("utf-8")
     text.body_encoding = QP
     mail = email.message.Message()
-    mail.set_payload(clean(message.text) + "\n", text)
+    mail.set_payload(clean(message.text_for(server)) + "\n", text)
     mail["From"] = f"Listenpost <{sender}>"
     mail["To"] = address
     mail["Subject"] = Header(words, script, header_name="Subject").encode()

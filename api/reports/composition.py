@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import regex
 
 from api.choices import DepthName
-from api.core.domain import Decision, Grade, Question, Sense, Usage, Verdict
+from api.core.domain import Decision, Grade, Question, Usage, Verdict
 from api.core.items import Assessed, Gathered
+from api.core.ports import NamedSenses
 from api.core.text import clean, cut, one_line
 from api.pipeline.evidence.collection import Evidence
 from api.pipeline.evidence.figures import Figures
@@ -70,10 +71,14 @@ class Origin:
     """As `Observer.observations` says."""
 
 
-def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, senses: tuple[Sense, ...] = ()) -> Report:
-    """The report of a question that was asked; `senses` are the groups that share its name."""
+NO_SENSES = NamedSenses(())
+"""The name means one thing."""
+
+
+def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, named: NamedSenses = NO_SENSES) -> Report:
+    """The report of a question that was asked; `named` are the groups that share its name."""
     evidence, drafted, explained = conclusion.evidence, conclusion.drafted, conclusion.explanation
-    question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
+    question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage + named.usage
     worded = explained or drafted
     parts = new_queries(compared_names(question.text), ())
     listed = " and about ".join(f"“{name}”" for name in parts)
@@ -95,13 +100,13 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, senses: 
         quality_notes=(
             *decided.notes,
             *_shortened(evidence.crawl.sources),
-            *(_namesakes(question) if evidence.crawl.answered and not senses else ()),
+            *(_namesakes(question) if evidence.crawl.answered and not named.senses else ()),
             *_disagreement(evidence.crawl.sources),
             *conclusion.notes,
             *(offered if several else ()),
         ),
         grading="on" if evidence.grading else "off",
-        senses=senses,
+        senses=named.senses,
         topic=drafted.topic if drafted else question.text,
         summary=_summary(drafted, evidence) if drafted else "",
         findings=drafted.findings if drafted else (),

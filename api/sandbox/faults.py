@@ -22,7 +22,7 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "github": ("search", "comments", "limits"),
     "lemmy": ("version", "search", "comments"),
     "discourse": ("search", "topic"),
-    "openai": ("judge", "grades", "support", "rewrite", "explain", "agent", "chat", "models"),
+    "openai": ("judge", "grades", "support", "rewrite", "explain", "senses", "agent", "chat", "models"),
     "langfuse": (
         "traces", "scores", "score_configs", "prompts", "datasets", "dataset_items", "dashboards",
         "widgets", "projects", "ingestion", "other",

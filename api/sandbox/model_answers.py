@@ -239,7 +239,7 @@ def _bare(piece: str) -> str:
 
 KINDS: Mapping[str, str] = {
     "relevant": "judge", "supported": "support", "grades": "grades", "queries": "rewrite",
-    "explanation_text": "explain", "findings": "agent",
+    "explanation_text": "explain", "senses": "senses", "findings": "agent",
 }  # fmt: skip
 """Field of the answer -> name of the endpoint."""
 _THRESHOLD = 0.5
@@ -255,7 +255,8 @@ _FEW, _QUOTES, _ASPECTS, _FEWEST_WORDS = 2, 4, 5, 4
 _ASKED_FOR = {
     "object of these five fields": "grades", "with true or false as its value": "supported",
     "JSON object {number: true/false}": "relevant",
-    "one name, queries": "queries", "two names: explanation_text": "explanation_text",
+    "object {number of the group: text}": "senses", "one name, queries": "queries",
+    "two names: explanation_text": "explanation_text",
 }  # fmt: skip
 
 
@@ -270,8 +271,8 @@ def kind_of(schema: Mapping[str, Any] | None, prompt: QuotedPrompt) -> str | Non
         fields = schema.get("properties", {})
         field = next((field for field in KINDS if field in fields), None)
         if fields and all(name.isdecimal() for name in fields):
-            boolean = next(iter(fields.values())).get("type") == "boolean"
-            field = "relevant" if boolean else "grades"
+            kind = next(iter(fields.values())).get("type")
+            field = {"boolean": "relevant", "string": "senses"}.get(kind, "grades")
     if field == "relevant" and prompt.all("sentence", numbered=True):
         return "supported"
     return field
@@ -294,6 +295,8 @@ def answer(field: str, prompt: QuotedPrompt, judge: Probabilities) -> dict[str, 
         return _by_number(_grade(prompt, item, chance) for item, chance in graded)
     if field == "queries":
         return {"queries": _queries(prompt)[: prompt.wanted]}
+    if field == "senses":
+        return _by_number(f"about {words.partition(',')[0]}" for words in prompt.all("words", numbered=True))
     if field == "explanation_text":
         return _explanation(prompt)
     return report(prompt)

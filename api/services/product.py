@@ -11,22 +11,34 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, get_args
 
 from api.choices import MAX_LIMIT, Aim, DepthName, Window
 from api.core.context import as_caller, current_caller
-from api.core.display_names import SourceLabels
+from api.core.display_names import SourceLabels, reason_in_words
 from api.core.domain import Correction, Question, Sense, Usage
 from api.core.items import Gathered
-from api.core.ports import Facts, Grader, Observer, SenseFinder, Source, SupportChecker, UpstreamCheck
+from api.core.model_cost import usage_of_error
+from api.core.ports import (
+    Facts,
+    Grader,
+    NamedSenses,
+    Observer,
+    SenseFinder,
+    SenseNamer,
+    Source,
+    SupportChecker,
+    UpstreamCheck,
+)
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import SHORT_ID, Fence, clean, is_visible, one_line
 from api.core.words import canonical
-from api.core.work import SharedTasks, StepRunner, run_step
-from api.errors import NotConfigured, UsageError
+from api.core.work import SharedTasks, StepRunner, run_step, translated
+from api.errors import ModelError, NotConfigured, UsageError
 from api.pipeline.evidence.collection import Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
@@ -141,6 +153,8 @@ class Product:
     """Everything comes from the sandbox."""
     senses: SenseFinder | None = None
     """Finds the things that share a name; None: nobody looks."""
+    namer: SenseNamer | None = None
+    """Says what the senses of a name are; None: they are shown by the words of their items."""
     server_check: ServerCheck | None = None
     """Asks the model server what the product will ask it: outcome, detail and what to set."""
     checker: SupportChecker | None = None
@@ -284,19 +298,19 @@ async def analyze(
             evidence = await collect(run, scope, product.steps)
 
             async def reporting() -> Report:
-                conclusion, senses = await asyncio.gather(
+                conclusion, (named, unnamed) = await asyncio.gather(
                     conclude(
                         run, evidence, product.writer, product.checker, product.explainer,
                         product.places,
                     ),
-                    asyncio.to_thread(_senses_in, evidence, product.senses),
+                    _senses_of(evidence, product),
                 )  # fmt: skip
                 total = int((time.monotonic() - began) * 1000)
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
-                report = report_of(conclusion, seen, timings, senses)
-                notes = (*report.quality_notes, *_notes_on_request(ask))
+                report = report_of(conclusion, seen, timings, named)
+                notes = (*report.quality_notes, *unnamed, *_notes_on_request(ask))
                 return report.model_copy(
                     update={
                         "quality_notes": notes,
@@ -339,6 +353,20 @@ def _senses_in(evidence: Evidence, find: SenseFinder | None) -> tuple[Sense, ...
     dropped = (entry.item for entry in evidence.crawl.dropped if entry.dropped_by == "gate")
     kept = [entry.item for entry in evidence.crawl.kept]
     return find(evidence.scope.question, (*kept, *dropped), {item.key for item in kept})
+
+
+async def _senses_of(evidence: Evidence, product: Product) -> tuple[NamedSenses, tuple[str, ...]]:
+    """The senses, named by a model where there is one and the name is ambiguous; a note on why none has a name."""
+    senses = await asyncio.to_thread(_senses_in, evidence, product.senses)
+    if not senses or product.namer is None:
+        return NamedSenses(senses), ()
+    try:
+        naming = product.namer.name_senses(evidence.scope.question, senses)
+        return await translated(naming, "the namer of senses", partial(ModelError, "defect")), ()
+    except ModelError as error:
+        why = reason_in_words(error.reason)
+        note = f"the groups have no names, only words, since no model named them ({why})"
+        return NamedSenses(senses, usage_of_error(error)), (note,)
 
 
 async def fetch(

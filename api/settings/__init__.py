@@ -62,6 +62,8 @@ class GeneralSettings(BaseSettings):
     """Comma-separated origins whose pages may call the HTTP API; unset: this machine's."""
     notify_private: bool = False
     """Let watches notify addresses in this network, which lets anybody with a key probe it."""
+    public_url: Root | None = None
+    """Address of this server for readers of Slack and mail; unset: their messages have no links to correct posts."""
     user_id: str | None = None
     """Langfuse user of requests that name none, see [Langfuse](langfuse.md)."""
     session_id: str | None = None

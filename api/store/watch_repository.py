@@ -160,6 +160,10 @@ class WatchRepository(Repository):
         rows = await self._rows(wanted)
         return _watch(rows[0]) if rows else None
 
+    async def watch_of_link(self, watch_id: str) -> Watch | None:
+        rows = await self._rows(select(watches).where(watches.c.id == watch_id))
+        return _watch(rows[0]) if rows else None
+
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
         wanted = select(watch_runs.c.counts).where(
             watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,

@@ -26,6 +26,7 @@ GENERATIONS = {
     "rewrite": "rewrites",
     "support_check": "support",
     "explain": "insufficient",
+    "name_senses": "senses",
 }
 """The prompt of each."""
 NOTHING = "Zorvexolin Q9"
@@ -90,6 +91,7 @@ async def test_every_question_to_a_model_names_its_prompt(upstream: Sandbox) -> 
     async with built() as product:
         await analyze(product, Ask("plaud note"))
         await analyze(product, Ask(NOTHING))
+        await analyze(product, Ask("Bolt"))  # its posts are about several things
         conversation = chat(bootstrap.load_settings(), product)
         turn = await conversation.answer(conversation.begin(), "What about the ember mug?")
 

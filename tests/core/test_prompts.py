@@ -53,6 +53,7 @@ READERS: dict[PromptName, Callable[[str], object]] = {
     "grades": lambda text: numbered_entries(text, 2, "grades"),
     "rewrites": lambda text: entries(text, "queries"),
     "insufficient": record,
+    "senses": lambda text: numbered_entries(text, 2, "senses"),
     "report": Draft.model_validate_json,
 }
 

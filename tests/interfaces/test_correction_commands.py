@@ -140,13 +140,18 @@ def test_a_meaning_is_chosen_by_its_number(in_sandbox: Here) -> None:
     missing = in_sandbox("analyze", "--again", first["id"], "--sense", "9")
     chosen = in_sandbox("analyze", "--again", first["id"], "--sense", "1", *FORMAT).json
     later = in_sandbox("analyze", "Arc", *FORMAT)
+    compared = in_sandbox("compare", "Arc", "Oura", "--depth", "quick", *FORMAT).json
+    watched = in_sandbox("watch", "add", "arc")
 
+    described = (senses[0]["name"], ", ".join(senses[0]["words"]))
     assert len(senses) >= 2
     assert "groups that have little in common" in " ".join(text.split())
     assert text.index("groups that have") < text.index(first["decision_rationale"][:10])
     assert missing.code == 2
     assert f"there are {len(senses)}" in missing.err
-    assert chosen["about"] == later.json["about"] == ", ".join(senses[0]["words"])
+    assert chosen["about"] == later.json["about"] == "; ".join(filter(None, described))
+    assert [product["about"] for product in compared["products"]] == [chosen["about"], ""]
+    assert f"taken as “{chosen['about']}”, as chosen before; `--about` takes another" in watched.err
     assert "senses" not in chosen
     assert any("as chosen before" in note for note in later.json["quality_notes"])
 

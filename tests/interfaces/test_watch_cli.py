@@ -40,6 +40,16 @@ def test_watch_runs_twice_and_tells_once(here: Here, tmp_path: Path) -> None:
     assert json.loads(line)["run"]["state"] == "baseline"
 
 
+def test_an_everyday_name_says_which_meaning_is_watched(here: Here) -> None:
+    """All of them, until it is described; a name that means one thing says nothing."""
+    plain = here("watch", "add", "Arc", "--sandbox")
+    described = here("watch", "add", "Arc", "--name", "browser", "--about", "a web browser", "--sandbox")
+
+    assert "“Arc” is also an everyday word, and all its meanings are watched; `--about` says which" in plain.err
+    assert "everyday" not in described.err
+    assert "everyday" not in here(*ADD).err
+
+
 def test_runs_are_kept_with_their_reports(here: Here) -> None:
     """`history` has a line for each, `reports show` the report behind it."""
     here(*ADD)

@@ -170,3 +170,32 @@ def test_reasons_tell_how_much_of_the_name_is_there() -> None:
         "names only a part of Acme Zorvex Seven",
         "names no Acme Zorvex Seven",
     ]
+
+
+def test_a_list_of_names_says_nothing_of_each() -> None:
+    """For `about`: a row of three names or brackets, in which nothing is said of it, is no text about it."""
+    texts = (
+        item("Talkpad: one chat window for Zorvex, Kelmo and Brint", "It opens in a second."),
+        item("What is in your kitchen?", "We run Kelmo, Brint, Zorvex, and Plon at home. Show me yours."),
+        item("Which stores ship to Norway?", "Nearly all of them (Zorvex for example) charge customs."),
+        item("My setup", "On the shelf: zorvex/kelmo/brint."),
+    )
+    verdicts = judged(Question("Zorvex", "robot vacuums"), *texts)
+    assert [verdict.relevant for verdict in verdicts] == [False] * 4
+    assert verdicts[0].reason == "names Zorvex only in a list or in brackets"
+    assert all(verdict.relevant for verdict in judged(Question("Zorvex", "robot vacuums", aim="mention"), *texts))
+
+
+def test_a_list_of_which_something_is_said_is_about_each() -> None:
+    """What weighs the names, points at them or goes on to speak of one; two names are no list."""
+    texts = (
+        item("Zorvex, Kelmo and Brint compared", "Three weeks on the same carpet."),
+        item("Help me choose", "Which is quieter: Kelmo, Brint or Zorvex?"),
+        item("Carpets", "I have tried Kelmo, Brint and Zorvex, and only one of them climbs the edge."),
+        item("Carpets", "We run Kelmo, Brint and Zorvex at home. They all miss the corners."),
+        item("Carpets", "Kelmo, Brint and Zorvex all miss the corners."),
+        item("Carpets", "We run Kelmo, Brint and Zorvex at home. The Zorvex misses the corners."),
+        item("Carpets", "We run Kelmo and Zorvex at home since May."),
+        item("Zorvex (2025) on carpets", "It climbs edges, wires, socks and toys."),
+    )
+    assert kept("Zorvex", *texts, about="robot vacuums") == [True] * 8

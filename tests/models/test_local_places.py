@@ -51,6 +51,15 @@ def test_a_comment_that_speaks_of_the_video_is_not() -> None:
     assert kept(PHONE, "Thanks for the video. It gets warm while charging.", place=TITLE) == [True]
 
 
+def test_a_comment_on_a_person_or_another_model_is_not() -> None:
+    """`this guy` points at nobody's phone; another model counts where it is compared with what is pointed at."""
+    texts = ("What will he say? This guy likes every maker.", "Best purchase I ever made was the fold 4")
+    assert kept(PHONE, *texts, place=TITLE) == [False] * 2
+    assert kept(PHONE, "It is lighter than my fold 4", place=TITLE) == [True]
+    # many words alone say nothing of it
+    assert kept(PHONE, "Crude jokes, loud music, shaky pictures, silly hats", place=TITLE) == [False]
+
+
 def test_a_title_about_two_things_says_less() -> None:
     """What a comment there speaks of is not known."""
     text = "My screen has a better colour."

@@ -15,7 +15,9 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Literal, Protocol, get_args
 
-PromptName = Literal["relevance", "grades", "rewrites", "support", "insufficient", "report", "report_small", "chat"]
+PromptName = Literal[
+    "relevance", "grades", "rewrites", "support", "insufficient", "senses", "report", "report_small", "chat"
+]
 NAMES: tuple[PromptName, ...] = get_args(PromptName)
 LONGEST = 16_000
 """Most characters of a prompt; the longest of the package has 1,600."""

@@ -178,7 +178,7 @@ async def correct(store: Store, tenant: str, analysis_id: str, key: str, relevan
         StoreUnavailable: the database cannot be used.
     """
     report = await stored_report(store, tenant, analysis_id)
-    item = _item(report, key)
+    item = report_item(report, key)
     if item is None:
         raise NotFound(f"the report has no item `{one_line(clean(key))[:60]}`")
     text = item.body if isinstance(item, KeptItem) else item.snippet
@@ -204,7 +204,8 @@ async def withdraw(store: Store, tenant: str, analysis_id: str, key: str) -> Non
         raise NotFound(f"the item `{one_line(clean(key))[:60]}` has no correction")
 
 
-def _item(report: Report, key: str) -> KeptItem | DroppedItem | None:
+def report_item(report: Report, key: str) -> KeptItem | DroppedItem | None:
+    """A kept or dropped item of a report by its key."""
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
     everything += [item for source in report.sources.values() for item in source.dropped]
     return next((item for item in everything if item.key == key), None)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from api.choices import Aim
 from api.core.domain import Question, Sense
 from api.errors import NotFound, StoreUnavailable, UsageError
 from api.features.analyses.corrections import ChosenSense, CorrectionBook, corrections_of
 from api.reports.report import Report
-from api.services.product import Ask, question_digest
+from api.services.product import Ask, QuestionOptions, question_digest
+
+Options = TypeVar("Options", bound=QuestionOptions)
 
 
 def ask_again(
@@ -58,11 +60,11 @@ def described(senses: Sequence[Sense], number: int) -> tuple[str, tuple[str, ...
     Raises:
         NotFound: there is no sense of this number.
     """
-    chosen = [", ".join(sense.words) for sense in senses if sense.number == number]
+    chosen = [sense.description for sense in senses if sense.number == number]
     if not chosen:
         known = f"there are {len(senses)}" if senses else "its items are one group"
         raise NotFound(f"the report has no sense {number}; {known}")
-    return chosen[0], tuple(", ".join(s.words) for s in senses if s.number != number)
+    return chosen[0], tuple(sense.description for sense in senses if sense.number != number)
 
 
 async def choose_sense(store: CorrectionBook, tenant: str, report: Report, number: int) -> None:
@@ -91,6 +93,18 @@ async def ask_again_and_remember(
     if sense is not None:
         await choose_sense(store, tenant, report, sense)
     return ask
+
+
+async def with_chosen_sense(store: CorrectionBook, tenant: str, options: Options) -> Options:
+    """The same in the sense that the tenant chose for its name, where it describes nothing itself.
+
+    Raises:
+        StoreUnavailable: the database cannot be used.
+    """
+    if options.about or options.not_about:
+        return options
+    chosen = await store.chosen_sense(tenant, question_digest(Question(options.query)))
+    return options if chosen is None else replace(options, about=chosen.about, not_about=chosen.not_about)
 
 
 async def with_sense_and_corrections(store: CorrectionBook, tenant: str, ask: Ask) -> Ask:

@@ -1,22 +1,28 @@
-"""Links that need no key: the feed of a watch, or one report.
+"""Links that need no key: the feed of a watch, one report, or the correction of one post.
 
-A link's token reads that alone; a new token replaces the old one.
+The token of a feed or report reads that alone; a new token replaces the old one. A correction's link
+is signed by the secret of its watch, works once, and ends after `LINKS_LAST`.
 """
 
 from __future__ import annotations
 
+import hmac
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
-from api.errors import NotFound
+from api.errors import Conflict, NotFound
 from api.features.analyses.api_keys import Keys, digest
+from api.features.analyses.feedback import correct, report_item
 from api.features.analyses.limits import Limits
 from api.features.analyses.store_ports import Store
+from api.features.watches.notification import LINKS_LAST, correction_signature
 from api.features.watches.watch import Watch
 from api.features.watches.watch_ports import Watches
 from api.features.watches.watch_run import WatchRun
-from api.reports.report import Report
+from api.reports.report import DroppedItem, KeptItem, Report
+from api.services.product import question_digest
 
 ENTRIES = 50
 """Runs in a feed, the newest that were worth telling."""
@@ -86,3 +92,64 @@ async def linked_report(store: Store, keys: Keys, limits: Limits, analysis_id: s
         if kept is not None and kept.report is not None:
             return kept.report
     raise NotFound("this link shows nothing, or no longer: ask whoever sent it for another")
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionLink:
+    """What a link in a watch's message says; nothing of it is trusted until `linked_post` has checked it."""
+
+    watch_id: str
+    report_id: str
+    key: str
+    until: int
+    """Unix seconds."""
+    sign: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedPost:
+    """A post that a link may correct."""
+
+    watch: Watch
+    report: Report
+    item: KeptItem | DroppedItem
+
+
+async def linked_post(store: Store, keys: Keys, limits: Limits, link: CorrectionLink) -> LinkedPost:
+    """The post of a link that still works; counted as a look of the link's watch.
+
+    Raises:
+        NotFound: it is none of ours, its watch, report or post is gone, or it has expired.
+        Conflict: it was used, or somebody corrected the post since.
+        LimitReached: too many looks in this minute.
+        StoreUnavailable: the database cannot be used.
+    """
+    watch = await store.watch_of_link(link.watch_id)
+    sign = "" if watch is None else correction_signature(watch, link.report_id, link.key, link.until)
+    if watch is None or not hmac.compare_digest(sign.encode(), link.sign.encode()):
+        raise NotFound("this link is not valid: open it as it stands in the message")
+    tenant = await keys.tenant(watch.tenant)
+    if tenant is None:
+        raise NotFound("this link is not valid any more")
+    await limits.admit(replace(tenant, id=f"link:{watch.id}"), looks=True)
+    until = datetime.fromtimestamp(link.until, UTC)
+    if datetime.now(UTC) > until:
+        raise NotFound(f"this link ended on {until:%Y-%m-%d}; correct the post where the report is")
+    stored = await store.get(tenant.id, link.report_id)
+    report = None if stored is None else stored.report
+    item = None if report is None else report_item(report, link.key)
+    if report is None or item is None:
+        raise NotFound("the report of this link is gone")
+    entries = await store.corrections(tenant.id, question_digest(report.question))
+    since = [entry for entry in entries if entry.correction.key == link.key and entry.created_at >= until - LINKS_LAST]
+    if since:
+        marked = "about it" if since[0].correction.relevant else "not about it"
+        raise Conflict(f"this post was marked as {marked} on {since[0].created_at:%Y-%m-%d}; a link works once")
+    return LinkedPost(watch, report, item)
+
+
+async def correct_by_link(store: Store, keys: Keys, limits: Limits, link: CorrectionLink) -> LinkedPost:
+    """Mark the post as not about the product; raises as `linked_post` and `correct` do."""
+    post = await linked_post(store, keys, limits, link)
+    await correct(store, post.watch.tenant, post.report.id, post.item.key, relevant=False)
+    return post

@@ -160,7 +160,8 @@ def _standing(
     graded = report is not None and not report.sample and felt.n
     return Standing(
         query=ask.query if report is None else report.query,
-        about=ask.about,
+        # what the question left open its tenant may have chosen before
+        about=ask.about or (report.about if report is not None else ""),
         analysis_id=None if report is None else report.id,
         state=state,
         reason=reason,

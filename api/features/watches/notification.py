@@ -7,7 +7,9 @@ import hmac
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
+from urllib.parse import urlencode
 
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.text import clean, cut, one_line, quantity, utc_minute, web_url
@@ -17,6 +19,8 @@ from api.features.watches.watch_run import NewPost, WatchRun
 SHOWN = 10  # new posts in a text; the JSON has them all
 # Characters of a title in a text.
 _TITLE = 120
+LINKS_LAST = timedelta(days=14)
+"""How long after its run a link corrects a post."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,16 @@ class Message:
     run_id: str  # the same whenever the same run is sent again
     text: str  # its first line is the result
     body: bytes  # the JSON document, in UTF-8
+    linked: Callable[[str], str] | None = None
+    """The text with a link below each post that corrects it, by the address of a server."""
 
-    @property
-    def slack(self) -> bytes:
+    def text_for(self, server: str) -> str:
+        """What a person gets; with links where the server's address is known."""
+        return self.linked(server) if server and self.linked is not None else self.text
+
+    def slack(self, server: str = "") -> bytes:
         """The body for Slack's incoming webhooks, with strangers' control sequences escaped."""
-        escaped = self.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        escaped = self.text_for(server).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         return json.dumps({"text": escaped}).encode()
 
 
@@ -45,7 +54,7 @@ def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
         "text": text,
         "run": run.model_dump(mode="json", exclude={"deliveries", "news"}),
     }
-    return Message(run.id, text, json.dumps(document).encode())
+    return Message(run.id, text, json.dumps(document).encode(), partial(run_text, watch, run, places))
 
 
 def trial_message(watch: Watch, run_id: str) -> Message:
@@ -59,6 +68,21 @@ def signature(secret: str, moment: int, body: bytes) -> str:
     """The header that receivers verify: `t=SECONDS,v1=HEX`, the HMAC-SHA256 of `SECONDS.BODY`."""
     digest = hmac.new(secret.encode(), b"%d." % moment + body, hashlib.sha256)
     return f"t={moment},v1={digest.hexdigest()}"
+
+
+def correction_path(watch: Watch, report_id: str, key: str, until: int) -> str:
+    """Below a server's address, the link that marks one post of a report as not about the product."""
+    sign = correction_signature(watch, report_id, key, until)
+    return f"/corrections/{watch.id}/{report_id}?{urlencode({'item': key, 'until': until, 'sign': sign})}"
+
+
+def correction_signature(watch: Watch, report_id: str, key: str, until: int) -> str:
+    """HMAC-SHA256 by the watch's secret, which only the store holds; `until` is in Unix seconds.
+
+    It begins with a word, so that it is never one of `signature`, whose text begins with a number.
+    """
+    signed = json.dumps(["correction", watch.id, report_id, key, until])
+    return hmac.new(watch.secret.encode(), signed.encode(), hashlib.sha256).hexdigest()
 
 
 def headline(watch: Watch, run: WatchRun) -> str:
@@ -89,8 +113,12 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = ut
             return " and ".join(parts) + since
 
 
-def run_text(watch: Watch, run: WatchRun, places: SourceLabels) -> str:
-    """A run for a person; one line when nothing is new."""
+def run_text(watch: Watch, run: WatchRun, places: SourceLabels, server: str = "") -> str:
+    """A run for a person; one line when nothing is new.
+
+    With the address of a `server` each post has a link by which whoever reads the text corrects it.
+    """
+    until = int((run.created_at + LINKS_LAST).timestamp())
 
     def origin(post: NewPost) -> str:
         day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
@@ -123,6 +151,8 @@ def run_text(watch: Watch, run: WatchRun, places: SourceLabels) -> str:
         if post.passage:
             lines.append(f"  “{one_line(clean(post.passage))}”")
         lines += address(post)
+        if server and run.report_id:
+            lines.append(f"  Not about it? {server}{correction_path(watch, run.report_id, post.key, until)}")
     if len(run.new) > SHOWN:
         lines.append(f"- and {len(run.new) - SHOWN} more")
     if gaps:

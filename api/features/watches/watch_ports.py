@@ -96,6 +96,9 @@ class Watches(Protocol):
     async def watch_of_feed(self, watch_id: str, digest: str) -> Watch | None:
         """The watch of this id, of any tenant, whose feed this token reads."""
 
+    async def watch_of_link(self, watch_id: str) -> Watch | None:
+        """The watch of this id, of any tenant; whoever calls it checks what the watch's secret signed."""
+
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
         """Counts of its runs by its present rule since then, the newest first."""
 

@@ -217,6 +217,7 @@ async def compare(
     import asyncio
 
     from api import bootstrap
+    from api.bootstrap.storage import with_stored_sense_and_corrections
     from api.features.comparisons.compare import analyze_each, comparison_of
     from api.reports.report import Report
     from api.services import product as product_service
@@ -234,6 +235,7 @@ async def compare(
     async with AsyncExitStack() as after, built(settings, None, request.sources) as product:
         product.scope(asks[0])
         with _progress(product, verbose) as live:
+            asks = tuple([await with_stored_sense_and_corrections(settings, ask) for ask in asks])
             answers = await analyze_each(
                 lambda ask, listener: product_service.analyze(product, ask, listener),
                 asks,

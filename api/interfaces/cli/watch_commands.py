@@ -22,12 +22,15 @@ async def add(request: WatchRequest) -> None:
     """Watch a product; the first run is due at once. Prints the id of the watch."""
     from api.bootstrap.background_work import keep_watch
     from api.features.analyses.api_keys import LOCAL
-    from api.interfaces.shared.watch_view import requested_watch
+    from api.interfaces.cli.terminal_text import shown
+    from api.interfaces.shared.watch_view import meaning_note, requested_watch
 
-    watch = requested_watch(_with_whole_paths(request), LOCAL.id, files=True)
+    requested = requested_watch(_with_whole_paths(request), LOCAL.id, files=True)
     async with opened_store() as store:
-        await keep_watch(store, watch, new=True)
+        watch = await keep_watch(store, requested, new=True)
     say(watch.id)
+    if note := meaning_note(requested, watch):
+        tell(shown(note.replace("`about`", "`--about`")))
     tell(f"watching “{watch.name}”, {watch.every} ({watch.zone}); the first run is due now:")
     by_hand = f"`listenpost watch run {watch.id[:SHORT_ID]}`"
     tell(f"{by_hand}; else `listenpost serve`, `work` or `watch run --due` runs it")

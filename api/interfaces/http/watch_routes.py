@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from api.bootstrap.background_work import keep_watch, notifier_of
 from api.bootstrap.background_work import run_watch as ran_now
+from api.core.published import IF_SET
 from api.features.analyses.share_links import feed_of, open_feed
 from api.features.watches.trend import Trend, read_trend
 from api.features.watches.watch_run import Delivery, WatchRun
@@ -32,6 +33,7 @@ from api.interfaces.shared.watch_view import (
     UndeliveredView,
     WatchView,
     atom,
+    meaning_note,
     requested_watch,
     undelivered_views,
     watch_fields,
@@ -47,6 +49,8 @@ class NewWatch(WatchView):
     """A watch that was added, with the secret that signs its webhooks: shown this once."""
 
     secret: str
+    note: Annotated[str, IF_SET] = ""
+    """Which meaning it takes, where the request did not say and the name has several."""
 
 
 class WatchList(BaseModel):
@@ -64,9 +68,9 @@ class RunList(BaseModel):
 @router.post("", status_code=201, responses=documented(413, *_COMMON), summary="Watch a product")
 async def add_watch(body: WatchRequest, tenant: Asker, app_context: OpenContext) -> NewWatch:
     """It is due at once; its first run is what later ones are compared with."""
-    watch = requested_watch(body, tenant.id)
-    await keep_watch(app_context.store, watch, new=True)
-    return NewWatch(**dict(watch_view(watch)), secret=watch.secret)
+    requested = requested_watch(body, tenant.id)
+    watch = await keep_watch(app_context.store, requested, new=True)
+    return NewWatch(**dict(watch_view(watch)), secret=watch.secret, note=meaning_note(requested, watch))
 
 
 @router.get("", responses=documented(*_COMMON), summary="List watches")

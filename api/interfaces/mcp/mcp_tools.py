@@ -47,7 +47,7 @@ from api.interfaces.mcp.mcp_requests import (
     WatchArguments,
 )
 from api.interfaces.shared.markdown_report import comparison_markdown, report_markdown
-from api.interfaces.shared.watch_view import WatchView, requested_watch, watch_view
+from api.interfaces.shared.watch_view import WatchView, meaning_note, requested_watch, watch_view
 from api.reports.markdown_text import md
 from api.reports.report import Fetched, Report
 from api.services.product import ROOM, Ask, QuestionOptions, question_of
@@ -98,13 +98,14 @@ def watch_tools(app_context: AppContext) -> list[Tool]:
     """Both tools of a server."""
 
     async def watch(tenant: Tenant, given: WatchArguments, listener: Listener) -> Answer:
-        new = requested_watch(given, tenant.id)
-        await keep_watch(app_context.store, new, new=True)
-        view = watch_view(new)
+        requested = requested_watch(given, tenant.id)
+        new = await keep_watch(app_context.store, requested, new=True)
+        view, note = watch_view(new), meaning_note(requested, new)
         text = (
             f"`{new.id}` is watched: {view.every} ({view.tz}). Its first run is due at once, by "
             "`listenpost serve`, `work` or `watch run --due`; `list_watches` then tells the rest."
         )
+        text += f" Note: {note}." if note else ""
         return Answer(text, view.model_dump(mode="json"))
 
     async def listing(tenant: Tenant, given: NoArguments, listener: Listener) -> Answer:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
@@ -23,9 +23,18 @@ from api.core.progress import (
     SourceRefetching,
     SourceStarted,
 )
+from api.core.text import clean, cut, one_line
 from api.errors import Conflict, ListenpostError, NotFound
 from api.features.analyses.analysis_job import AnalysisTask
-from api.features.analyses.share_links import linked_report, open_link
+from api.features.analyses.feedback import source_of
+from api.features.analyses.share_links import (
+    CorrectionLink,
+    LinkedPost,
+    correct_by_link,
+    linked_post,
+    linked_report,
+    open_link,
+)
 from api.features.analyses.store_ports import StoredAnalysis
 from api.interfaces.http.access import OpenContext, authenticated
 from api.interfaces.http.analysis_routes import is_possible, shown_as
@@ -301,6 +310,8 @@ def _report(request: Request, visitor: Visitor, report: Report) -> Response:
     return page(request, visitor, "report.html", title=title, can_ask=True, **values | {"listed": listed, "rest": ()})
 
 
+# Longest title of a post on the page that corrects it, and the last second that a link can end at.
+_LONGEST_POST, _LAST_MOMENT = 200, 253_402_300_799
 share_router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 
@@ -334,6 +345,51 @@ async def shared_page(request: Request, analysis_id: AnalysisId, app_context: Op
     answer = await asyncio.to_thread(
         page, request, None, "shared.html",
         title=presentation.heading(report), shared=True, **report_values(report),
+    )  # fmt: skip
+    answer.headers["X-Robots-Tag"] = "noindex, nofollow"
+    return answer
+
+
+async def correction_link(
+    request: Request,
+    app_context: OpenContext,
+    watch_id: str,
+    report_id: str,
+    item: str = "",
+    until: Annotated[int, Query(ge=0, le=_LAST_MOMENT)] = 0,
+    sign: str = "",
+) -> CorrectionLink:
+    """The link of a request, as a dependency; raises `Forbidden` where only this machine may ask."""
+    if not await app_context.keys.configured():
+        await authenticated(app_context, request)
+    return CorrectionLink(watch_id, report_id, item, until, sign)
+
+
+OpenedLink = Annotated[CorrectionLink, Depends(correction_link)]
+
+
+@share_router.get("/corrections/{watch_id}/{report_id}")
+async def correction_page(request: Request, link: OpenedLink, app_context: OpenContext) -> Response:
+    """Asks whether the post of a link is not about the product; opening it changes nothing, as scanners of mail do."""
+    post = await linked_post(app_context.store, app_context.keys, app_context.limits, link)
+    return _corrected(request, post, done=False)
+
+
+@share_router.post("/corrections/{watch_id}/{report_id}")
+async def correct_post(request: Request, link: OpenedLink, app_context: OpenContext) -> Response:
+    """The post is not about the product; the link needs no login, since it is signed."""
+    post = await correct_by_link(app_context.store, app_context.keys, app_context.limits, link)
+    return _corrected(request, post, done=True)
+
+
+def _corrected(request: Request, post: LinkedPost, *, done: bool) -> Response:
+    answer = page(
+        request, None, "correct.html",
+        title="Marked as not about it" if done else "Is this post not about it?",
+        post=cut(one_line(clean(post.item.title)), _LONGEST_POST) or post.item.key,
+        origin=presentation.source_title(source_of(post.report, post.item.key) or ""),
+        query=post.watch.query, watch=post.watch.name,
+        action=f"{request.url.path}?{request.url.query}", done=done,
     )  # fmt: skip
     answer.headers["X-Robots-Tag"] = "noindex, nofollow"
     return answer

@@ -16,6 +16,7 @@ from api.bootstrap.app_context import AppContext
 from api.bootstrap.background_work import keep_watch, notifier_of, run_watch
 from api.errors import UsageError
 from api.features.analyses.api_keys import digest
+from api.features.analyses.rejudging import with_chosen_sense
 from api.features.analyses.share_links import open_feed
 from api.features.watches.notification import result_of
 from api.features.watches.trend import read_trend
@@ -140,7 +141,8 @@ async def add(request: Request, form: Filled, app_context: OpenContext) -> Respo
     """Watch a product; the secret by which webhooks are signed is shown this once."""
     filled = WatchForm.sent(form.fields)
     try:
-        watch = requested_watch(filled.watch_request(), form.visitor.tenant.id)
+        requested = requested_watch(filled.watch_request(), form.visitor.tenant.id)
+        watch = await with_chosen_sense(app_context.store, requested.tenant, requested)
         hint = namesake_hint(watch.query, watch.about)
         if hint and form.text("sure") != watch.query:
             return await _list(request, form.visitor, app_context, filled, hint=hint)

@@ -226,12 +226,14 @@ def senses_heading(report: Report) -> str:
 
 
 def sense_lines(report: Report) -> list[str]:
-    """A line a group, `browser, tabs: 13 posts, 12 of them kept, such as “...” and “...”`."""
+    """A line a group, `web browser (browser, tabs): 13 posts, 12 of them kept, such as “...” and “...”`."""
     lines = []
     for sense in report.senses:
         titles = (f"“{shortened(one_line(title), _LONGEST_TITLE)}”" for title in sense.titles)
         counts = f"{quantity(sense.count, 'post')}, {sense.kept} of them kept"
-        lines.append(f"{', '.join(sense.words)}: {counts}, such as {' and '.join(titles)}")
+        words = ", ".join(sense.words)
+        group = f"{one_line(sense.name)} ({words})" if sense.name else words
+        lines.append(f"{group}: {counts}, such as {' and '.join(titles)}")
     return lines
 
 

@@ -19,13 +19,14 @@ from pydantic import AwareDatetime, Field, create_model
 
 from api.core.display_names import OUTCOME_REASONS, SourceLabels
 from api.core.published import Timestamp
-from api.core.text import clean, quantity, web_url
+from api.core.text import clean, one_line, quantity, web_url
 from api.errors import UsageError
 from api.features.watches.notification import run_text
 from api.features.watches.watch import Watch, name_of_query, new_watch, schedule_of, target_of, zone_of
 from api.features.watches.watch_run import Delivery, Gap, WatchRun
 from api.features.watches.watch_service import utc_now
 from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
+from api.pipeline.gate.name_matches import namesake
 
 _UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
 # What stands before the address, by the kind of a target.
@@ -129,6 +130,15 @@ def meaning_words(watch: Watch) -> str:
     """What a watch says of its product beside the name: `a ring; not a river; mentions count`."""
     counts = "mentions count" if watch.aim == "mention" else ""
     return "; ".join(filter(None, (watch.about, *(f"not {text}" for text in watch.not_about), counts)))
+
+
+def meaning_note(requested: Watch, kept: Watch) -> str:
+    """Which meaning a new watch takes, where its request did not say and the name has several."""
+    if (kept.about, kept.not_about) != (requested.about, requested.not_about):
+        return f"taken as “{one_line(kept.about)}”, as chosen before; `about` takes another"
+    name = "" if kept.not_about else namesake(kept.query, kept.about)
+    remedy = "`about` says which one is meant, or a group of its first report"
+    return f"“{name}” is also an everyday word, and all its meanings are watched; {remedy}" if name else ""
 
 
 def schedule_words(every: str) -> str:

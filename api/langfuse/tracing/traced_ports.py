@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from api.core import ports
-from api.core.domain import FetchPlan, Question
+from api.core.domain import FetchPlan, Question, Sense
 from api.core.items import Batch, Commented, Item
 from api.langfuse.tracing.observer import LangfuseObserver, question_input
 from api.reports.shortfall import Explainer, Explanation, Shortfall
@@ -51,6 +51,9 @@ class Tracing:
         return TracedModelStep(inner, self.client)
 
     def explainer(self, inner: Explainer) -> Explainer:
+        return TracedModelStep(inner, self.client)
+
+    def namer(self, inner: ports.SenseNamer) -> ports.SenseNamer:
         return TracedModelStep(inner, self.client)
 
     def model(self, inner: Model) -> Model:
@@ -98,7 +101,7 @@ class TracedSource(ports.WrappedSource):
 
 @dataclass(frozen=True, slots=True)
 class TracedModelStep:
-    """A generation around each call of a judge, grader, rewriter, support check or explainer."""
+    """A generation around each call of a judge, grader, rewriter, support check, explainer or namer of senses."""
 
     inner: Any
     client: Client
@@ -162,6 +165,13 @@ class TracedModelStep:
             "coverage": list(shortfall.coverage), "dropped": len(shortfall.dropped),
         }  # fmt: skip
         return await self._traced("explain", given, self.inner.explain(shortfall), record)
+
+    async def name_senses(self, question: Question, senses: Sequence[Sense]) -> ports.NamedSenses:
+        def record(named: ports.NamedSenses, span: Observation) -> None:
+            span.update(output=[sense.name for sense in named.senses])
+
+        given = {"question": question.text, "senses": [list(sense.words) for sense in senses]}
+        return await self._traced("name_senses", given, self.inner.name_senses(question, senses), record)
 
     async def _traced(self, name: str, given: Any, call: Awaitable[A], record: Callable[[A, Observation], None]) -> A:
         model = self.name or None

@@ -32,7 +32,7 @@ THRESHOLD = 0.5
 """Probability from which an item is kept."""
 RULED_OUT, RULED_IN, ASIDE = 0.05, 0.6, 0.3
 """Probability of what a rule decides against, the least of what one decides for, and the most of a
-comment in a place of the thing that speaks of something else."""
+comment in a place of the thing that speaks of something else, and of a text that only lists the name."""
 EXCLUSION = 8.0
 """What a text loses of its score for being nearer to an exclusion than to the description, by as
 much as likeness can differ; the figures in docs/local-judge.md are the same from 4 to 12."""
@@ -54,7 +54,7 @@ class Profile:
         score = self.bias + sum(weight * row[name] for name, weight in self.weights.items())
         if any(row[rule] for rule in FOR_ALL):
             score = max(score, _log_odds(RULED_IN))
-        if row["aside"]:
+        if row["aside"] or row["listed"]:
             score = min(score, _log_odds(ASIDE))
         return score - EXCLUSION * row["excluded"]
 
@@ -109,6 +109,8 @@ def reason(question: Question, reading: Reading, row: Row, profile: Profile, *, 
     if heaviest == "advert" and row["advert"]:
         words = adverts(reading.shown.title, reading.text, reading.topic.known)
         return f"advert words: {one_line(words[0])}"
+    if row["listed"]:
+        return f"names {name} only in a list or in brackets"
     if reading.overall < NEARLY:
         return _nameless(name, reading)
     if row["vague"] or row["small"]:

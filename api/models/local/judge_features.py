@@ -15,6 +15,7 @@ from api.models.local.likeness import Likeness, likeness
 from api.models.local.reading import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
 from api.pipeline.gate.name_matches import NEARLY, PART, WHOLE, Sighting, other_version
+from api.reports.keyless.aspects import aspects_in
 
 _ADVERT = regex.compile(
     r"\b(?:promo(?:\s?codes?|tion)?|coupons?|vouchers?|discounts?|cashback|bargain|clearance"
@@ -65,36 +66,35 @@ _SPEAKER = regex.compile(
     r"|tutorials?|unboxings?|thumbnails?|edit(?:ors?|ing)|narrat\w+|thanks?|thank (?:you|u)|thx|bravo|comments?"
     r"|commenters?|first (?:like|view)|like button|watch(?:ed|ing) (?:this|your)|(?:well|nicely) done"
     r"|(?:great|nice|good|best|amazing|awesome|incredible|excellent|your|ur|this) (?:\w+ )?"
-    r"(?:reviews?|jobs?|works?|content|tips?|stuff))\b"
+    r"(?:reviews?|jobs?|works?|content|tips?|stuff)|(?:see|make|do) (?:one|more|another) of (?:these|those))\b"
 )
 # a sentence to or about a person; one that points at something may be about the thing all the same
 _PERSON = regex.compile(r"\b(?:your|ur|you're|youre|you are|he|him|his|she|her|guy|bro|dude|sir|brother|my man)\b")
+# what points at a person, not at the thing: `this guy`
+_POINTED_PERSON = regex.compile(r"\b(?:this|that|these|those) (?:guy|man|dude|bro|person|people)\b")
 _OWNER = regex.compile(r"\b(?:my|mine|i've|ive|got|had|bought|ordered)\b")
 _SENTENCE_END = regex.compile(r"(?<=[.!?…\n。！？])\s*")
 _HANDLE = regex.compile(r"@\S+|https?://\S+")
 # Likeness to the thing from which a sentence that points at nothing is taken to be about it.
 _ON_TOPIC = 0.2
-# Words with a meaning from which what points at nothing is taken to be about the thing.
-_SAYS_MUCH = 5
 
 
 def speaks_of_it(text: str, near: Likeness) -> bool:
     """Whether a text that stands in a place of the thing, without its name, is about the thing.
 
-    Thanks, praise of a video and what is said to other viewers is not. Of what is left, the words
-    point at something or somebody owns it, or they are like the question and the texts that name the
-    thing, or they are many; texts that vectors cannot compare need no more. Figures of the comments on
-    which this was chosen, and of others: docs/local-judge.md.
+    Thanks, praise of a video and what is said to or of people is not. What is left must point at
+    something, say that somebody owns it, speak of an aspect of products (battery, price), or be like
+    the question and the texts that name the thing; texts that vectors cannot compare need no more.
+    Figures of the comments on which this was chosen, and of others: docs/local-judge.md.
     """
-    sentences = _SENTENCE_END.split(_HANDLE.sub(" ", text.casefold()))
+    sentences = _SENTENCE_END.split(_POINTED_PERSON.sub(" he ", _HANDLE.sub(" ", text.casefold())))
     left = " ".join(
         sentence
         for sentence in sentences
         if not _SPEAKER.search(sentence) and (_POINTER.search(sentence) or not _PERSON.search(sentence))
     )
-    telling = set(content_words(left))
-    meant = near.lexical or near.like >= _ON_TOPIC or points(left) or bool(_OWNER.search(left))
-    return len(telling) >= _SAYS_MUCH or (bool(telling) and meant)
+    meant = near.lexical or near.like >= _ON_TOPIC or points(left) or bool(_OWNER.search(left) or aspects_in(left))
+    return bool(content_words(left)) and meant
 
 
 def adverts(title: str, text: str, known: Set[str]) -> list[str]:
@@ -144,7 +144,7 @@ FEATURES = FOR + AGAINST
 AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear", "home")
 """Rules: a job post or an order to a model is out; a text that itself names the thing, in its title
 if it has one, and has nothing against it is in; so is one that stands in a place of the thing alone
-and speaks of it. A comment there that does not is `aside`."""
+and speaks of it. A comment there that does not is `aside`; a text that only lists the name is `listed`."""
 Row = dict[str, float]
 DESCRIBED = 0.12
 """Mean likeness to the description from which nothing speaks for another meaning. By recall and MCC
@@ -234,9 +234,10 @@ def _row(reading: Reading, near: Likeness, other_meaning: float, *, shop: bool) 
     }
     marked_down = any(row[name] for name in (*AGAINST, *AGAINST_ALL))
     rules = {"clear": named * (not marked_down), "home": 0.0, "aside": 0.0, "excluded": near.excluded}
-    # under a title that names the thing another version is compared with it
+    rules["listed"] = about * float(not shop and reading.listed)
+    # under a title that names the thing, another version is compared with what the text points at
     others = [name for name in (*AGAINST, *AGAINST_ALL) if not (name == "version" and reading.shown.comment)]
     if reading.home and not (named or any(row[name] for name in others)):
-        about_it = speaks_of_it(text, near)
+        about_it = speaks_of_it(text, near) and not (row["version"] and not points(text))
         rules |= {"home": float(about_it), "aside": float(reading.shown.comment and not about_it)}
     return row | rules | {"lexical": float(near.lexical)}

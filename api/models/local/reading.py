@@ -52,6 +52,30 @@ _FIGURE = regex.compile(
 # a title about two things
 _VERSUS = regex.compile(r"\b(?:vs|versus|or|compar\w+)\b", regex.I)
 
+# a name as lists have them, `Sublime Text 2`, and what joins it to the next one
+_ENTRY = r"[\p{Lu}\p{N}@#][\p{L}\p{N}.+#’'-]*+(?: [\p{Lu}\p{N}][\p{L}\p{N}.+#’'-]*+){0,3}"
+_JOINT = r"(?: ?[,;、，/&+•·] ?(?:(?:and|or|und|et|y) |& ?)?| (?:and|or|und|et|y|e) |\s*\n\s*[-*•–]*\s*)"
+# `for Claude, Cursor and Codex`; in small letters only with commas and slashes: `anki/memrise/duolingo`
+_LISTS = (
+    regex.compile(rf"{_ENTRY}(?:{_JOINT}{_ENTRY}){{2,}}"),
+    regex.compile(r"(?<![\p{L}\p{N}])[\p{L}\p{N}.+#’'-]++(?: ?[,/|+] ?(?:and |or )?[\p{L}\p{N}.+#’'-]++){2,}"),
+)
+_BRACKETS = regex.compile(r"[(\[（][^()\[\]（）]*+[)\]）]")
+# what a list in a title follows that is not the title's subject
+_LINKED = regex.compile(r"\b(?:for|with|from|across|via|like|including|supporting) (?:the )?$", regex.I)
+# words by which a sentence weighs the things that it lists
+_WEIGHED = regex.compile(
+    r"\b(?:vs|versus|which|better|best|worse|than|between|compar\w+|switch\w*|instead|prefer\w*|recommend\w*"
+    r"|favou?rite|worth)\b",
+    regex.I,
+)
+# words that point at them or tell how they were used; not `it seems`
+_REFERRED = regex.compile(
+    r"\b(?:it(?! (?:seems|looks like|would be))|its|they|them|these|those|this|mine|tried|tested|bought|owned)\b",
+    regex.I,
+)
+_SENTENCE = regex.compile(r"(?<=[.!?…。！？])\s+|\n\s*\n")
+
 
 @dataclass(frozen=True, slots=True)
 class Topic:
@@ -252,6 +276,25 @@ class Reading:
         return len(context & comparable(self.around)) / (len(context) or 1)
 
     @cached_property
+    def listed(self) -> bool:
+        """It only lists the name: each mention is one of three names in a row or stands in brackets.
+
+        A sentence that weighs what it lists, or points at it in the same or the next one, says more.
+        What stands in a place of the thing is about it whatever it lists, and of an untitled text,
+        such as a message of one line, a list says nothing.
+        """
+        title, body = self.lines[0], self.shown.context or self.shown.passage
+        if not (title and self.strong) or self.own_place:
+            return False
+        return all(
+            _only_listed(text, seen, words, title=text is title)
+            for text in (title, body)
+            for words in (split_words(text),)
+            for seen in sightings(self.topic.name, words, text)
+            if seen.strength >= PART
+        )
+
+    @cached_property
     def home(self) -> bool:
         """It stands in a place of the thing alone: under a title, in a community, or by its maker.
 
@@ -280,3 +323,21 @@ class Reading:
 
 def _within(word: str, runs: set[str]) -> bool:
     return len(word) >= _LONG and any(run.startswith(word) or run.endswith(word) for run in runs)
+
+
+def _only_listed(text: str, seen: Sighting, words: Sequence[Word], *, title: bool) -> bool:
+    """Whether a mention is one of a list of names of which nothing else is said there."""
+    start, end = words[seen.at].start, words[seen.at + seen.size - 1].end
+    if not title and any(match.start() < start < match.end() for match in _BRACKETS.finditer(text)):
+        return True
+    lists = (match for form in _LISTS for match in form.finditer(text))
+    row = next((match for match in lists if match.start() <= start and end <= match.end()), None)
+    if row is None or (title and not _LINKED.search(text[: row.start()])):
+        return False
+    ends = [match.end() for match in _SENTENCE.finditer(text)]
+    begin = max((at for at in ends if at <= start), default=0)
+    first, second, *_ = (*(at for at in ends if at > start), len(text), len(text))
+    # `Roku, Plex and Hulu all drop the picture`: what follows is said of each
+    if not text[begin : row.start()].strip() and text[row.end() : first].strip(" .!?…。"):
+        return False
+    return not (_WEIGHED.search(text[begin:first]) or _REFERRED.search(text[begin:second]))

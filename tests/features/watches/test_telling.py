@@ -130,9 +130,23 @@ def test_program_gets_everything() -> None:
     assert (trial["type"], trial["id"]) == ("watch.test", "t1")
 
 
+def test_people_get_links_that_correct_where_the_server_has_an_address() -> None:
+    """Below each post, in Slack and mail alone, and the same whenever the run is sent again."""
+    message = run_message(WATCH, run(new=(POST,)), PLACES)
+    again = run_message(WATCH, run(new=(POST,)), PLACES)
+    line = next(line for line in message.text_for("https://l.example").splitlines() if "Not about it?" in line)
+
+    assert line.startswith("  Not about it? https://l.example/corrections/")
+    assert "item=reddit%3A1&until=" in line
+    assert line in again.text_for("https://l.example")
+    assert "corrections" in json.loads(message.slack("https://l.example"))["text"]
+    assert message.text_for("") == message.text
+    assert "corrections" not in message.text + message.body.decode() + message.slack().decode()
+
+
 def test_no_stranger_commands_slack() -> None:
     """`<!channel>` calls nobody."""
-    slack = json.loads(Message("run1", "a <!channel> & b", b"").slack)
+    slack = json.loads(Message("run1", "a <!channel> & b", b"").slack())
     assert slack == {"text": "a &lt;!channel&gt; &amp; b"}
 
 

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from api.bootstrap.background_work import watching_of
+from api.core.domain import Question
+from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.corrections import ChosenSense
 from api.features.watches.watch import new_watch
 from api.features.watches.watch_service import utc_now
+from api.services.product import question_digest
 from tests.interfaces.http.api_keys import code
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.http.watch_requests import OURA, URL
@@ -35,6 +39,26 @@ async def test_watch_is_added_run_and_read(served: Served) -> None:
     )  # fmt: skip
     assert watch["due_at"].endswith("T23:00:00Z")
     assert "secret" not in watch
+
+
+async def test_a_new_watch_takes_the_sense_that_was_chosen(served: Served) -> None:
+    """And says so; a description of its own stays, and another tenant's choice is none of ours."""
+    store = served.app_context.store
+    sense = ChosenSense("a notes app; vault, plugin", ("rock, lava",))
+    await store.choose_sense(LOCAL.id, question_digest(Question("obsidian")), sense)
+    await store.choose_sense("another", question_digest(Question("Oura")), sense)
+    obsidian = OURA | {"query": "Obsidian"}
+
+    taken = (await served.client.post(URL, json=obsidian)).json()
+    own = (await served.client.post(URL, json=obsidian | {"name": "own", "about": "volcanic glass"})).json()
+    other = (await served.client.post(URL, json=OURA)).json()
+
+    assert (taken["about"], taken["not_about"]) == (sense.about, ["rock, lava"])
+    assert taken["note"] == "taken as “a notes app; vault, plugin”, as chosen before; `about` takes another"
+    assert (own["about"], own["not_about"], other["about"]) == ("volcanic glass", [], "")
+    assert "note" not in own
+    assert "note" not in other
+    assert (await served.client.get(f"{URL}/Obsidian")).json()["about"] == sense.about
 
 
 async def test_watch_is_named_whole(served: Served) -> None:

@@ -14,8 +14,10 @@ import pytest
 from fastapi.routing import APIRoute
 
 from api.core.domain import Decision, Outcome, Stage, Status
+from api.features.analyses.api_keys import LOCAL
 from api.features.comparisons import comparison
 from api.features.watches import watch_run as watching
+from api.features.watches.notification import correction_path
 from api.interfaces.http.app import SCREENS
 from api.interfaces.shared import presentation
 from api.reports.report import Backing, FindingKind
@@ -105,11 +107,14 @@ async def prepared(served: Served) -> list[str]:
     watch = (await submit(served.client, "/watches", **WATCH)).headers["location"]
     await submit(served.client, f"{watch}/run")
     link = link_in(await submit(served.client, f"/analyses/{report.id}/share"))
+    (kept,) = await served.app_context.store.watches(LOCAL.id)
+    correction = correction_path(kept, report.id, report.items[0].key, 4_000_000_000)
     return [
         "/", "/ask", "/ask/prices?query=Oura", "/login", "/search?q=plaud",
         "/gate?since=all&sample=1", f"{watch}/remove",
         f"/compare/between?analysis={report.id}&analysis={other}",
         again.headers["location"] + "/live", turn.headers["location"].partition("#")[0], link,
+        correction,
     ]  # fmt: skip
 
 
