@@ -31,7 +31,7 @@ from api.sources.imported.table_files import (
     objects,
     rows,
 )
-from api.sources.own_items import OwnItems, read_items
+from api.sources.own_items import OwnItems, read_items, separated
 
 _DETECTED = {detected.name: detected for detected in (REDDIT, YOUTUBE, AMAZON)}
 FORMATS = ("auto", *_DETECTED, "csv", "jsonl")
@@ -227,7 +227,7 @@ def _read_collected(data: bytes, options: ReadOptions) -> OwnItems:
     notes = [f"{count} left out: {reason}" for reason, count in gone.items()]
     if aside:
         notes.append(f"{len(aside)} line(s) could not be read; {aside[0]}")
-    return OwnItems(tuple(joined(items)), tuple(notes))
+    return OwnItems(tuple(post for item in joined(items) for post in separated(item)), tuple(notes))
 
 
 def joined(items: Iterable[Item]) -> list[Item]:

@@ -155,7 +155,7 @@ def _reddit_parent(data: Fields) -> Item:
     words = address["words"] if address and address["id"] == post else None
     fields = {
         "id": post,
-        "title": one_line((words or "").replace("_", " ")),
+        "title": one_line(clean(data.get("link_title"))) or one_line((words or "").replace("_", " ")),
         "subreddit": data.get("subreddit"),
         "permalink": f"/r/{clean(data.get('subreddit'))}/comments/{post}/",
     }
@@ -170,8 +170,9 @@ REDDIT = FileFormat(
 )  # fmt: skip
 
 # the names of one field in the different programs
-_VIDEOS = ("videoId", "video_id", "videoID", "video id")
-_COMMENTS = ("text", "textOriginal", "textDisplay", "comment_text", "comment", "commentText")
+_VIDEOS = ("videoId", "video_id", "videoID", "video id", "Video ID")
+_VIDEO_TITLES = ("videoTitle", "video_title", "video title", "Video Title", "title", "parent_title")
+_COMMENTS = ("textOriginal", "text", "comment_text", "comment", "commentText")
 _COMMENT_IDS = ("cid", "comment_id", "commentId", "id")
 _TIMES = ("time_parsed", "timestamp", "publishedAt", "published_at", "updatedAt", "date")
 _LIKES = ("votes", "like_count", "likeCount", "likes", "like count")
@@ -184,7 +185,7 @@ _KIND = "youtube#"
 
 def _is_youtube(fields: Fields) -> bool:
     kind = fields.get("kind")
-    has_text = any(name in fields for name in _COMMENTS)
+    has_text = any(name in fields for name in (*_COMMENTS, "textDisplay"))
     return (
         (isinstance(kind, str) and kind.startswith(_KIND))
         or (has_text and any(name in fields for name in ("cid", *_VIDEOS)))
@@ -200,7 +201,7 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
     elif kind == "commentThread":
         video = _video(context, as_dict(fields.get("snippet")).get("videoId"))
         comments = youtube_answers.comments_of({"items": [fields]}, video.id, len(str(fields)))
-        yield _commented(_titled(video, context), comments, context)
+        yield _commented(_titled(video, fields, context), comments, context)
     elif kind in {"video", "searchResult"}:
         id_ = fields.get("id") if kind == "searchResult" else {"videoId": fields.get("id")}
         item = youtube_answers.video_of({**fields, "id": id_})
@@ -226,7 +227,7 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
         snippet = as_dict(fields.get("snippet")) or fields
         video = _video(context, _first(snippet, _VIDEOS))
         comment = _viewer_comment({**snippet, "id": _first(fields, _COMMENT_IDS)}, video)
-        yield _commented(_titled(video, context), (comment,) if comment else (), context)
+        yield _commented(_titled(video, {**snippet, **fields}, context), (comment,) if comment else (), context)
 
 
 def _video(context: FileContext, given: object) -> Item:
@@ -240,12 +241,15 @@ def _video(context: FileContext, given: object) -> Item:
     return Item(key=f"{source}:{id_}", id=id_, source=source, title=title, url=url)
 
 
-def _titled(video: Item, context: FileContext) -> Item:
-    return video.edited(title=context.product or video.title)
+def _titled(video: Item, fields: Fields, context: FileContext) -> Item:
+    """The video of a comment by the title in the comment's record, else the product, else the file's name."""
+    title = one_line(unescape(_first(fields, _VIDEO_TITLES)))
+    return video.edited(title=title or context.product or video.title)
 
 
 def _viewer_comment(fields: Fields, video: Item) -> Comment | None:
-    body, author = unescape(_first(fields, _COMMENTS)), _first(fields, _VIEWERS)
+    body = youtube_answers.comment_text(_first(fields, _COMMENTS), fields.get("textDisplay"))
+    author = _first(fields, _VIEWERS)
     if isinstance(author, dict):
         author = author.get("value")
     if not says_something(body):
