@@ -11,6 +11,7 @@ tables (`review_body`, `star_rating`; `ProductId`, `Score`, `Time`).
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -172,11 +173,16 @@ REDDIT = FileFormat(
 # the names of one field in the different programs
 _VIDEOS = ("videoId", "video_id", "videoID", "video id", "Video ID")
 _VIDEO_TITLES = ("videoTitle", "video_title", "video title", "Video Title", "title", "parent_title")
-_COMMENTS = ("textOriginal", "text", "comment_text", "comment", "commentText")
-_COMMENT_IDS = ("cid", "comment_id", "commentId", "id")
-_TIMES = ("time_parsed", "timestamp", "publishedAt", "published_at", "updatedAt", "date")
+_COMMENTS = ("textOriginal", "text", "comment_text", "comment", "commentText", "Comment text")
+_COMMENT_IDS = ("cid", "comment_id", "commentId", "Comment ID", "id")
+_TIMES = (
+    "time_parsed", "timestamp", "publishedAt", "published_at", "updatedAt", "Comment create timestamp",
+    "Comment Create Timestamp", "date",
+)  # fmt: skip
 _LIKES = ("votes", "like_count", "likeCount", "likes", "like count")
-_VIEWERS = ("channel", "author_id", "authorChannelId", "authorDisplayName", "author", "username")
+_VIEWERS = (
+    "channel", "author_id", "authorChannelId", "authorDisplayName", "author", "username", "Channel ID",
+)  # fmt: skip
 # a video's id, alone or at the end of a name: `dQw4w9WgXcQ`, `Review [dQw4w9WgXcQ].info`
 _VIDEO_ID = re.compile(r"[A-Za-z0-9_-]{11}")
 _VIDEO_ID_IN_NAME = re.compile(r"(?:^|[\[=])([A-Za-z0-9_-]{11})(?:\]|$)")
@@ -190,6 +196,16 @@ def _is_youtube(fields: Fields) -> bool:
         (isinstance(kind, str) and kind.startswith(_KIND))
         or (has_text and any(name in fields for name in ("cid", *_VIDEOS)))
         or fields.get("extractor") == youtube_answers.NAME
+        or _is_ytdlp_comment(fields)
+        or (kind is None and any(map(_is_ytdlp_comment, as_list(fields.get("comments"))[:1])))
+    )
+
+
+def _is_ytdlp_comment(fields: object) -> bool:
+    """Whether it is one of the comments that yt-dlp writes, alone or in a list."""
+    names = as_dict(fields).keys()
+    return (
+        "author_id" in names and "text" in names and not names.isdisjoint({"author_thumbnail", "parent", "_time_text"})
     )
 
 
@@ -208,7 +224,7 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
         if item is None:
             raise UsageError("it is no video")
         yield entry_of(youtube_answers.with_details(item, fields), context)
-    elif "extractor" in fields:
+    elif "extractor" in fields or _is_ytdlp_comment(next(iter(as_list(fields.get("comments"))), None)):
         video = _video(context, fields.get("id"))
         parsed = (_viewer_comment(as_dict(each), video) for each in as_list(fields.get("comments")))
         item = video.edited(
@@ -222,7 +238,7 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
             place=one_line(clean(fields.get("channel"))) or None,
             comments=tuple(comment for comment in parsed if comment is not None),
         )
-        yield entry_of(item, context)
+        yield entry_of(item, context) if item.title else _commented(_titled(item, {}, context), item.comments, context)
     else:
         snippet = as_dict(fields.get("snippet")) or fields
         video = _video(context, _first(snippet, _VIDEOS))
@@ -248,7 +264,7 @@ def _titled(video: Item, fields: Fields, context: FileContext) -> Item:
 
 
 def _viewer_comment(fields: Fields, video: Item) -> Comment | None:
-    body = youtube_answers.comment_text(_first(fields, _COMMENTS), fields.get("textDisplay"))
+    body = youtube_answers.comment_text(takeout_text(_first(fields, _COMMENTS)), fields.get("textDisplay"))
     author = _first(fields, _VIEWERS)
     if isinstance(author, dict):
         author = author.get("value")
@@ -261,6 +277,18 @@ def _viewer_comment(fields: Fields, video: Item) -> Comment | None:
         author=pseudonym("viewer", author), created_at=_time(when, youtube_answers.BEGAN),
         engagement={"likes": count_of(_first(fields, _LIKES))},
     )  # fmt: skip
+
+
+def takeout_text(value: object) -> object:
+    """The words of a comment in Google's takeout, `{"text":"so "},{"text":"warm"}`; any other value as it is."""
+    if not (isinstance(value, str) and value.startswith('{"')):
+        return value
+    try:
+        parts = json.loads(f"[{value}]")
+    except (ValueError, RecursionError):
+        return value
+    parts = [part for whole in parts for part in as_list(as_dict(whole).get("takeoutSegments")) or [whole]]
+    return "".join(words for part in parts if isinstance(words := as_dict(part).get("text"), str)) or value
 
 
 def _time(value: object, since: datetime) -> datetime | None:
