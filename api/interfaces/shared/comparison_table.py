@@ -19,7 +19,7 @@ from api.features.comparisons.compare import window_in_words
 from api.features.comparisons.comparison import ComparedFinding, Comparison, Side, SourceVolume, Standing, State
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import openable
-from api.reports.report import KeptItem, Passage, Report
+from api.reports.report import DroppedItem, KeptItem, Passage, Report
 
 _COLUMNS = (
     "rank", "key", "source", "title", "url", "created_at", "place", "score", "relevance",
@@ -41,7 +41,8 @@ def report_csv(report: Report) -> str:
     out.seek(0, io.SEEK_END)
     rows = csv.writer(out)
     rows.writerow(_COLUMNS)
-    for item in (*report.items, *report.dropped):
+    listed: tuple[KeptItem | DroppedItem, ...] = (*report.items, *report.dropped)
+    for item in listed:
         values = item.model_dump(mode="json", include=set(_COLUMNS))
         if isinstance(item, KeptItem):
             values |= _joined(item)
