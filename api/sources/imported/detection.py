@@ -231,6 +231,7 @@ def _read_collected(data: bytes, options: ReadOptions) -> OwnItems:
     notes = [file.opened.damage] if file.opened.damage else []
     notes += [f"{count} left out: {reason}" for reason, count in gone.items()]
     notes += [file.opened.sheet] if "not read" in file.opened.sheet else []
+    notes += [file.columns.guess] if file.columns is not None and file.columns.guess else []
     notes += file.head.notes if file.head is not None and file.columns is not None else ()
     if aside:
         notes.append(f"{len(aside)} line(s) could not be read; {aside[0]}")

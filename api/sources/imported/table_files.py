@@ -94,6 +94,8 @@ class Columns:
     """The form of the dates, in words."""
     shared: bool = False
     """Several texts have one id and address: these are a product's, and a row is known by its text, too."""
+    guess: str = ""
+    """That the column of texts was chosen by what it holds, in words; else empty."""
     more_texts: tuple[str, ...] = ()
     """Further columns with sentences, such as the questions of a survey; they follow the body."""
 
@@ -147,11 +149,14 @@ def columns_of(head: Head, rows: Sequence[Fields], given: Mapping[str, str]) -> 
     if not head.line:
         named |= {name: column for name, column in _by_values(head, rows).items() if name not in named}
     more: tuple[str, ...] = ()
+    guess = ""
     if "body" not in named and ("title" not in named or not head.line):
         wordy = _wordy(head, rows, named)
         if not wordy:
             raise NoColumn(f"has no column for a text; say it with `--map body=COLUMN`: {listed}")
         named["body"], more = wordy[0], wordy[1:]
+        which = ", ".join(f"`{column}`" for column in wordy[:10])
+        guess = f"no column has a known name for a text; {which} is read, as it holds sentences"
     if "rating" in named and not on_five([{"rating": plain_rating(row.get(named["rating"]))} for row in rows]):
         del named["rating"]  # on another scale than stars
     when = named.get("created_at", "")
@@ -160,7 +165,7 @@ def columns_of(head: Head, rows: Sequence[Fields], given: Mapping[str, str]) -> 
     texts = {(row.get(named.get("title", "")), row.get(named.get("body", ""))) for row in rows}
     signs = {(row.get(named.get("id", "")), row.get(named.get("url", ""))) for row in rows}
     shared = ("id" in named or "url" in named) and len(signs) < len(texts)
-    return Columns(MappingProxyType(named), day_first, words, shared, more)
+    return Columns(MappingProxyType(named), day_first, words, shared, guess, more)
 
 
 def _plain(name: str) -> str:
