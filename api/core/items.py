@@ -222,5 +222,7 @@ class Gathered:
 
     @property
     def yield_ratio(self) -> float | None:
-        """Relevant over `fit` items; 1.0 when there are none, None when some went unjudged."""
-        return None if self.unjudged else len(self.kept) / self.fit if self.fit else 1.0
+        """Relevant over `fit` items; 1.0 when there are none, None when some went unjudged or nobody answered."""
+        if self.unjudged or not self.outcome.answered:
+            return None
+        return len(self.kept) / self.fit if self.fit else 1.0

@@ -63,6 +63,7 @@ januari februari maart april mei juni juli augustus september oktober november d
 janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
 januari februari mars april maj juni juli augusti september oktober november december
 stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia
+января февраля марта апреля мая июня июля августа сентября октября ноября декабря
 ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık
 """.strip().split("\n")
 _MONTH_NUMBERS = {name: month for line in _MONTHS for month, name in enumerate(line.split(), 1)} | {

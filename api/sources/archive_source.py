@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from api.core.domain import FetchPlan
-from api.core.items import Batch
+from api.core.items import Batch, Item
 from api.core.ports import Probe
 from api.core.text import clean_query
 from api.core.words import index_tokens
@@ -13,7 +14,7 @@ from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.search_ranking import combine_scores, score_matches
 from api.sources import ARCHIVE, Price
-from api.sources.own_items import LocalSource
+from api.sources.own_items import LocalSource, separated
 from api.sources.searched_source import window_start
 
 PRICE = Price(entries=1_000, searches=0, quotes=False, threads=0)
@@ -46,10 +47,21 @@ class ArchiveSource(LocalSource):
             facts = await self._archive.facts(self._tenant, keys[: plan.limit])
         except StoreUnavailable as error:
             raise Unreachable(self.name, error.public) from None
-        items = tuple(facts[key] for key in keys[: plan.limit] if key in facts)
+        best = {entry.id[:2]: at for at, entry in reversed(list(enumerate(line)))}
+        items = [post for key in keys[: plan.limit] if key in facts for post in _posts(facts[key], best)]
         notes = () if matches.vectors else ("found by words alone: there are no word vectors here",)
-        return Batch(plan, items, full=len(keys) > plan.limit, notes=notes)
+        full = max(len(keys), len(items)) > plan.limit
+        return Batch(plan, tuple(items[: plan.limit]), full=full, notes=notes)
 
     async def probe(self) -> Probe:
         """`ok`: nothing outside is asked."""
         return Probe("ok")
+
+
+def _posts(item: Item, best: Mapping[tuple[str, str], int]) -> list[Item]:
+    """The item, or the comments of a stub: first those that were found, in their order."""
+    posts = separated(item)
+    if len(posts) < 2:
+        return posts
+    places = [best.get((item.key, str(number)), len(best)) for number in range(1, len(posts) + 1)]
+    return [post for _, post in sorted(zip(places, posts, strict=True), key=lambda pair: pair[0])]

@@ -20,6 +20,7 @@ from api.core.items import Batch, Comment, Commented, Item
 from api.core.ports import Probe, Source
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import SourceError, UsageError
+from api.features.archive.import_file import STUB
 from api.pipeline.gate.caller_items import DATE_FIELDS, title_and_body
 from api.reports.report import DroppedItem, KeptItem, Report, SourceReport
 from api.sources import OWN_ITEMS
@@ -145,6 +146,23 @@ class ItemsSource(LocalSource):
     async def probe(self) -> Probe:
         """`ok`, with the number of items."""
         return Probe("ok", f"{len(self._items)} items")
+
+
+def separated(item: Item) -> list[Item]:
+    """The comments of a stub as items of their own, under its title, since nothing else of it can be judged.
+
+    Any other item is itself; so is a product of Amazon, whose reviews are read under its name.
+    """
+    if STUB not in item.notes or item.source == "amazon":
+        return [item]
+    return [
+        Item(
+            key=f"{item.key}:{comment.id}", id=comment.id, source=item.source, title=item.title, body=comment.body,
+            url=comment.url or item.url, created_at=comment.created_at, engagement=comment.engagement,
+            place=item.place, author=comment.author, credit=comment.credit, thread=item.key if item.title else "",
+        )
+        for comment in item.comments
+    ]  # fmt: skip
 
 
 def read_items(data: bytes) -> OwnItems:

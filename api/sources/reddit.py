@@ -36,7 +36,7 @@ from api.errors import Broken, ConfigurationError, Refused, SourceError, TimedOu
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import reddit_answers, setting_value
-from api.sources.reddit_answers import NAME, Allowance, TokenRejected
+from api.sources.reddit_answers import NAME, Allowance, ServerTrouble, TokenRejected
 from api.sources.searched_source import Page, SearchedSource
 from api.sources.worker_threads import Workers, watch
 
@@ -172,13 +172,15 @@ class RedditSource(SearchedSource):
         return item.edited(comments=reddit_answers.comments(listing, item, self._max_comments))
 
     async def _get(self, path: str, params: dict[str, str | int]) -> Any:
-        """One GET; after a rejected token once more with a new one."""
+        """One GET; once more after a failure of the server, or with a new token after one that was rejected."""
         token = await self._valid_token()
         try:
             return await self._run(partial(_get, token=token, path=path, params=params))
+        except ServerTrouble:
+            pass  # everybody who asks for the same page waits for this answer
         except TokenRejected:
             token = await self._valid_token(token)
-            return await self._run(partial(_get, token=token, path=path, params=params))
+        return await self._run(partial(_get, token=token, path=path, params=params))
 
     async def _valid_token(self, rejected: _AccessToken | None = None) -> _AccessToken:
         """The token of all clients; one token call at a time, on the loop so no thread waits."""

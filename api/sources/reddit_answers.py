@@ -13,7 +13,7 @@ from api.core.domain import BY_BOT
 from api.core.http_limits import retry_at
 from api.core.items import Comment, Item
 from api.core.text import clean, unescape, web_url
-from api.errors import Blocked, Broken, RateLimited, Refused
+from api.errors import Blocked, Broken, RateLimited, Refused, Unreachable
 from api.sources.item_fields import (
     IMPLAUSIBLE_TIME,
     as_dict,
@@ -43,6 +43,10 @@ _WALLS = (b"/login", b"log in", b"whoa there", b"network security", b"captcha")
 
 class TokenRejected(Refused):
     """An access token was revoked before its time."""
+
+
+class ServerTrouble(Unreachable):
+    """Reddit's server failed at this request, which the next one often does not."""
 
 
 class Allowance:
@@ -83,6 +87,8 @@ def check_answer(status: int, headers: Mapping[str, str], body: bytes, *, token:
         raise Refused(NAME, f"HTTP {status} for the app's id and secret")
     if status == 402:  # no quota of ours that could be used up: Reddit sells none
         raise Broken(NAME, "HTTP 402")
+    if status >= 500:
+        raise ServerTrouble(NAME, f"HTTP {status}")
     raise status_failure(NAME, status, retry_at=retry_at(headers))
 
 

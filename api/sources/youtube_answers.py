@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
@@ -34,12 +35,15 @@ from api.sources.item_fields import (
     time_since,
     visible_text,
 )
+from api.sources.markup import words_of_html
 from api.sources.searched_source import Page, status_failure
 
 NAME = "youtube"
 # the month of the first video
 BEGAN = datetime(2005, 4, 1, tzinfo=UTC)
 WATCH = "https://www.youtube.com/watch?v="
+# tags and entities that YouTube writes into a displayed text; one that is plain keeps `<3` and `a <b`
+_HTML = re.compile(r"<(?:br|/a|/b|/i|/s) ?/?>|&(?:amp|lt|gt|quot|#39|#\d{2,6}|nbsp);")
 # Google's reasons: https://developers.google.com/youtube/v3/docs/errors
 _QUOTA_REASONS = {"quotaExceeded", "dailyLimitExceeded"}
 _BURST_REASONS = {"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"}
@@ -238,9 +242,9 @@ def comments_of(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comme
     comments, read = [], False
     for value in values:
         id_, snippet = clean(as_dict(value).get("id")), as_dict(as_dict(value).get("snippet"))
-        texts = (snippet.get("textDisplay"), snippet.get("textOriginal"))
+        texts = (snippet.get("textOriginal"), snippet.get("textDisplay"))
         read = read or bool(id_ and any(map(is_text, texts)))
-        body = next(filter(None, map(clean, texts)), "")
+        body = comment_text(*texts)
         channel = as_dict(snippet.get("authorChannelId")).get("value")
         if not id_ or not says_something(body) or clean(channel) in owners:
             continue
@@ -256,6 +260,12 @@ def comments_of(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comme
     if threads and not read:
         raise Broken(NAME, "threads without the fields of a comment")
     return tuple(comments[:most])
+
+
+def comment_text(original: object, display: object) -> str:
+    """The words of a comment: as they were written, else of what is displayed, which is plain text or HTML."""
+    plain = clean(original) or clean(display)
+    return words_of_html(plain) if _HTML.search(plain) else plain
 
 
 def _engagement(statistics: Mapping[str, Any]) -> dict[str, Measure]:

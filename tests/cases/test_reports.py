@@ -213,7 +213,7 @@ async def test_a_table_runs_nothing_and_data_is_untouched(world: World) -> None:
 
     report = await world.analyze("mug", sources=("reddit",))
 
-    (row,) = csv.DictReader(io.StringIO(report_csv(Report.model_validate(report))))
+    (row,) = csv.DictReader(io.StringIO(report_csv(Report.model_validate(report)).removeprefix("\ufeff")))
     assert (row["title"], row["body"]) == (f"'{words}", "'-1+2")
     assert (row["rank"], row["score"]) == ("1", str(GRADE["score"]))
     assert (report["items"][0]["title"], report["items"][0]["body"]) == (words, "-1+2")

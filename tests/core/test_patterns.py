@@ -19,14 +19,17 @@ import pytest
 import regex
 
 import api
+from api.choices import MAX_QUESTION_LENGTH
 from api.core import text, words
 from api.core.domain import Question
 from api.core.items import Item
 from api.core.text import Fence
 from api.models import answer_parsing
+from api.models.local import likeness
 from api.pipeline.evidence import duplicates
 from api.pipeline.gate import excerpt
 from api.pipeline.gate.name_matches import name_of, sightings
+from api.pipeline.question import query_screen
 from api.reports import markdown_text, quotes
 from api.reports.draft_rules import DraftCleaner
 from api.reports.keyless import aspects, polarity
@@ -184,6 +187,22 @@ def test_a_pattern_grows_no_faster_than_its_text(package: str) -> None:
 def test_a_function_grows_no_faster_than_its_text(reading: Callable[[str], object]) -> None:
     """The same for what is made of several patterns, loops and rules."""
     check_growth(reading)
+
+
+@pytest.mark.parametrize("shape", ["a.", "a..", "-..a", "a-.b"])
+def test_links_of_a_long_text_are_found_in_one_pass(shape: str) -> None:
+    """Up to 16,000 characters; runs of dots were read again from each label on."""
+    measure = partial(growth, searching(likeness._NOISE), shape, length=4_000)
+
+    assert any(measure() <= GROWTH for _ in range(13))
+
+
+@pytest.mark.parametrize("shape", ["\u0301", "a\u0301", "\u0301 ", "a"])
+def test_one_character_is_recognised_in_one_pass(shape: str) -> None:
+    """Up to 32 times the longest question, which is all that is matched, and as a whole."""
+    measure = partial(growth, query_screen._ONE_CHARACTER.fullmatch, shape, length=8 * MAX_QUESTION_LENGTH)
+
+    assert any(measure() <= GROWTH for _ in range(13))
 
 
 def test_a_pattern_that_looks_back_is_found_out() -> None:

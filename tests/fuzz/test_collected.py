@@ -10,10 +10,13 @@ import csv
 import gzip
 import io
 import json
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from openpyxl import Workbook
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from api.core.items import Item
 from api.errors import UsageError
@@ -21,6 +24,9 @@ from api.features.archive.import_file import bounded
 from api.features.archive.imports import ImportPortion, ImportPosition, LeftOut, Refusal
 from api.sources.imported.detection import FORMATS, CollectedFile, ReadOptions, detect_format, read_collected
 from api.sources.imported.file_reader import opened_bytes
+from api.sources.imported.record_formats import takeout_text
+from api.sources.imported.table_files import date_of, plain_rating
+from api.sources.youtube_answers import comment_text
 from tests.fuzz import foreign
 from tests.fuzz.foreign import encodes, unchecked
 
@@ -29,6 +35,7 @@ DATES = (
     "Thu, 09 Apr 2026 18:05:00 +0000", "1775692800", "1775692800000", 1775692800, 1775692800000,
     "0", -1, 1e300, "99999999999999999999",
 )  # fmt: skip
+FOREIGN = ("cp1250", "cp1251", "gbk", "cp932", "big5", "koi8_r")
 NAMES = (
     "id", "title", "body", "selftext", "text", "subreddit", "link_id", "link", "permalink", "score",
     "author", "created_utc", "date", "url", "asin", "parent_asin", "overall", "rating", "timestamp",
@@ -82,7 +89,7 @@ def _encoded(text: str, encoding: str) -> bytes:
 def files(draw: st.DrawFn) -> bytes:
     """Text in any encoding, with or without a mark, packed or not, whole or broken off."""
     text = draw(st.one_of(json_lines, tables(), foreign.texts))
-    encoding = draw(st.sampled_from(["utf-8", "utf-8", "utf-16-le", "utf-16-be", "cp1252"]))
+    encoding = draw(st.sampled_from(["utf-8", "utf-8", "utf-16-le", "utf-16-be", "cp1252", *FOREIGN]))
     mark = draw(st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE]))
     data = draw(st.sampled_from([b"", mark])) + _encoded(text, encoding)
     data = draw(st.sampled_from([data, data.replace(b"\n", b"\r\n"), data + b"\xff\xfe\x00"]))
@@ -143,6 +150,49 @@ def test_any_file_can_be_handed_in(data: bytes) -> None:
 
     assert own.items
     assert all(isinstance(item, Item) for item in own.items)
+
+
+@st.composite
+def workbooks(draw: st.DrawFn) -> bytes:
+    """A workbook of any cells, with some of its bytes changed or its end missing."""
+    book = Workbook()
+    cells = st.one_of(
+        values.filter(lambda value: isinstance(value, str)).map(lambda text: ILLEGAL_CHARACTERS_RE.sub("", str(text))),
+        st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none(), st.datetimes(),
+    )  # fmt: skip
+    for row in draw(st.lists(st.lists(cells, max_size=6), max_size=6)):
+        book.active.append(row)  # type: ignore[union-attr]
+    out = io.BytesIO()
+    book.save(out)
+    data = bytearray(out.getvalue())
+    for at in draw(st.lists(st.integers(0, len(data) - 1), max_size=3)):
+        data[at] ^= draw(st.integers(1, 255))
+    return bytes(data[: len(data) - draw(st.sampled_from([0, 0, 0, 1, 500]))])
+
+
+@unchecked
+@given(data=workbooks())
+def test_any_workbook_is_items_or_words(data: bytes) -> None:
+    """Also a damaged one."""
+    try:
+        portions = list(_file(data, "auto").portions(ImportPosition()))
+    except UsageError:
+        return
+
+    assert all(map(_is_whole, portions))
+
+
+@unchecked
+@given(
+    text=st.one_of(foreign.texts, st.from_regex(r"[0-9★☆]{1,4}[-/.,年 ]?([0-9]{1,2}|[A-Za-z]{3})[-/. 月]?[0-9]{0,5}"))
+)
+def test_any_cell_is_a_date_or_none(text: str) -> None:
+    """In either order of day and month, and as a rating or a text of a takeout."""
+    for day_first in (True, False):
+        at = date_of(text, day_first=day_first)
+        assert at is None or at.utcoffset() == timedelta(0)
+    assert isinstance(plain_rating(text), str)
+    assert comment_text(takeout_text(text), text) is not None
 
 
 def test_no_line_of_json_lines_is_lost() -> None:

@@ -77,6 +77,12 @@ def test_nothing_but_the_web_is_linked(url: str) -> None:
     assert "href" not in words(entry, "content")
 
 
+def test_a_feed_names_no_setting_of_the_server() -> None:
+    """Whoever has its address may read it."""
+    heard = run(id=FIRST, state="not_asked", reason="reddit: set `REDDIT_CLIENT_ID`")
+    assert "REDDIT" not in atom(MINE, [heard], PLACES).decode()
+
+
 def test_any_title_makes_a_feed() -> None:
     """Also of characters that XML cannot hold; what is made up opens nothing."""
     odd = POST.model_copy(update={"title": "a\x00\x0b\x1b\ufffe\uffff\u202eb\U0001f600"})

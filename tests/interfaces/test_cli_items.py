@@ -256,7 +256,9 @@ def test_a_table_is_read_as_import_reads_it(here: Here) -> None:
     mapped = ("--map", "body=said,rating=grade,product=thing,author=who")
     known = here("analyze", "Plaud Note", "--items", "known.csv", "--format", "json").json
     named = here("analyze", "Plaud Note", "--items", "named.csv", *mapped, "--format", "json").json
-    lost = here("analyze", "Plaud Note", "--items", "named.csv")
+    guessed = here("analyze", "Plaud Note", "--items", "named.csv", "--format", "json").json
+    Path("numbers.csv").write_text("who,grade\nu1,4\nu2,5\n")
+    lost = here("analyze", "Plaud Note", "--items", "numbers.csv")
     alone = here("analyze", "Plaud Note", *mapped)
 
     for report in (known, named):
@@ -266,8 +268,10 @@ def test_a_table_is_read_as_import_reads_it(here: Here) -> None:
         felt = report["figures"]["sentiment"]
         assert felt["n"] == report["figures"]["authors"]["people"] == 3
         assert felt["n"] + felt["repeated"] == len(report["items"]) == 6
+    assert len(guessed["items"]) == 6
+    assert "no column has a known name for a text; `said` is read, as it holds sentences" in str(guessed["sources"])
     assert lost.code == alone.code == 2
-    assert "has no column for a text; say it with `--map body=COLUMN`: `who`, `said`" in lost.err
+    assert "has no column for a text; say it with `--map body=COLUMN`: `who`, `grade`" in lost.err
     assert "it belongs to `--items FILE`" in alone.err
 
 

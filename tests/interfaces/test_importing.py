@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from tests.interfaces.command import Ended, Here
 
@@ -102,6 +105,56 @@ def test_a_table_comes_in_by_its_columns(here: Here) -> None:
     assert "dates: day before month, as a day above 12 shows" in tried.err
     assert "1 item, 0 comments new" in tried.out
     assert (wrong.code, "has no column `Date`" in wrong.err) == (2, True)
+
+
+def test_an_encoding_is_recognised_or_named(here: Here) -> None:
+    """What cannot be told is refused with the option that says it; so is an encoding that is none."""
+    Path("gbk.csv").write_bytes("text\n电池只能用半天，太失望了\n保温效果很好，每天都用\n".encode("gbk"))
+    Path("short.csv").write_bytes("text\nכוס מצוינת\n".encode("cp1255"))
+
+    known = here("import", "gbk.csv", "--dry-run")
+    unsure = here("import", "short.csv")
+    named = here("import", "short.csv", "--encoding", "cp1255")
+    wrong = here("import", "short.csv", "--encoding", "cp99")
+    own = here("analyze", "Mug", "--items", "short.csv")
+
+    assert "encoding: gb18030" in known.err
+    assert "电池只能用半天" in known.out
+    assert (unsure.code, "`short.csv` is no UTF-8, and its encoding cannot be told" in unsure.err) == (2, True)
+    assert "name it with `--encoding`" in unsure.err
+    assert "1 item, 0 comments new" in named.out
+    assert (wrong.code, "`--encoding cp99`: no encoding is called so" in wrong.err) == (2, True)
+    assert (own.code, "name it with `--encoding`" in own.err) == (2, True)
+
+
+def test_a_damaged_archive_says_how_much_was_lost(here: Here) -> None:
+    """What could be read is stored, and the exit code says that it is not all."""
+    rows = "".join(f'{{"title": "mug {random.Random(n).randbytes(30).hex()}"}}\n' for n in range(9_000)).encode()
+    packed = gzip.compress(rows)
+    Path("cut.gz").write_bytes(packed[: len(packed) // 2])
+    Path("hole.zst").write_bytes(zstandard.compress(rows) + bytes(3_000_000))
+
+    cut = here("import", "cut.gz")
+    hole = here("import", "hole.zst", "--dry-run")
+
+    assert (cut.code, hole.code) == (3, 3)
+    assert re.search(
+        r"damaged: [\d,]+ bytes of text were read, it breaks off, and how much is missing is unknown", cut.err
+    )
+    assert re.search(r"damaged: .* were read, [\d,]+ of its [\d,]+ packed bytes \(\d\d%\) were not", hole.err)
+    assert re.search(r"\d items?, 0 comments new", cut.out)
+
+
+def test_columns_of_one_name_are_named(here: Here) -> None:
+    """Before anything is written, and beside an answer."""
+    Path("two.csv").write_text("Review,Review,Date\nThe mug leaks,internal,2026-01-03\n", "utf-8")
+
+    tried = here("import", "two.csv", "--dry-run")
+    report = here("analyze", "mug", "--items", "two.csv", "--format", "json").json
+
+    words = "2 columns are called `Review`: the first is read as `Review`"
+    assert words in tried.err
+    assert words in " ".join(report["sources"]["items"]["notes"])
 
 
 def test_stdin_and_files_called_like_commands(here: Here) -> None:

@@ -320,6 +320,7 @@ async def test_product_is_watched_and_listed(connect: Connect, sandbox: Sandbox)
     assert (listed.structured_content or {})["watches"] == [watch]
     assert "it has not run yet" in text
     assert watch["id"] in text
+    assert "Oura: hourly" in text
     assert again.startswith("invalid_request: there is no time zone “Mars”")
     assert "`notify`" in nobody
 

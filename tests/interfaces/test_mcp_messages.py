@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,27 @@ async def test_every_line_on_stdin_is_answered(root: Path, tmp_path: Path) -> No
     assert {error["message"] for error in errors} == {words}
 
 
+def test_a_client_that_reads_no_more_is_no_defect(tmp_path: Path) -> None:
+    """The server ends without a traceback."""
+    variables = {"LISTENPOST_DATABASE_URL": f"sqlite:///{tmp_path / 'mcp.db'}"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "api", "mcp", "--sandbox"], env=os.environ | variables,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        process.stdin.write(f"{json.dumps(body)}\n".encode())
+        process.stdin.close()
+        errors = process.stderr.read().decode()
+
+    assert "Traceback" not in errors
+    assert process.returncode == 0
+
+
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A server on sample data."""
@@ -102,9 +124,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield f"{address}/mcp"
 
 
-def post(url: str, body: str) -> httpx.Response:
+def post(url: str, body: str, accept: str = "application/json, text/event-stream") -> httpx.Response:
     """One message over HTTP."""
-    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    headers = {"Accept": accept, "Content-Type": "application/json"}
     return httpx.post(url, content=body, headers=headers, timeout=60)
 
 
@@ -118,6 +140,28 @@ def test_half_a_character_over_http(url: str) -> None:
     assert filtered["relevant"] + filtered["dropped"] == [JUDGED]
     assert (refused.status_code, refused.json()["id"]) == (400, None)
     assert refused.json()["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("accept", ["application/json", "*/*", "application/json; q=0.9", ""])
+def test_a_client_that_takes_json_alone_is_answered(url: str, accept: str) -> None:
+    """With one object instead of a stream; one that takes neither is told what it must accept."""
+    answer = post(url, calling(1, "relevance_filter", JUDGING), accept)
+    refused = post(url, calling(1, "relevance_filter", JUDGING), "image/png")
+
+    assert answer.headers["content-type"].startswith("application/json")
+    filtered = answer.json()["result"]["structuredContent"]
+    assert filtered["relevant"] + filtered["dropped"] == [JUDGED]
+    assert refused.status_code == 406
+
+
+def test_the_list_of_tools_is_small(url: str) -> None:
+    """Names, types and choices of what comes back: less than 65 kB, where words and bounds would be 130 kB."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
+    tools = post(url, body, "application/json").json()["result"]["tools"]
+
+    schemas = [json.dumps(tool["outputSchema"], separators=(",", ":")) for tool in tools]
+    assert sum(map(len, schemas)) < 67_000
+    assert all(tool["outputSchema"]["required"] and tool["outputSchema"]["properties"] for tool in tools)
 
 
 @pytest.mark.parametrize(

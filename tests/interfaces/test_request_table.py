@@ -91,18 +91,20 @@ PLOT = "`watch history` shows both the runs and, with `--plot`, the trend"
 ONE_SCREEN = "the page shows the best hits of one search and has no fields for the rest"
 HERE = "the command line shows the newest analyses; who looks for one uses the page or HTTP"
 ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
-    ("analyze", "http"): {"again": AGAIN, "sense": AGAIN, "products": ITEM_PLACE, "map": ITEM_PLACE},
+    ("analyze", "http"): {
+        "again": AGAIN, "sense": AGAIN, "products": ITEM_PLACE, "map": ITEM_PLACE, "encoding": ITEM_PLACE,
+    },
     ("analyze", "mcp"): {
         "items": "a model judges own items with `relevance_filter`",
-        "again": PERSON, "sense": PERSON, "products": ITEM_PLACE, "map": ITEM_PLACE,
+        "again": PERSON, "sense": PERSON, "products": ITEM_PLACE, "map": ITEM_PLACE, "encoding": ITEM_PLACE,
     },
     ("analyze", "page"): {
         "limit": PAGE_DEPTH, "sandbox": PAGE_SERVER, "items": FILES, "again": AGAIN, "sense": AGAIN,
-        "products": ITEM_PLACE, "map": ITEM_PLACE,
+        "products": ITEM_PLACE, "map": ITEM_PLACE, "encoding": ITEM_PLACE,
     },
     ("analyze", "python"): {
         "items": "a program calls `relevance_filter`", "sandbox": PYTHON_SETTINGS,
-        "again": UNSTORED, "sense": UNSTORED, "products": ITEM_PLACE, "map": ITEM_PLACE,
+        "again": UNSTORED, "sense": UNSTORED, "products": ITEM_PLACE, "map": ITEM_PLACE, "encoding": ITEM_PLACE,
     },
     ("compare", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER},
     ("fetch", "python"): {"sandbox": PYTHON_SETTINGS},

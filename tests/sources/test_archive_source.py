@@ -13,6 +13,7 @@ from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.entries import Archive
+from api.features.archive.import_file import STUB
 from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
 from api.models.local.word_vectors import embed
 from api.sources.archive_source import ArchiveSource
@@ -71,6 +72,18 @@ async def test_the_best_come_first_with_their_comments(store: SqlStore) -> None:
     assert read.items == batch.items
     assert (await source.probe()).outcome == "ok"
     await source.aclose()
+
+
+async def test_comments_without_their_post_are_items(store: SqlStore) -> None:
+    """Those that were found first, at most as many as were asked for."""
+    stub = facts("v", "A year later", "nothing", "so warm", "my ember mug leaks").edited(notes=(STUB,))
+    await keep(store, stub)
+    source = ArchiveSource(store, TENANT, embed, 0.65)
+
+    batch = await source.fetch(FetchPlan("ember mug", 2))
+
+    assert (batch.items[0].body, len(batch.items), batch.full) == ("my ember mug leaks", 2, True)
+    assert (batch.items[0].title, batch.items[0].thread) == ("A year later", "reddit:v")
 
 
 async def test_a_window_leaves_out_what_is_older(store: SqlStore) -> None:

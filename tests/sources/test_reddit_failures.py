@@ -214,6 +214,15 @@ async def test_nobody_listening_is_unreachable(reddit_server: RedditEmulator) ->
     assert calls.made == 1
 
 
+async def test_one_failure_of_the_server_costs_nobody_the_answer(reddit_server: RedditEmulator, reddit: Source) -> None:
+    """Everybody who waits for the page gets it; a second failure in a row is the answer."""
+    reddit_server.fault = on("/search", Reply(500, {}), times=1)
+    batches = await asyncio.gather(*(reddit.fetch(PLAN) for _ in range(3)))
+
+    assert [len(batch.items) for batch in batches] == [5, 5, 5]
+    assert sum("/search" in path for path in reddit_server.paths) == 2
+
+
 async def test_one_failing_thread_is_noted(reddit_server: RedditEmulator, reddit: Source) -> None:
     """One of six threads fails: the item stays, and both it and the whole say so."""
     found = await found_by(reddit, 6)

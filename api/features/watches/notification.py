@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,8 @@ SHOWN = 10  # new posts in a text; the JSON has them all
 _TITLE = 120
 LINKS_LAST = timedelta(days=14)
 """How long after its run a link corrects a post."""
+# the name of a setting: `REDDIT_CLIENT_ID`
+_SETTING = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class Message:
 
 
 def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
-    """The message of a run."""
+    """The message of a run, for people outside, who are not told what this server's settings lack."""
+    run = without_settings(run)
     text = run_text(watch, run, places)
     about = {"id": watch.id, "name": watch.name, "query": watch.query, "about": watch.about}
     document = {
@@ -55,6 +59,16 @@ def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
         "run": run.model_dump(mode="json", exclude={"deliveries", "news"}),
     }
     return Message(run.id, text, json.dumps(document).encode(), partial(run_text, watch, run, places))
+
+
+def without_settings(run: WatchRun) -> WatchRun:
+    """The run with reasons that name no setting of this server."""
+    gaps = tuple(
+        gap.model_copy(update={"reason": OUTCOME_REASONS[gap.outcome]}) if _SETTING.search(gap.reason or "") else gap
+        for gap in run.gaps
+    )
+    reason = "a setting is missing or wrong" if _SETTING.search(run.reason or "") else run.reason
+    return run.model_copy(update={"gaps": gaps, "reason": reason})
 
 
 def trial_message(watch: Watch, run_id: str) -> Message:

@@ -21,6 +21,7 @@ from api.interfaces.cli.command_product import built
 from api.interfaces.cli.output import (
     As,
     Dropped,
+    Encoding,
     Output,
     OutputOptions,
     ReportAs,
@@ -89,6 +90,7 @@ async def analyze(
     columns: Annotated[
         str, typer.Option("--map", help="Columns of a table of items: body=Full Text,rating=Stars")
     ] = "",
+    encoding: Encoding = "",
     again: Again = False,
     sense: SenseNumber = None,
     dropped: Dropped = False,
@@ -107,13 +109,13 @@ async def analyze(
     options = OutputOptions(form, dropped, output)
     if sense is not None and not again:
         raise UsageError("`--sense` belongs to a stored report: `analyze --again ID --sense N`")
-    if again and (items is not None or columns or product or estimate or request.sources):
+    if again and (items is not None or columns or encoding or product or estimate or request.sources):
         raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
     if again:
         return await _analyze_again(request, sense, options, verbose)
     ask = request.ask()
     settings = bootstrap.load_settings(sandbox=ask.sandbox)
-    own = _own_items(items, columns, product)
+    own = _own_items(items, columns, encoding, product)
     if estimate:
         from api.bootstrap import estimates
 
@@ -371,27 +373,31 @@ async def _kept(settings: Settings, *reports: Report) -> AsyncIterator[None]:
         await keeping
 
 
-def _own_items(path: Path | None, columns: str, product: str) -> OwnItems | None:
+def _own_items(path: Path | None, columns: str, encoding: str, product: str) -> OwnItems | None:
     """The items of `--items FILE`, None without it."""
     from api.core.text import clean, one_line
 
     if path is not None:
-        return _read_items(path, columns, one_line(clean(product)))
-    if product or columns:
-        named = "`--product` says what a file is about" if product else "`--map` names columns of a table"
+        return _read_items(path, columns, encoding, one_line(clean(product)))
+    if product or columns or encoding:
+        named = "`--map` names columns of a table" if columns else "`--encoding` says how a file is written"
+        named = "`--product` says what a file is about" if product else named
         raise UsageError(f"{named}: it belongs to `--items FILE`")
     return None
 
 
-def _read_items(path: Path, columns: str, product: str) -> OwnItems:
+def _read_items(path: Path, columns: str, encoding: str, product: str) -> OwnItems:
     """All of a file, a pipe or what is typed; a device may have no end.
 
     Raises:
         UsageError: it cannot be read, is too large, or holds no items.
     """
-    from api.sources.imported.detection import ReadOptions, read_collected, read_columns  # with what unpacks dumps
+    # with what unpacks dumps
+    from api.sources.imported.detection import ReadOptions, read_collected, read_columns
+    from api.sources.imported.table_files import NoColumn
+    from api.sources.imported.text_encoding import UnreadableFile
 
-    options = ReadOptions(columns=read_columns(columns) or None)
+    options = ReadOptions(columns=read_columns(columns) or None, encoding=encoding.strip())
     largest = f"{_MAX_BYTES // 1_000_000} MB"
     try:
         with path.open("rb") as file:
@@ -404,6 +410,8 @@ def _read_items(path: Path, columns: str, product: str) -> OwnItems:
         return read_collected(data, options, product)
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
+    except (NoColumn, UnreadableFile) as error:
+        raise UsageError(f"`{path}` {error}") from None
     except UsageError as error:
         raise UsageError(f"`{path}`: {error}") from None
 

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from api.core.text import quantity, utc_minute
 from api.errors import NotFound, UsageError
-from api.interfaces.cli.output import Data, as_json, say, tell
+from api.interfaces.cli.output import Data, Encoding, as_json, say, tell
 from api.interfaces.cli.stored_commands import opened_store
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FILE = "FILE"
 """Stands in the place of a command's name when a file is named."""
+DAMAGED = 3
+"""Exit code of an import of which a part could not be unpacked."""
 # Between two lines of progress where there is no terminal.
 _SECONDS = 5.0
 ImportId = Annotated[str, typer.Argument(metavar="ID", help="Id of an import, or its beginning.")]
@@ -50,14 +52,15 @@ async def import_file(
     ] = "auto",
     columns: Annotated[str, typer.Option("--map", help="Columns of a table: title=Headline,body=Full Text,...")] = "",
     product: Annotated[str, typer.Option(help="Product that the file is about, and title of items without one.")] = "",
+    encoding: Encoding = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what the file holds, and write nothing.")] = False,
-) -> None:
+) -> int:
     """Store what a file holds; an import that was stopped is continued."""
     from api.features.analyses.api_keys import LOCAL
     from api.features.archive import import_file as file_import
     from api.sources.imported.detection import ReadOptions, open_collected, read_columns
 
-    options = ReadOptions(form, read_columns(columns) or None, product.strip())
+    options = ReadOptions(form, read_columns(columns) or None, product.strip(), encoding.strip())
     with closing(open_collected(file, options, sys.stdin.buffer)) as source:
         for line in source.findings:
             tell(_shown(line))
@@ -65,7 +68,7 @@ async def import_file(
             with _Following(source) as following:
                 preview = file_import.preview_import(source, following.hear)
             _say_preview(preview)
-            return
+            return _damage_code(source)
         async with opened_store() as store:
             with _Following(source) as following:
                 imported, fresh = await file_import.import_file(source, store, LOCAL.id, following.hear)
@@ -78,6 +81,15 @@ async def import_file(
             f"`{_shown(file)}` was imported before, as {imported.id}; to import it again, "
             f"first `listenpost import remove {imported.id}`"
         )
+    return _damage_code(source)
+
+
+def _damage_code(source: CollectedFile) -> int:
+    """Say how much of a damaged file was not read; the exit code."""
+    if source.opened.damage:
+        tell(f"listenpost: warning: {source.opened.damage}")
+        return DAMAGED
+    return 0
 
 
 async def list_imports(form: Data = "text") -> None:

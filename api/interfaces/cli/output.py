@@ -33,6 +33,9 @@ As = Annotated[TextFormat, typer.Option("--format", help="Output format.")]
 ReportAs = Annotated[ReportFormat, typer.Option("--format", help="Output format.")]
 Dropped = Annotated[bool, typer.Option("--dropped", help="Also list dropped items, with the reasons.")]
 Output = Annotated[Path | None, typer.Option(help="Write the answer to this new file.")]
+Encoding = Annotated[
+    str, typer.Option("--encoding", help="Encoding of the file, such as cp1251 or gbk, where it is not recognised.")
+]
 INTERRUPTED, TERMINATED = 130, 143
 _FILE_COLUMNS = 100
 # OpenTelemetry reads it while it is imported, and answers a name that it does not know with a

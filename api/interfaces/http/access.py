@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, FastAPI, Header, Request
 from fastapi.security import HTTPBearer
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.bootstrap.app_context import AppContext
 from api.core.context import Caller, InterfaceName, set_caller
@@ -155,9 +155,10 @@ def host_of(netloc: str) -> str:
         return ""
 
 
+NOTICE = "Listenpost-Notice"
 EXPOSED = (
     "Allow", "Content-Disposition", "ETag", "Link", "Location", "Mcp-Session-Id",
-    "Preference-Applied", "Retry-After", "WWW-Authenticate", "X-Vercel-AI-UI-Message-Stream",
+    NOTICE, "Preference-Applied", "Retry-After", "WWW-Authenticate", "X-Vercel-AI-UI-Message-Stream",
 )  # fmt: skip
 """Headers of answers that a page may read."""
 
@@ -166,7 +167,27 @@ def install(app: FastAPI, app_context: AppContext) -> None:
     """Let the pages in that may call; to be added last, so that it stands before everything."""
     setting = app_context.settings.general.cors_origins
     named = [origin.strip() for origin in setting.split(",")] if setting else []
+    app.add_middleware(KeyNotice, keys=app_context.keys)
     app.add_middleware(Origins, keys=app_context.keys, named=named)
+
+
+class KeyNotice:
+    """Tells who sends a key to a server without keys that nobody looked at it."""
+
+    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+        """Changes nothing but one header."""
+        self.app, self._keys = app, keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The app's answer, with the notice where it belongs."""
+        sends_key = scope["type"] == "http" and any(name == b"authorization" for name, _ in scope["headers"])
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[NOTICE] = "this server has no API keys; the one sent was not looked at"
+            await send(message)
+
+        await self.app(scope, receive, sending if sends_key and not self._keys.needed else send)
 
 
 class Origins(CORSMiddleware):

@@ -100,6 +100,8 @@ PROMPTS: Mapping[str, PromptTemplate] = MappingProxyType(
 """Every prompt by its name."""
 
 
+# what a client needs neither to read an answer nor to check its shape
+_LONG_KEYWORDS = frozenset({"title", "description", "default", "format", "minimum", "maximum", "additionalProperties"})
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
 TENANT = "listenpost.tenant"
@@ -129,7 +131,7 @@ class _Handlers:
                     title=tool.title,
                     description=tool.says,
                     input_schema=tool.arguments.model_json_schema(),
-                    output_schema=None if text_only else dict(tool.output),
+                    output_schema=None if text_only else compact_schema(tool.output),
                     annotations=types.ToolAnnotations(
                         title=tool.title,
                         read_only_hint=not tool.keeps,
@@ -228,6 +230,28 @@ class _Handlers:
         Over HTTP each caller says so in its address, `/mcp?text-only`.
         """
         return self.text_only if ctx.request is None else bool(ctx.request.scope[TEXT_ONLY])
+
+
+def compact_schema(schema: Mapping[str, Any], *, nested: bool = False) -> dict[str, Any]:
+    """A JSON schema with names, types and choices alone: clients hand all of it to a model, at each beginning.
+
+    What is left out (words, bounds, formats, which fields of inner objects are always there) stands in docs/json.md.
+    """
+    compact: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name in {"properties", "$defs"}:
+            compact[name] = {key: compact_schema(each, nested=True) for key, each in value.items()}
+        elif isinstance(value, Mapping):
+            compact[name] = compact_schema(value, nested=True)
+        elif name in {"anyOf", "oneOf", "allOf", "prefixItems"}:
+            compact[name] = [compact_schema(each, nested=True) for each in value]
+        elif name not in _LONG_KEYWORDS and not (nested and name == "required"):
+            compact[name] = value
+    choices = compact.get("anyOf", ())
+    if choices and all(each.keys() == {"type"} and isinstance(each["type"], str) for each in choices):
+        del compact["anyOf"]
+        compact["type"] = [each["type"] for each in choices]
+    return compact
 
 
 def server(app_context: AppContext, *, text_only: bool = False) -> Server[Any]:

@@ -114,7 +114,8 @@ def watch_tools(app_context: AppContext) -> list[Tool]:
             runs = await app_context.store.watch_runs(tenant.id, kept.id, 1)
             last = run_text(kept, runs[0], ALL_SOURCES) if runs else "it has not run yet"
             state = "paused" if kept.paused else f"due {kept.due_at:%Y-%m-%d %H:%M} UTC"
-            lines.append(fence.quote(f"{kept.every} ({kept.zone}), {state}: {last}", kept.id))
+            named = f"{kept.name} ({kept.query})" if kept.name != kept.query else kept.name
+            lines.append(fence.quote(f"{named}: {kept.every} ({kept.zone}), {state}: {last}", kept.id))
         text = "\n".join([fence.rule, *lines]) if lines else "Nothing is watched."
         listed = WatchList(watches=list(map(watch_view, watches)))
         rest = "`listenpost watch show` has the rest."

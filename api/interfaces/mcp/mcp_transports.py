@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import parse_qsl
@@ -99,6 +101,12 @@ def mcp_command(*, text_only: bool, sandbox: bool = False) -> int:
         asyncio.run(serve())
     except KeyboardInterrupt:
         return 130
+    except ExceptionGroup as group:
+        _, others = group.split(BrokenPipeError)
+        if others is not None:
+            raise others from None
+        # the client reads no more: nobody is left to hear of it, and what is buffered goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -130,15 +138,42 @@ _REFUSED = {b"Parse error": types.PARSE_ERROR, b"Validation error": types.INVALI
 def over_http(app_context: AppContext) -> tuple[ASGIApp, AbstractAsyncContextManager[None]]:
     """The app, and what must run around it.
 
-    It keeps no session of its own: each request stands alone, with its own key.
+    It keeps no session of its own: each request stands alone, with its own key. A client that accepts no event stream
+    gets one JSON object, without progress.
     """
-    made = server(app_context)
-    app = made.streamable_http_app(
-        streamable_http_path="/mcp",
-        stateless_http=True,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-    )
-    return _in_our_words(app), made.session_manager.run()
+    servers = streaming, plain = server(app_context), server(app_context)
+    apps = [
+        each.streamable_http_app(
+            streamable_http_path="/mcp",
+            json_response=each is plain,
+            stateless_http=True,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        for each in servers
+    ]
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with streaming.session_manager.run(), plain.session_manager.run():
+            yield
+
+    return _in_our_words(_by_accept(*apps)), running()
+
+
+def _by_accept(streaming: ASGIApp, plain: ASGIApp) -> ASGIApp:
+    """The app whose answers the client accepts."""
+
+    async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
+        others = [(name, value) for name, value in scope["headers"] if name != b"accept"]
+        accept = b",".join(value for name, value in scope["headers"] if name == b"accept").lower()
+        if scope["method"] != "POST" or any(kind in accept for kind in (b"text/event-stream", b"text/*")):
+            await streaming(scope, receive, send)
+        elif not accept or b"*/*" in accept or b"application/" in accept:
+            await plain({**scope, "headers": [*others, (b"accept", b"application/json")]}, receive, send)
+        else:
+            await streaming(scope, receive, send)  # which says what it must accept
+
+    return chosen
 
 
 def _in_our_words(app: ASGIApp) -> ASGIApp:

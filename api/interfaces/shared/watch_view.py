@@ -21,7 +21,7 @@ from api.core.display_names import OUTCOME_REASONS, SourceLabels
 from api.core.published import Timestamp
 from api.core.text import clean, one_line, quantity, web_url
 from api.errors import UsageError
-from api.features.watches.notification import run_text
+from api.features.watches.notification import run_text, without_settings
 from api.features.watches.watch import Watch, name_of_query, new_watch, schedule_of, target_of, zone_of
 from api.features.watches.watch_run import Delivery, Gap, WatchRun
 from api.features.watches.watch_service import utc_now
@@ -194,7 +194,7 @@ def atom(watch: Watch, runs: Sequence[WatchRun], places: SourceLabels) -> bytes:
     _text(feed, "updated", _moment(max([watch.created_at, *(run.created_at for run in runs)])))
     _text(SubElement(feed, "author"), "name", "Listenpost")
     for run in runs:
-        lines = _NO_XML.sub("", clean(run_text(watch, run, places))).split("\n")
+        lines = _NO_XML.sub("", clean(run_text(watch, without_settings(run), places))).split("\n")
         entry = SubElement(feed, "entry")
         _text(entry, "id", uuid.UUID(run.id).urn)
         _text(entry, "title", lines[0])

@@ -39,7 +39,7 @@ class Server:
         pause: Callable[[float], None] = time.sleep,
         notice: Callable[[str], None] = lambda line: None,
     ) -> None:  # fmt: skip
-        """`notice` gets a line for each `pause` that the server asks for."""
+        """`notice` gets a line for the first `pause` that the server asks for."""
         secret, public = settings.langfuse_secret_key, settings.langfuse_public_key
         if not (public and secret):
             raise ConfigurationError(
@@ -52,6 +52,7 @@ class Server:
             trust_env=not points_here(self._root),
         )  # fmt: skip
         self._pause, self._notice, self._wait_left = pause, notice, _MAX_WAIT
+        self._waited = False
 
     @property
     def host(self) -> str:
@@ -118,7 +119,9 @@ class Server:
                 http_status=HTTPStatus.TOO_MANY_REQUESTS,
             )
         self._wait_left -= seconds
-        self._notice(f"Langfuse allows no more requests for {seconds:.0f} s; waiting")
+        if not self._waited:
+            self._notice(f"Langfuse allows no more requests for {seconds:.0f} s; waiting, now and whenever it says so")
+        self._waited = True
         self._pause(seconds)
 
     def close(self) -> None:

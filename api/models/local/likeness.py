@@ -20,8 +20,9 @@ _SETTING = 0.5
 _NEARBY = 12
 # what says nothing by its letters: links, masked accounts, the marks of handles and hashtags
 _NOISE = regex.compile(
-    # a domain is taken whole and looked back upon, so that a long run of labels costs no more
-    r"https?://\S+|(?<![\w-]|[\w-]\.)\b[\w-]++[\w.-]*+(?<=[\w-]\.\p{L}{2,4})/\S*|@user\w*|[#@]"
+    # a domain is taken whole and looked back upon, so that a long run of labels costs no more; it has at most 253
+    # characters, so that labels between several dots are not read again from each of them on
+    r"https?://\S+|(?<![\w-]|[\w-]\.)\b[\w-]++[\w.-]{0,253}+(?<=[\w-]\.\p{L}{2,4})/\S*|@user\w*|[#@]"
 )
 
 

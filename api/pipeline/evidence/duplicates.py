@@ -24,8 +24,8 @@ LONG = 160
 COMPARED = 6000
 """Characters of text compared."""
 FILLERS = frozenset(
-    "a an and at edit for hey hi i in is it just my of on please pls really so thank thanks that "
-    "the this to tldr update very with".split()
+    "a an and at crosspost edit for hey hi i in is it just my of on please pls question really repost so thank "
+    "thanks that the this to tldr update updated very with xpost".split()
 )
 """Words that may come or go between two copies of a long text; none of them turns its meaning."""
 
@@ -127,13 +127,16 @@ def _by_key(assessed: Sequence[Assessed]) -> list[Assessed]:
     return sorted(entries.values(), key=_key)
 
 
-def _preference(entry: Assessed) -> tuple[float, bool, float, int, int, str]:
-    """A sort key, the best copy first: well graded by a model, an original, relevant, long."""
+def _preference(entry: Assessed) -> tuple[float, bool, float, float, float, float, float, str]:
+    """A sort key, the best copy first: well graded by a model, an original, clearly more relevant, long, discussed."""
     graded = entry.grade.score if entry.grade is not None and not entry.grade.defaulted else 0
     item = entry.item
     relevance = -1.0 if entry.relevance is None else entry.relevance
     crosspost = item.crosspost_parent is not None
-    return (-graded, crosspost, -relevance, -len(item.body), -len(item.comments), item.key)
+    votes = next(iter(item.engagement.values()), None) or 0
+    # a judge is not sure to a percent, and the poorer copy must not win by less
+    rich = (-len(item.body), -len(item.comments), -votes)
+    return (-graded, crosspost, -int(relevance * 10), *rich, -relevance, item.key)
 
 
 def _groups(items: Sequence[Assessed], similarity: float) -> list[list[Assessed]]:
@@ -184,7 +187,7 @@ class _Text:
     telling: tuple[str, ...]
     """Those that may turn the meaning."""
     whole: str
-    bodied: bool
+    body: str
     bare: bool
     """Whether these words are all there is: no page shows anything besides."""
 
@@ -192,18 +195,20 @@ class _Text:
     def of(cls, item: Item) -> _Text:
         title, body = (regex.findall(r"\w+", fold(part)) for part in (item.title, item.body[:COMPARED]))
         telling = tuple(word for word in (*title, *body) if word not in FILLERS)
-        return cls(telling, " ".join((*title, *body)), bool(body), not (item.url or item.link))
+        return cls(telling, " ".join((*title, *body)), " ".join(body), not (item.url or item.link))
 
     def copies(self, other: _Text, similarity: float) -> bool:
         """The same words, or a long text with words in it that change nothing."""
         shortest = min(len(self.whole), len(other.whole))
         if self.whole == other.whole:
-            alike = (self.bodied and other.bodied) or (self.bare and other.bare)
-            return shortest >= SHORTEST or (shortest > 0 and alike)
+            alike = (self.body and other.body) or (self.bare and other.bare)
+            return shortest >= SHORTEST or (shortest > 0 and bool(alike))
+        # one text under nearly one title is a crosspost that nobody marked, though it is short
+        one_body = self.body == other.body and len(self.body) >= SHORTEST
         # word by word first, which ends at the first that differs: the ratio of two long texts
         # takes a millisecond, and there are as many pairs as the square of the items
         return (
-            shortest >= LONG
+            (one_body or shortest >= LONG)
             and len(self.telling) == len(other.telling)
             and all(map(_same, self.telling, other.telling))
             and fuzz.ratio(self.whole, other.whole) >= similarity

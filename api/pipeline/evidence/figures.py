@@ -294,12 +294,13 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
         seen = passed | {entry.item.key for gathered in mine for entry in gathered.dropped}
         unfit = {entry.item.key for each in mine for entry in each.dropped if entry.dropped_by == "unfit"}
         fit = len(seen - unfit)
+        unknown = any(each.unjudged for each in mine) or not any(each.outcome.answered for each in mine)
         counted[name] = SourceFigures(
             fetched=len(seen),
             relevant=len({entry.item.key for gathered in mine for entry in gathered.relevant}),
             kept=len(passed),
             in_report=sum(entry.item.key in seen for entry in kept),
-            yield_ratio=None if any(gathered.unjudged for gathered in mine) else len(passed) / fit if fit else 1.0,
+            yield_ratio=None if unknown else len(passed) / fit if fit else 1.0,
             refetched=any(gathered.refetched for gathered in mine),
         )
     return counted

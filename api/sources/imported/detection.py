@@ -31,7 +31,8 @@ from api.sources.imported.table_files import (
     objects,
     rows,
 )
-from api.sources.own_items import OwnItems, read_items
+from api.sources.imported.text_encoding import UnreadableFile
+from api.sources.own_items import OwnItems, read_items, separated
 
 _DETECTED = {detected.name: detected for detected in (REDDIT, YOUTUBE, AMAZON)}
 FORMATS = ("auto", *_DETECTED, "csv", "jsonl")
@@ -50,6 +51,8 @@ class ReadOptions:
     """Field -> column of a table."""
     product: str = ""
     """Title of entries without one."""
+    encoding: str = ""
+    """How its letters are written; recognised where nothing is said."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +76,15 @@ class CollectedFile:
         packed = f", unpacked with {self.opened.packing}" if self.opened.packing else ""
         lines = [
             f"format: {self.identity.form} ({self.why})",
-            f"encoding: {self.opened.encoding}{packed}",
+            self.opened.sheet or f"encoding: {self.opened.encoding}{packed}",
         ]
         if self.head is not None:
             sign = {"\t": "tab"}.get(self.head.delimiter, self.head.delimiter)
-            lines.append(f"delimiter: {sign}, head on line {self.head.line}")
+            head = f"head on line {self.head.line}" if self.head.line else "no head, so columns are numbered"
+            lines.append(f"delimiter: {sign}, {head}")
+            lines += self.head.notes
         if self.columns is not None:
-            pairs = (f"{field} = `{column}`" for field, column in self.columns.named.items())
-            lines.append(f"columns: {', '.join(pairs)}")
+            lines.append(f"columns: {self.columns.summary}")
             lines.append(f"dates: {self.columns.dates}")
         return lines
 
@@ -108,7 +112,7 @@ class CollectedFile:
 
 def open_collected(path: str, options: ReadOptions, pipe: BinaryIO) -> CollectedFile:
     """Open a file, or the pipe for `-`, and detect its format; raises `UsageError`."""
-    file = opened(path, pipe)
+    file = opened(path, pipe, options.encoding)
     try:
         return detect_format(file, options)
     except UsageError as error:
@@ -150,11 +154,11 @@ def detect_format(file: OpenedFile, options: ReadOptions) -> CollectedFile:
         sample = _sample(rows(lines, head))
         detected, why = _detected(sample, options.form)
         if detected is None or options.columns:
-            detected, columns = None, columns_of(head.columns, sample, options.columns or {})
+            detected, columns = None, columns_of(head, sample, options.columns or {})
     form = detected.name if detected else "csv" if columns else "jsonl"
     # the same file read in another way is another import
     mapping = sorted((options.columns or {}).items())
-    reading = f"{file.digest} {options.form} {mapping} {options.product}"
+    reading = f"{file.digest} {options.form} {mapping} {options.product}{options.encoding}"
     digest = hashlib.sha256(reading.encode("utf-8", "replace")).hexdigest()
     identity = FileIdentity(file.name, form, digest if file.digest else "")
     context = FileContext(one_line(clean(stem)) or "input", options.product)
@@ -198,8 +202,8 @@ def _placed(item: Item, product: str) -> Item:
 
 def _read_collected(data: bytes, options: ReadOptions) -> OwnItems:
     try:
-        file = detect_format(opened_bytes("items", data), options)
-    except NoColumn:
+        file = detect_format(opened_bytes("items", data, options.encoding), options)
+    except (NoColumn, UnreadableFile):
         raise
     except UsageError:
         return read_items(data)  # its error names the kind of file
@@ -224,10 +228,14 @@ def _read_collected(data: bytes, options: ReadOptions) -> OwnItems:
         return read_items(data)
     if not items:
         raise UsageError("; ".join(["there is no item", *aside[:1]]))
-    notes = [f"{count} left out: {reason}" for reason, count in gone.items()]
+    notes = [file.opened.damage] if file.opened.damage else []
+    notes += [f"{count} left out: {reason}" for reason, count in gone.items()]
+    notes += [file.opened.sheet] if "not read" in file.opened.sheet else []
+    notes += [file.columns.guess] if file.columns is not None and file.columns.guess else []
+    notes += file.head.notes if file.head is not None and file.columns is not None else ()
     if aside:
         notes.append(f"{len(aside)} line(s) could not be read; {aside[0]}")
-    return OwnItems(tuple(joined(items)), tuple(notes))
+    return OwnItems(tuple(post for item in joined(items) for post in separated(item)), tuple(notes))
 
 
 def joined(items: Iterable[Item]) -> list[Item]:

@@ -22,6 +22,8 @@ from typing import IO, Any, BinaryIO, cast
 import zstandard
 
 from api.errors import UsageError
+from api.sources.imported.text_encoding import UnreadableFile, encoding_of
+from api.sources.imported.workbooks import MOST_PACKED, is_workbook, opened_workbook
 
 LONGEST_LINE = 8_000_000
 """Bytes; of a longer line only the beginning is kept."""
@@ -34,17 +36,14 @@ _MAX_WINDOW = 2**31
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame without data; the last four bits are free
 _REPEATED = 1  # kind of a zstd block that is one byte, repeated
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_ZIP = b"PK\x03\x04"
 # first bytes of files that cannot be read, and what to do
 _OTHER_FILES = {
-    b"PK\x03\x04": "is a zip archive or a spreadsheet; unpack it, or save it as CSV",
+    _ZIP: "is a zip archive or a spreadsheet; unpack it, or save it as CSV",
+    b"\xd0\xcf\x11\xe0": "is a workbook of an old kind; save it as `.xlsx` or CSV",
     b"BZh": "is packed with bzip2; unpack it with `bunzip2`",
     b"\xfd7zXZ": "is packed with xz; unpack it with `unxz`",
     b"SQLite format 3": "is a database; export the table as CSV",
-}
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _UNPACKING_ERRORS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 Read = Callable[[int], bytes]
@@ -74,12 +73,16 @@ class OpenedFile:
     digest: str
     """SHA-256 of its size, its first and its last megabyte; empty for a pipe."""
     packing: str
-    """`gzip`, `zstd` or nothing."""
+    """`gzip`, `zstd`, `xlsx` or nothing."""
     encoding: str
     head: str
     """The beginning of its text."""
     taken: int = 0
     """Bytes read so far of `size`."""
+    sheet: str = ""
+    """Which sheet of a workbook is read, and which are not, in words; else empty."""
+    damage: str = ""
+    """Set by `lines`: how much could not be unpacked; else empty."""
     _rest: Read = io.BytesIO().read
     _first: bytes = b""
     _raw: IO[bytes] = field(default_factory=io.BytesIO)
@@ -97,6 +100,7 @@ class OpenedFile:
                 break
             except _UNPACKING_ERRORS as error:
                 fault = f"the rest of the file cannot be unpacked ({_why(error)})"
+                self.damage = self._loss(end + len(pending), error)
                 break
             *whole, pending = (pending + chunk).split(b"\n")
             for data in whole:
@@ -118,6 +122,17 @@ class OpenedFile:
         if self.name != "-":
             self._raw.close()
 
+    def _loss(self, read: int, error: BaseException) -> str:
+        """How much was read, and how much of the packed file was not; nobody knows what it would have held."""
+        taken = self._raw.tell() if self.size is not None and self.packing != "xlsx" else 0
+        left = (self.size or 0) - taken
+        rest = "and some of it may be false: its checksum is wrong"
+        if isinstance(error, EOFError):
+            rest = "it breaks off, and how much is missing is unknown"
+        elif taken and left > 0:
+            rest = f"{left:,} of its {self.size:,} packed bytes ({left / (self.size or 1):.0%}) were not"
+        return f"the file is damaged: {read:,} bytes of text were read, {rest}"
+
     def _text(self) -> Iterator[bytes]:
         decoder: Any = None
         if self.encoding != "utf-8":
@@ -131,11 +146,14 @@ class OpenedFile:
             yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def opened(path: str, pipe: BinaryIO) -> OpenedFile:
-    """Open a file, or the pipe for `-`, and read its beginning; raises `UsageError`."""
+def opened(path: str, pipe: BinaryIO, encoding: str = "") -> OpenedFile:
+    """Open a file, or the pipe for `-`, and read its beginning; raises `UsageError`.
+
+    Without an `encoding` it is recognised.
+    """
     try:
         if path == "-":
-            return _with_beginning("-", pipe, None, "")
+            return _with_beginning("-", pipe, None, "", encoding)
         with ExitStack() as closing:
             raw = closing.enter_context(Path(path).open("rb"))
             status = os.fstat(raw.fileno())
@@ -143,7 +161,7 @@ def opened(path: str, pipe: BinaryIO) -> OpenedFile:
                 raise UsageError("is neither file nor pipe")
             size = status.st_size if S_ISREG(status.st_mode) else None
             digest = "" if size is None else _digest(raw, size)
-            file = _with_beginning(Path(path).name, raw, size, digest)
+            file = _with_beginning(Path(path).name, raw, size, digest, encoding)
             closing.pop_all()  # it is read on by the caller
         return file
     except OSError as error:
@@ -154,20 +172,24 @@ def opened(path: str, pipe: BinaryIO) -> OpenedFile:
         raise UsageError(f"`{path}` {error}") from None
 
 
-def opened_bytes(name: str, data: bytes) -> OpenedFile:
+def opened_bytes(name: str, data: bytes, encoding: str = "") -> OpenedFile:
     """The same for a file in memory; raises as `opened`."""
     try:
-        return _with_beginning(name, io.BytesIO(data), len(data), "")
+        return _with_beginning(name, io.BytesIO(data), len(data), "", encoding)
     except _UNPACKING_ERRORS as error:
         raise UsageError(f"cannot be unpacked: {_why(error)}") from None
 
 
-def _with_beginning(name: str, raw: IO[bytes], size: int | None, digest: str) -> OpenedFile:
+def _with_beginning(name: str, raw: IO[bytes], size: int | None, digest: str, named: str) -> OpenedFile:
     buffered = io.BufferedReader(cast(Any, _Unseekable(raw)), _CHUNK)
     sign = buffered.peek(16)
+    if sign.startswith(_ZIP):
+        whole = io.BytesIO(buffered.read(MOST_PACKED)) if size is None else raw
+        if is_workbook(whole):
+            return _of_workbook(name, whole, size, digest)
     for known, why in _OTHER_FILES.items():
         if sign.startswith(known):
-            raise UsageError(why)
+            raise UnreadableFile(why)
     packing = next((name for known, name in _PACKED.items() if sign.startswith(known)), "")
     rest: Read = buffered.read1
     if packing == "gzip":
@@ -175,14 +197,25 @@ def _with_beginning(name: str, raw: IO[bytes], size: int | None, digest: str) ->
     elif packing == "zstd":
         rest = _Frames(buffered).read
     first = _head(rest)
-    encoding, mark = _encoding(first)
+    encoding, mark = encoding_of(first, named)
     first = first[mark:]
     head = first.decode(encoding, "replace")
     if "\n" not in head and "\r" in head:
         raise UsageError("ends its lines with carriage returns; convert it with `tr '\\r' '\\n'`")
     if not head.strip("\0\ufffd \r\n\t"):
         raise UsageError("holds no text")
-    return OpenedFile(name, size, digest, packing, encoding, head, 0, rest, first, raw)
+    return OpenedFile(name, size, digest, packing, encoding, head, _rest=rest, _first=first, _raw=raw)
+
+
+def _of_workbook(name: str, raw: IO[bytes], size: int | None, digest: str) -> OpenedFile:
+    book = opened_workbook(raw)
+    first = _head(book.read)
+    others = ", ".join(f"`{title}`" for title in book.others[:10])
+    sheet = f"sheet `{book.sheet}`{f', not read: {others}' if others else ''}"
+    return OpenedFile(
+        name, size, digest, "xlsx", "utf-8", first.decode("utf-8", "replace"),
+        sheet=sheet, _rest=book.read, _first=first, _raw=raw,
+    )  # fmt: skip
 
 
 class _Frames:
@@ -275,23 +308,6 @@ def _head(rest: Read) -> bytes:
             break
         data += more
     return data
-
-
-def _encoding(head: bytes) -> tuple[str, int]:
-    """The encoding, and the length of its byte order mark: by the mark, zeros, or validity."""
-    for mark, name in _MARKS.items():
-        if head.startswith(mark):
-            return name, len(mark)
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    if max(even, odd) > len(head) // 5 and min(even, odd) <= len(head) // 50:
-        return ("utf-16-le" if odd > even else "utf-16-be"), 0
-    # a head may be cut within a character, which this leaves out
-    text = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
-    wrong = text.count("\ufffd")
-    foreign = sum(not sign.isascii() for sign in text) - wrong
-    # a damaged byte among many good letters is no other encoding, and JSON is UTF-8
-    is_utf8 = wrong <= foreign // 10 or text.lstrip()[:1] in {"{", "["}
-    return ("utf-8" if is_utf8 else "cp1252"), 0
 
 
 def _digest(file: IO[bytes], size: int) -> str:

@@ -11,6 +11,7 @@ tables (`review_body`, `star_rating`; `ProductId`, `Score`, `Time`).
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -155,7 +156,7 @@ def _reddit_parent(data: Fields) -> Item:
     words = address["words"] if address and address["id"] == post else None
     fields = {
         "id": post,
-        "title": one_line((words or "").replace("_", " ")),
+        "title": one_line(clean(data.get("link_title"))) or one_line((words or "").replace("_", " ")),
         "subreddit": data.get("subreddit"),
         "permalink": f"/r/{clean(data.get('subreddit'))}/comments/{post}/",
     }
@@ -170,12 +171,18 @@ REDDIT = FileFormat(
 )  # fmt: skip
 
 # the names of one field in the different programs
-_VIDEOS = ("videoId", "video_id", "videoID", "video id")
-_COMMENTS = ("text", "textOriginal", "textDisplay", "comment_text", "comment", "commentText")
-_COMMENT_IDS = ("cid", "comment_id", "commentId", "id")
-_TIMES = ("time_parsed", "timestamp", "publishedAt", "published_at", "updatedAt", "date")
+_VIDEOS = ("videoId", "video_id", "videoID", "video id", "Video ID")
+_VIDEO_TITLES = ("videoTitle", "video_title", "video title", "Video Title", "title", "parent_title")
+_COMMENTS = ("textOriginal", "text", "comment_text", "comment", "commentText", "Comment text")
+_COMMENT_IDS = ("cid", "comment_id", "commentId", "Comment ID", "id")
+_TIMES = (
+    "time_parsed", "timestamp", "publishedAt", "published_at", "updatedAt", "Comment create timestamp",
+    "Comment Create Timestamp", "date",
+)  # fmt: skip
 _LIKES = ("votes", "like_count", "likeCount", "likes", "like count")
-_VIEWERS = ("channel", "author_id", "authorChannelId", "authorDisplayName", "author", "username")
+_VIEWERS = (
+    "channel", "author_id", "authorChannelId", "authorDisplayName", "author", "username", "Channel ID",
+)  # fmt: skip
 # a video's id, alone or at the end of a name: `dQw4w9WgXcQ`, `Review [dQw4w9WgXcQ].info`
 _VIDEO_ID = re.compile(r"[A-Za-z0-9_-]{11}")
 _VIDEO_ID_IN_NAME = re.compile(r"(?:^|[\[=])([A-Za-z0-9_-]{11})(?:\]|$)")
@@ -184,11 +191,21 @@ _KIND = "youtube#"
 
 def _is_youtube(fields: Fields) -> bool:
     kind = fields.get("kind")
-    has_text = any(name in fields for name in _COMMENTS)
+    has_text = any(name in fields for name in (*_COMMENTS, "textDisplay"))
     return (
         (isinstance(kind, str) and kind.startswith(_KIND))
         or (has_text and any(name in fields for name in ("cid", *_VIDEOS)))
         or fields.get("extractor") == youtube_answers.NAME
+        or _is_ytdlp_comment(fields)
+        or (kind is None and any(map(_is_ytdlp_comment, as_list(fields.get("comments"))[:1])))
+    )
+
+
+def _is_ytdlp_comment(fields: object) -> bool:
+    """Whether it is one of the comments that yt-dlp writes, alone or in a list."""
+    names = as_dict(fields).keys()
+    return (
+        "author_id" in names and "text" in names and not names.isdisjoint({"author_thumbnail", "parent", "_time_text"})
     )
 
 
@@ -200,14 +217,14 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
     elif kind == "commentThread":
         video = _video(context, as_dict(fields.get("snippet")).get("videoId"))
         comments = youtube_answers.comments_of({"items": [fields]}, video.id, len(str(fields)))
-        yield _commented(_titled(video, context), comments, context)
+        yield _commented(_titled(video, fields, context), comments, context)
     elif kind in {"video", "searchResult"}:
         id_ = fields.get("id") if kind == "searchResult" else {"videoId": fields.get("id")}
         item = youtube_answers.video_of({**fields, "id": id_})
         if item is None:
             raise UsageError("it is no video")
         yield entry_of(youtube_answers.with_details(item, fields), context)
-    elif "extractor" in fields:
+    elif "extractor" in fields or _is_ytdlp_comment(next(iter(as_list(fields.get("comments"))), None)):
         video = _video(context, fields.get("id"))
         parsed = (_viewer_comment(as_dict(each), video) for each in as_list(fields.get("comments")))
         item = video.edited(
@@ -221,12 +238,12 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
             place=one_line(clean(fields.get("channel"))) or None,
             comments=tuple(comment for comment in parsed if comment is not None),
         )
-        yield entry_of(item, context)
+        yield entry_of(item, context) if item.title else _commented(_titled(item, {}, context), item.comments, context)
     else:
         snippet = as_dict(fields.get("snippet")) or fields
         video = _video(context, _first(snippet, _VIDEOS))
         comment = _viewer_comment({**snippet, "id": _first(fields, _COMMENT_IDS)}, video)
-        yield _commented(_titled(video, context), (comment,) if comment else (), context)
+        yield _commented(_titled(video, {**snippet, **fields}, context), (comment,) if comment else (), context)
 
 
 def _video(context: FileContext, given: object) -> Item:
@@ -240,12 +257,15 @@ def _video(context: FileContext, given: object) -> Item:
     return Item(key=f"{source}:{id_}", id=id_, source=source, title=title, url=url)
 
 
-def _titled(video: Item, context: FileContext) -> Item:
-    return video.edited(title=context.product or video.title)
+def _titled(video: Item, fields: Fields, context: FileContext) -> Item:
+    """The video of a comment by the title in the comment's record, else the product, else the file's name."""
+    title = one_line(unescape(_first(fields, _VIDEO_TITLES)))
+    return video.edited(title=title or context.product or video.title)
 
 
 def _viewer_comment(fields: Fields, video: Item) -> Comment | None:
-    body, author = unescape(_first(fields, _COMMENTS)), _first(fields, _VIEWERS)
+    body = youtube_answers.comment_text(takeout_text(_first(fields, _COMMENTS)), fields.get("textDisplay"))
+    author = _first(fields, _VIEWERS)
     if isinstance(author, dict):
         author = author.get("value")
     if not says_something(body):
@@ -257,6 +277,18 @@ def _viewer_comment(fields: Fields, video: Item) -> Comment | None:
         author=pseudonym("viewer", author), created_at=_time(when, youtube_answers.BEGAN),
         engagement={"likes": count_of(_first(fields, _LIKES))},
     )  # fmt: skip
+
+
+def takeout_text(value: object) -> object:
+    """The words of a comment in Google's takeout, `{"text":"so "},{"text":"warm"}`; any other value as it is."""
+    if not (isinstance(value, str) and value.startswith('{"')):
+        return value
+    try:
+        parts = json.loads(f"[{value}]")
+    except (ValueError, RecursionError):
+        return value
+    parts = [part for whole in parts for part in as_list(as_dict(whole).get("takeoutSegments")) or [whole]]
+    return "".join(words for part in parts if isinstance(words := as_dict(part).get("text"), str)) or value
 
 
 def _time(value: object, since: datetime) -> datetime | None:

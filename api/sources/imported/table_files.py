@@ -12,45 +12,70 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
 from api.core.text import clean, fold, one_line, web_url
 from api.errors import UsageError
-from api.features.archive.imports import SHOWN, Entry, ImportPosition, Refusal
+from api.features.archive.imports import SHOWN, Entry, ImportPosition, LeftOut, Refusal
+from api.sources.amazon_pages import count_of, day_of
 from api.sources.imported.file_reader import LONGEST_LINE, Line
 from api.sources.imported.record_formats import Fields, FileContext, content_id, entry_of
 from api.sources.item_fields import as_number, parsed_date
-from api.sources.own_items import NAME, item_of, on_five
+from api.sources.own_items import MOST_STARS, NAME, item_of, on_five
 
 FIELDS: Mapping[str, str] = MappingProxyType(
     {
-        "title": "title headline subject titel titre titulo reviewtitle reviewstitle summary",
+        "title": "title headline subject titel titre titulo reviewtitle reviewstitle reviewheadline summary",
         "body": "fulltext body content text message snippet description hitsentence post tweet "
-        "review comment mentiontext fullcontent contentsnippet openingtext inhalt beitrag texte "
-        "contenido selftext reviewtext reviewbody reviewstext reviewcontent feedback verbatim opinion answer response",
-        "url": "url link permalink mentionurl posturl address originalurl sourceurl uri",
+        "review comment commenttext comments mentiontext fullcontent contentsnippet openingtext inhalt beitrag texte "
+        "contenido selftext reviewtext reviewbody reviewstext reviewcontent feedback verbatim opinion answer response "
+        "openendedresponse kommentar commentaire avis comentario bewertung отзыв комментарий текст 评论 评论内容 内容 "
+        "评价 コメント レビュー 本文",
+        "url": "url link permalink mentionurl posturl address originalurl sourceurl uri reviewurl reviewlink",
         "author": "author authorname username screenname user influencer fullname extraauthor"
-        "attributesname authordisplayname autor auteur sender profile reviewer reviewername reviewsusername customer",
-        "created_at": "createdat reviewdate reviewsdate date published publishedat created createdtime datetime time "
-        "timestamp publicationdate postdate createdutc datum datecreated indexed",
-        "id": "id mentionid postid documentid resourceid queryid guid externalid uuid",
+        "attributesname authordisplayname autor auteur sender profile reviewer reviewername reviewsusername "
+        "reviewusername consumerdisplayname nickname customer автор 用户名 投稿者",
+        "created_at": "createdat reviewdate reviewsdate reviewcreatedutc reviewsubmitdateandtime date published "
+        "publishedat publisheddate created createdatutc createdtime datetime time timestamp publicationdate postdate "
+        "createdutc datum fecha data datecreated submitdateutc submittedat recordeddate enddate dateofreview at "
+        "indexed дата 日期 时间 日付 投稿日",
+        "id": "reviewid reviewsid commentid responseid id mentionid postid documentid resourceid queryid guid "
+        "externalid uuid",
         "place": "place subreddit channel community forum domain sourcename sitename site source "
         "platform pagetype sourcetype medianame publication network quelle",
-        "rating": "rating stars starrating reviewrating reviewsrating overall ratingvalue score bewertung note",
-        "product": "product productname producttitle productid item model produkt produit producto",
+        "rating": "rating stars starrating reviewrating reviewsrating reviewstars overall ratingvalue score sterne "
+        "bewertung note calificacion оценка 评分 星级 評価",
+        "product": "product productname producttitle productid item model produkt produit producto packagename "
+        "товар 商品名称 商品名",
+        "likes": "thumbsupcount likes likecount helpfulvotes helpful reviewsnumhelpful votes upvotes",
     }
 )  # fmt: skip
 """Fields of an entry, and folded names of columns that hold them, the likeliest first."""
-# `Full Text`, `full_text` and `full-text` are one name
 _SEPARATORS = re.compile(r"[\W_]+")
+# letters of scripts that put no blank between words
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+_SENTENCE = 3
+_TOTALS = frozenset(
+    "total totals sum average mean gesamt summe durchschnitt somme moyenne totale итого всего 合计 总计 合計".split()
+)
+_DECIMAL = re.compile(r"^(\d),(\d+)")
+# days since 1899-12-30, as workbooks count them: from 1982 to 2064
+_SERIAL, _SERIAL_BEGAN = re.compile(r"[345]\d{4}(?:\.\d{1,12})?"), datetime(1899, 12, 30, tzinfo=UTC)
+_ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)\b")
+# `2026.01.03`, `2026. 1. 3.`, `2026/1/3 上午10:30`; `3-Jan-26`
+_YEAR_FIRST = re.compile(r"(\d{4})[./-] ?(\d{1,2})[./-] ?(\d{1,2})(?!\d)")
+_SHORT_MONTH = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{4}|\d{2})\b")
+_LONGEST_DATE = 120
 # `31/12/2026`, `3.4.26 18:05`, `12-31-2026, 6:05 PM`: two small numbers whose order is unknown
 _NUMERIC = re.compile(
     r"(?P<first>\d{1,2})(?P<sign>[/.-])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4}|\d{2})"
     r"(?:[ ,T]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<s>\d{2})(?:\.\d+)?)?"
     r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?"
 )  # fmt: skip
+
+_KNOWN = frozenset(name for names in FIELDS.values() for name in names.split())
 
 
 class NoColumn(UsageError):
@@ -67,45 +92,155 @@ class Columns:
     """`3/4/2026` is the third of April."""
     dates: str
     """The form of the dates, in words."""
+    shared: bool = False
+    """Several texts have one id and address: these are a product's, and a row is known by its text, too."""
+    guess: str = ""
+    """That the column of texts was chosen by what it holds, in words; else empty."""
+    more_texts: tuple[str, ...] = ()
+    """Further columns with sentences, such as the questions of a survey; they follow the body."""
+
+    @property
+    def summary(self) -> str:
+        """Which column is what, for a person."""
+        pairs = [f"{field} = `{column}`" for field, column in self.named.items()]
+        return ", ".join([*pairs, *(f"and `{column}`" for column in self.more_texts)])
 
     def entries(self, fields: Fields, context: FileContext) -> Iterator[Entry]:
         """The row as an item; raises `UsageError` when it has no text."""
+        if no_row := _no_row(fields):
+            yield LeftOut(no_row)
+            return
         row = {name: fields.get(column) for name, column in self.named.items()}
+        if self.more_texts:
+            texts = (clean(fields.get(column)) for column in (self.named["body"], *self.more_texts))
+            row["body"] = "\n\n".join(filter(None, texts))
         if not clean(row.get("title")) and not clean(row.get("body")):
             raise UsageError("it has neither title nor text")
-        text = one_line(clean(row.get("created_at")))
-        when = numeric(text, day_first=self.day_first) or parsed_date(text)
+        when = date_of(row.get("created_at"), day_first=self.day_first)
         url = web_url(row.get("url"))
-        known = {name: row[name] for name in ("title", "body", "author", "place") if row.get(name)}
+        known = {name: row[name] for name in ("title", "body", "author", "place", "product") if row.get(name)}
         # two tools may have the same id: with the address, or the text, it is unique
-        parts = (row.get("id"), url or (row.get("title"), row.get("body"), when))
-        id_ = one_line(clean(row.get("id"))) or content_id(*parts)
+        text = (row.get("title"), row.get("body"), when)
+        parts = (row.get("id"), url, text) if self.shared else (row.get("id"), url or text)
+        id_ = "" if self.shared else one_line(clean(row.get("id")))
+        id_ = id_ or content_id(*parts)
         known |= {"id": id_, "key": f"{NAME}:{content_id(*parts)}", "url": url}
-        known |= {"created_at": when and when.isoformat()}
-        known |= {name: row[name] for name in ("rating", "product") if row.get(name)}
+        known |= {"created_at": when and when.isoformat(), "rating": plain_rating(row.get("rating"))}
+        if (likes := count_of(row.get("likes"))) is not None:
+            known["engagement"] = {"likes": likes}
         yield entry_of(item_of(known, 0, named="the row"), context)
 
 
-def columns_of(head: Sequence[str], rows: Sequence[Fields], given: Mapping[str, str]) -> Columns:
-    """Columns as `given` (field -> column), then by their names; raises `NoColumn`."""
-    listed = ", ".join(f"`{name}`" for name in head[:20])
+def columns_of(head: Head, rows: Sequence[Fields], given: Mapping[str, str]) -> Columns:
+    """Columns as `given` (field -> column), then by their names, then by what they hold; raises `NoColumn`."""
+    listed = ", ".join(f"`{name}`" for name in head.columns[:20])
     for field, column in given.items():
-        if column not in head:
+        if column not in head.columns:
             raise NoColumn(f"has no column `{column[:60]}` for `{field}`; there are {listed}")
+    rows = [row for row in rows if not _no_row(row)]
     named = dict(given)
     for field, names in FIELDS.items():
-        free = {_SEPARATORS.sub("", fold(name)): name for name in reversed(head) if name not in named.values()}
+        free = {_plain(name): name for name in reversed(head.columns) if name not in named.values()}
+        if field == "product" and "reviewstext" in free | {_plain(named.get("body", "")): ""}:
+            names = f"name {names}"  # Datafiniti's sets of reviews
         likely = next((free[name] for name in names.split() if name in free), None)
         if field not in named and likely is not None:
             named[field] = likely
-    if "body" not in named and "title" not in named:
-        raise NoColumn(f"has no column for a text; say it with `--map body=COLUMN`: {listed}")
-    if not on_five([{"rating": row.get(named.get("rating", ""))} for row in rows]):
+    if not head.line:
+        named |= {name: column for name, column in _by_values(head, rows).items() if name not in named}
+    more: tuple[str, ...] = ()
+    guess = ""
+    if "body" not in named and ("title" not in named or not head.line):
+        wordy = _wordy(head, rows, named)
+        if not wordy:
+            raise NoColumn(f"has no column for a text; say it with `--map body=COLUMN`: {listed}")
+        named["body"], more = wordy[0], wordy[1:]
+        which = ", ".join(f"`{column}`" for column in wordy[:10])
+        guess = f"no column has a known name for a text; {which} is read, as it holds sentences"
+    if "rating" in named and not on_five([{"rating": plain_rating(row.get(named["rating"]))} for row in rows]):
         del named["rating"]  # on another scale than stars
     when = named.get("created_at", "")
     values = [one_line(clean(row.get(when))) for row in rows]
     day_first, words = order_of([value for value in values if value])
-    return Columns(MappingProxyType(named), day_first, words)
+    texts = {(row.get(named.get("title", "")), row.get(named.get("body", ""))) for row in rows}
+    signs = {(row.get(named.get("id", "")), row.get(named.get("url", ""))) for row in rows}
+    shared = ("id" in named or "url" in named) and len(signs) < len(texts)
+    return Columns(MappingProxyType(named), day_first, words, shared, guess, more)
+
+
+def _plain(name: str) -> str:
+    """A column's name without case and separators: `Full Text`, `full_text` and `full-text` are one."""
+    return _SEPARATORS.sub("", fold(name))
+
+
+def _wordy(head: Head, rows: Sequence[Fields], named: Mapping[str, str]) -> tuple[str, ...]:
+    """Columns that hold sentences: on average three words or, of scripts without blanks, twelve letters."""
+    wordy = []
+    for column in head.columns:
+        texts = [text for row in rows if (text := clean(row.get(column)))]
+        words = sum(len(text.split()) + len(_UNSPACED.findall(text)) / 4 for text in texts)
+        if (
+            texts
+            and column not in named.values()
+            and words / len(texts) >= _SENTENCE
+            and len(set(texts)) * 2 > len(texts)
+        ):
+            wordy.append(column)
+    return tuple(wordy)
+
+
+def _by_values(head: Head, rows: Sequence[Fields]) -> dict[str, str]:
+    """Fields of a table without a head that can be told by their values: dates, addresses and stars."""
+    fields: dict[str, str] = {}
+    for column in head.columns:
+        values = [text for row in rows if (text := one_line(clean(row.get(column))))]
+        if not values:
+            continue
+        numbers = [as_number(value) for value in values]
+        ordered = numbers == list(range(1, len(numbers) + 1))  # numbers of the rows
+        if all(number is None for number in numbers) and all(date_of(value, day_first=True) for value in values):
+            fields.setdefault("created_at", column)
+        elif all(map(web_url, values)):
+            fields.setdefault("url", column)
+        elif not ordered and all(number is not None and 1 <= number <= MOST_STARS for number in numbers):
+            fields.setdefault("rating", column)
+    return fields
+
+
+def _no_row(fields: Fields) -> str:
+    """Why a row is no entry: a sum of the others, or a second head; empty for any other."""
+    filled = {name: text for name, value in fields.items() if (text := one_line(clean(value)))}
+    first = next(iter(filled.values()), "")
+    if fold(first).rstrip(":") in _TOTALS and not any(len(text.split()) > 2 for text in filled.values()):
+        return "a row of totals"
+    same = sum(_plain(name) == _plain(text) for name, text in filled.items())
+    if same > 1 or "Open-Ended Response" in filled.values() or first.startswith('{"ImportId"'):
+        return "a second head"
+    return ""
+
+
+def plain_rating(value: object) -> str:
+    """A rating as `item_of` reads it: `★★★★☆` is 4, and `4,5` is 4.5."""
+    text = one_line(clean(value))
+    return str(text.count("★")) if "★" in text else _DECIMAL.sub(r"\1.\2", text)
+
+
+def date_of(value: object, *, day_first: bool) -> datetime | None:
+    """The time in a cell, UTC: small numbers in an order, as `parsed_date`, Excel's count of days, or in words."""
+    text = one_line(clean(value))[:_LONGEST_DATE]
+    if at := numeric(text, day_first=day_first) or parsed_date(text):
+        return at
+    if _SERIAL.fullmatch(text):
+        return _SERIAL_BEGAN + timedelta(days=round(float(text) * 86_400) / 86_400)
+    if match := _YEAR_FIRST.match(text):
+        return day_of("-".join(part.zfill(2) for part in match.groups()))
+    return day_of(_SHORT_MONTH.sub(_with_century, _ORDINAL.sub(r"\1", text)))
+
+
+def _with_century(match: re.Match[str]) -> str:
+    """`03-Jan-26` as `03 Jan 2026`."""
+    day, month, year = match.groups()
+    return f"{day} {month} {year if len(year) > 2 else '20' + year}"
 
 
 def order_of(values: Sequence[str]) -> tuple[bool, str]:
@@ -114,7 +249,9 @@ def order_of(values: Sequence[str]) -> tuple[bool, str]:
     if not values:
         return False, "none"
     if not matches:
-        read = sum(parsed_date(value) is not None for value in values)
+        if all(map(_SERIAL.fullmatch, values)):
+            return False, "days since 1899, as Excel counts them"
+        read = sum(date_of(value, day_first=False) is not None for value in values)
         return False, f"{read} of the first {len(values)} can be read"
     if any(int(match["first"]) > 12 for match in matches):
         return True, "day before month, as a day above 12 shows"
@@ -208,7 +345,9 @@ class Head:
     delimiter: str
     columns: tuple[str, ...]
     line: int
-    """Its last line; earlier lines are no rows."""
+    """Its last line; earlier lines are no rows. 0: there is none, and columns are numbered."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of its names, a line each."""
 
 
 def head_of(text: str) -> Head:
@@ -228,8 +367,30 @@ def head_of(text: str) -> Head:
         if score > best or not shown.columns:
             full = (row for row in rows if sum(bool(cell.strip()) for cell in row[1]) >= width)
             at, cells = next(full, rows[0])
-            best, shown = max(best, score), Head(delimiter, tuple(_column_names(cells)), at)
+            best, shown = max(best, score), _head(delimiter, cells, at)
     return shown
+
+
+def _head(delimiter: str, cells: Sequence[str], line: int) -> Head:
+    if _is_data(cells):
+        return Head(delimiter, tuple(f"column {number}" for number in range(1, len(cells) + 1)), 0)
+    names = [name for cell in cells if (name := one_line(clean(cell)))]
+    notes = [
+        f"{count} columns are called `{name}`: the first is read as `{name}`, others are `{name} N`, N their number"
+        for name, count in Counter(names).items()
+        if count > 1
+    ]
+    return Head(delimiter, tuple(_column_names(cells)), line, tuple(notes[:10]))
+
+
+def _is_data(cells: Sequence[str]) -> bool:
+    """Whether a first row has no names: none is known, and it is a sentence or holds a number, date or address."""
+    if any(_plain(cell) in _KNOWN for cell in cells):
+        return False
+    if len(cells) == 1:
+        return len(cells[0].split()) > _SENTENCE and not cells[0].rstrip().endswith(("?", ":"))
+    texts = [text for cell in cells if (text := one_line(clean(cell)))]
+    return any(as_number(text) is not None or web_url(text) or date_of(text, day_first=True) for text in texts)
 
 
 def _few_rows(lines: Sequence[str], delimiter: str) -> list[tuple[int, list[str]]]:

@@ -144,6 +144,19 @@ def test_people_get_links_that_correct_where_the_server_has_an_address() -> None
     assert "corrections" not in message.text + message.body.decode() + message.slack().decode()
 
 
+def test_receivers_are_not_told_what_the_settings_lack() -> None:
+    """The terminal names the setting; webhooks, mails and feeds go to people outside."""
+    lacking = Gap(source="reddit", outcome=Outcome.NOT_CONFIGURED, reason="set `REDDIT_CLIENT_ID`")
+    heard = run(state="not_asked", reason="reddit: set `REDDIT_CLIENT_ID`", gaps=(lacking, GAP))
+
+    outside = run_message(WATCH, heard, PLACES)
+
+    assert "REDDIT_CLIENT_ID" in run_text(WATCH, heard, PLACES)
+    assert "REDDIT_CLIENT_ID" not in outside.body.decode() + outside.text
+    assert "a setting is missing or wrong" in outside.text
+    assert [gap["reason"] for gap in json.loads(outside.body)["run"]["gaps"]] == ["not configured", None]
+
+
 def test_no_stranger_commands_slack() -> None:
     """`<!channel>` calls nobody."""
     slack = json.loads(Message("run1", "a <!channel> & b", b"").slack())

@@ -160,6 +160,19 @@ def test_no_cell_is_a_formula(text: str) -> None:
     assert not written.lstrip("'").startswith(("\t", "\r"))
 
 
+@pytest.mark.parametrize("start", ["so; ", "so;", 'so;"', "so\n", 'so\n  "'])
+@pytest.mark.parametrize("formula", ["=1+1", "@SUM(A1)", "-1+2", "+A1", "＝1"])
+def test_no_part_of_a_cell_is_a_formula(start: str, formula: str) -> None:
+    """A spreadsheet whose separator is `;` begins a cell there, and one at each line."""
+    assert f"'{formula}" in str(cell(start + formula))
+
+
+@pytest.mark.parametrize("value", ["fine ;-)", "so; and - well", "a;b"])
+def test_signs_that_begin_no_formula_stay(value: str) -> None:
+    """Such as a smile."""
+    assert cell(value) == value
+
+
 @pytest.mark.parametrize("value", [-1, 0.5, True, None, "plain", "a=b", "1-2"])
 def test_what_is_no_formula_stays(value: object) -> None:
     """Numbers of ours and ordinary words."""
@@ -170,8 +183,23 @@ async def test_the_table_holds_every_item(report: dict[str, Any], tmp_path: Path
     """Kept ones first, then dropped ones; JSON stays as it was."""
     report["items"][0]["title"] = "=1+1"
     report["items"][0]["body"] = 'two\nlines, "quoted"'
-    rows = list(csv.DictReader(io.StringIO(report_csv(Report.model_validate(report)), newline="")))
+    report["items"][0]["engagement"] = {"votes": 12, "stars": 4.5, "comments": None}
+    report["items"][0]["comments"] = [
+        {"id": str(n), "body": text, "url": "", "created_at": None, "engagement": {}}
+        for n, text in enumerate(("so", "-1"))
+    ]
+    report["items"][0]["aspects"] = ["battery", "price"]
+    table = report_csv(Report.model_validate(report))
+    rows = list(csv.DictReader(io.StringIO(table.removeprefix("\ufeff"), newline="")))
 
+    assert table.startswith("\ufeffrank,")
+    shown = {name: rows[0][name] for name in ("engagement", "stars", "comments", "aspects")}
+    assert shown == {
+        "engagement": "votes 12, stars 4.5", "stars": "4.5", "comments": "so\n\n'-1", "aspects": "battery, price",
+    }  # fmt: skip
+    cited = [key for finding in report["findings"][:1] for key in finding["cites"]]
+    assert {row["key"] for row in rows if "1" in row["findings"].split(", ")} == set(cited)
+    assert None not in rows[-1]
     assert len(rows) == len(report["items"]) + len(report["dropped"])
     assert rows[0]["title"] == "'=1+1"
     assert rows[0]["body"] == 'two\nlines, "quoted"'

@@ -30,6 +30,18 @@ def test_a_read_waits_as_long_as_it_is_asked_to(project: Project) -> None:
     assert project.apply() == []
 
 
+def test_waiting_is_said_once() -> None:
+    """Though ninety requests in a row have to wait."""
+    lines: list[str] = []
+    server = Server(settings_for(URL), notice=lines.append, pause=lambda seconds: None)
+
+    for _ in range(5):
+        server.wait(1)
+    server.close()
+
+    assert lines == ["Langfuse allows no more requests for 1 s; waiting, now and whenever it says so"]
+
+
 def test_a_change_waits_as_well(project: Project) -> None:
     """A PATCH can be sent again without harm."""
     project.apply()

@@ -10,7 +10,7 @@ import pytest
 
 from api.core.domain import Grade, Verdict
 from api.core.items import Assessed, Comment, Item
-from api.pipeline.evidence.duplicates import canonical_url, distinct
+from api.pipeline.evidence.duplicates import canonical_url, copies_among, distinct
 
 STORY = "The lid of my kettle cracked after three weeks and the shop sent a new one at once"
 OTHER = "Why does the blue lamp flicker whenever the fridge next to it starts to hum at night"
@@ -110,6 +110,37 @@ def test_what_only_looks_alike_stays(one: dict[str, Any], other: dict[str, Any],
     found = distinct([assessed("youtube:a", **one), assessed("youtube:b", **other)], similarity=92)
 
     assert bool(found.copies) is copies
+
+
+def test_the_poorer_copy_does_not_win() -> None:
+    """One percent more relevant is no reason to lose votes and comments."""
+    poor = replace(assessed("reddit:a", "Kettle", body=STORY, engagement={"votes": 1}), relevance=0.96)
+    rich = replace(
+        assessed("reddit:b", "Kettle", body=STORY, engagement={"votes": 90}, comments=(Comment(id="c", body="Same"),)),
+        relevance=0.95,
+    )
+
+    assert keys(distinct([poor, rich], similarity=92).kept) == ["reddit:b"]
+
+
+@pytest.mark.parametrize(
+    ("title", "other", "one_post"),
+    [
+        ("My kettle broke", "My kettle just broke", True),
+        ("Kettle lid cracked [xpost]", "Kettle lid cracked", True),
+        ("Note review", "Note Pro review", False),
+        ("Kettle 2 broke", "Kettle 3 broke", False),
+        ("My kettle broke", "Anyone else?", False),
+    ],
+)
+def test_one_text_under_nearly_one_title_is_one_post(title: str, other: str, one_post: bool) -> None:
+    """As people post it to two communities, without marking it as a crosspost."""
+    text = "The lid cracked after three weeks, and the shop was kind"
+    posts = [assessed("reddit:a", title, body=text), assessed("reddit:b", other, body=text)]
+    items = [entry.item for entry in posts]
+
+    assert (len(distinct(posts, similarity=92).kept) == 1) is one_post
+    assert (copies_among(items[1:], items[:1], 92) == {"reddit:b"}) is one_post
 
 
 def test_reviews_that_name_their_product_s_page_stay_apart() -> None:

@@ -69,7 +69,7 @@ def test_sources_count_distinct_items_over_all_queries() -> None:
             "fetched": 4, "relevant": 2, "kept": 2, "in_report": 1, "yield_ratio": 2 / 3, "refetched": True,
         },
         "youtube": {
-            "fetched": 0, "relevant": 0, "kept": 0, "in_report": 0, "yield_ratio": 1.0, "refetched": False,
+            "fetched": 0, "relevant": 0, "kept": 0, "in_report": 0, "yield_ratio": None, "refetched": False,
         },
     }  # fmt: skip
 

@@ -102,7 +102,7 @@ async def test_a_source_that_cannot_be_built_is_an_outcome() -> None:
     assert (found.outcome, found.upstream_calls) == (Outcome.NOT_CONFIGURED, 0)
     assert heard.kinds == ["source.kept"]
     assert heard.events[0].data == {
-        "query": "plaud", "outcome": "not_configured", "fetched": 0, "kept": 0, "yield_ratio": 1.0,
+        "query": "plaud", "outcome": "not_configured", "fetched": 0, "kept": 0, "yield_ratio": None,
         "refetched": False, "status": "skipped",
         "reason": "no key; set its variables, see `listenpost doctor`",
     }  # fmt: skip

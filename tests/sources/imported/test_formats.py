@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from api.features.archive.import_file import STUB
-from api.sources.imported.detection import FORMATS
+from api.sources.imported.detection import FORMATS, read_collected
 from api.sources.imported.record_formats import WORDLESS
 from tests.sources.imported.files import entries, items, left_out, lines, looked_at, made, refusals
 
@@ -245,6 +245,42 @@ def test_comments_of_no_known_video_are_not_lost(tmp_path: Path) -> None:
     assert (bare.title, bare.url) == ("comments in ember mug", "")
     assert bare.key == named.key
     assert named.title == "Ember Mug"
+
+
+SHOWN = 'Lasts<br>a &quot;day&quot; &amp; more <a href="https://x.example">0:12</a>'
+
+
+@pytest.mark.parametrize(
+    ("row", "title", "body"),
+    [
+        ({"videoTitle": "Ember &amp; me", "textDisplay": SHOWN}, "Ember & me", 'Lasts\na "day" & more 0:12'),
+        ({"video_title": "Mug", "textOriginal": "a <b", "textDisplay": "a &lt;b"}, "Mug", "a <b"),
+        ({"title": "Mug", "textDisplay": "I <3 it, b <c"}, "Mug", "I <3 it, b <c"),
+        ({"textDisplay": "no title"}, "Named", "no title"),
+    ],
+)
+def test_comments_keep_the_title_of_their_record(tmp_path: Path, row: dict[str, Any], title: str, body: str) -> None:
+    """Before the product that the file is about; a text as it was written before one that is HTML."""
+    data = lines({"cid": "UgA", "videoId": "dQw4w9WgXcQ"} | row, {**thread(SHOWN), **row})
+    first, second = items(entries(made(tmp_path, data, product="Named")))
+
+    assert (first.title, second.title) == (title, title)
+    assert [comment.body for comment in first.comments] == [body]
+    assert second.comments[0].body == 'Lasts\na "day" & more 0:12'
+
+
+def test_comments_of_a_video_are_items_for_one_question() -> None:
+    """The video has no text of its own, so each comment stands by itself under its title."""
+    rows = [
+        {"cid": f"Ug{n}", "videoId": "dQw4w9WgXcQ", "title": "Ember mug", "text": f"Leaks {n}", "author": f"@{n}"}
+        for n in range(3)
+    ]
+    own = read_collected(lines(*rows)).items
+
+    assert [(item.title, item.body) for item in own] == [("Ember mug", f"Leaks {n}") for n in range(3)]
+    assert {item.thread for item in own} == {"youtube:dQw4w9WgXcQ"}
+    assert len({item.key for item in own}) == len({item.author for item in own}) == 3
+    assert own[0].url == "https://www.youtube.com/watch?v=dQw4w9WgXcQ&lc=Ug0"
 
 
 def test_own_json_lines_keep_their_rules(tmp_path: Path) -> None:
