@@ -17,7 +17,7 @@ NAMES = [["Oura"], ["Oura", "OURA"], ["Oura", "hello"], ["a1", "b2", "c3", "d4",
 
 
 def test_the_table_comes_first_then_the_words_of_each(here: Here) -> None:
-    """What stands in the documentation: no difference that chance would not make, passages of each, what is about both."""
+    """What stands in the documentation: no difference that chance would not make, then passages of each."""
     ended = here("compare", "Oura", "Whoop", "--sandbox", env={"LISTENPOST_SOURCES": ""})
     head, _, rest = ended.out.partition("What is said of each")
 
