@@ -99,6 +99,7 @@ async def analyze(
     """Ask every source, keep the posts that are about the product, and write a report."""
     from api import bootstrap
     from api.bootstrap.storage import with_stored_sense_and_corrections
+    from api.interfaces.shared.requests import ComparisonRequest
     from api.services import product as product_service
     from api.sources.own_items import NAME
     from api.sources.searched_source import in_window
@@ -114,6 +115,12 @@ async def analyze(
     ask = request.ask()
     settings = bootstrap.load_settings(sandbox=ask.sandbox)
     own = _own_items(items, columns, product)
+    if own is None and (products := product_service.compared_products(ask)):
+        tell(f"{' and '.join(products)} are compared; in quotation marks it is one name")
+        options_alike = request.model_dump(exclude={"query", "about", "items"})
+        return await compare(
+            ComparisonRequest(products=list(products), **options_alike), form, verbose, output, estimate
+        )
     if estimate:
         from api.bootstrap import estimates
 
