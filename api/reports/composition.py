@@ -74,8 +74,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, senses: 
     evidence, drafted, explained = conclusion.evidence, conclusion.drafted, conclusion.explanation
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
-    taken = question_parts(question.text)
-    parts = new_queries(taken.products if taken.kind == "comparison" else (), ())
+    parts = question_parts(question.text).products
     listed = " and about ".join(f"“{name}”" for name in parts)
     offered = (f"the question names several things: ask about {listed}, one at a time",)
     several = len(parts) > 1

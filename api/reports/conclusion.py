@@ -184,8 +184,8 @@ async def _themes(
 
 async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
     crawl = evidence.crawl
-    titles = (entry.item.title for entry in evidence.dropped)
-    meant = "" if evidence.kept else likely_name(evidence.scope.question.text, titles)
+    titles = [] if evidence.kept else [entry.item.title for entry in evidence.dropped]
+    meant = await asyncio.to_thread(likely_name, evidence.scope.question.text, titles)
     shortfall = Shortfall(
         evidence.scope.question,
         crawl.queries,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import islice
 from typing import Protocol
 
 import regex
-from rapidfuzz import fuzz
 
 from api.core.domain import Question, Usage
 from api.core.text import clean, cut, fold, is_visible, one_line
@@ -20,9 +21,9 @@ FEWEST_WORDS, MOST_WORDS = 150, 250
 # Letters of a name of which another spelling can be told, words of one, and titles that hold it.
 _SHORTEST_NAME, _LONGEST_NAME, _FEWEST_TITLES = 4, 5, 2
 # Titles that are read, and characters of one.
-_MOST_TITLES, _TITLE = 200, 300
-# Likeness in percent (rapidfuzz) from which two names are spellings of one: `embrmug` and `embermug` have 93.
-_LIKE_NAME = 80
+_MOST_TITLES, _TITLE = 200, 120
+# Likeness from which two names are spellings of one: `embrmug` and `embermug` have 0.93.
+_LIKE_NAME = 0.8
 _AROUND = " ?!,;:.\"“”„'‘’()[]{}|*_~`-–—"
 MOST_DROPPED = 10  # dropped items that an explanation may name
 
@@ -149,14 +150,22 @@ def likely_name(question: str, titles: Iterable[str]) -> str:
                 folded = fold(written).replace(" ", "")
                 if stem(folded) == stem(wanted) or canonical(written) == canonical(name):
                     return ""
-                if fuzz.ratio(folded, wanted, score_cutoff=_LIKE_NAME):
+                if _likeness(folded, wanted) >= _LIKE_NAME:
                     near.setdefault(stem(folded), written)
         for form, written in near.items():
             spellings.setdefault(form, Counter())[written] += 1
     counts = {form: written.total() for form, written in spellings.items()}
     # of two that as many titles hold, the one that is spelled more alike
-    best = max(counts, key=lambda form: (counts[form], fuzz.ratio(form, wanted)), default="")
+    best = max(counts, key=lambda form: (counts[form], _likeness(form, wanted)), default="")
     return spellings[best].most_common(1)[0][0] if best and counts[best] >= _FEWEST_TITLES else ""
+
+
+@lru_cache(maxsize=10_000)
+def _likeness(name: str, other: str) -> float:
+    """0 to 1: twice the letters in common over all letters; 0 where the lengths rule out a likeness."""
+    if 2 * min(len(name), len(other)) < _LIKE_NAME * (len(name) + len(other)):
+        return 0.0
+    return SequenceMatcher(None, name, other, autojunk=False).ratio()
 
 
 def fitted(text: str, advice: Sequence[str] = _ADVICE) -> str:

@@ -387,12 +387,13 @@ def _unspaced_parts(question: str, language: str) -> QuestionParts:
         if all(names) and canonical(names[0]) != canonical(names[1]):
             return QuestionParts(names, "", "comparison", "", language)
     versus = [part.strip(_OUTER + " ") for part in _VERSUS.split(question)]
-    if len(versus) > 1 and all(versus):
+    if len(set(map(canonical, versus))) > 1 and all(versus):
         return QuestionParts(tuple(dict.fromkeys(versus)), "", "comparison", "", language)
     side: Side = ""
+    name: Side
     for name in ("complaints", "praise"):
         if pattern[name].search(question):
-            side = cast(Side, name) if not side else ""
+            side = name if not side else ""
     rest, before = question.strip(_OUTER + " "), ""
     while rest != before:
         before = rest
