@@ -17,7 +17,7 @@ import regex
 
 from api.choices import MAX_EXCLUSION_LENGTH, MAX_EXCLUSIONS, MAX_QUESTION_LENGTH
 from api.core.text import clean, clean_query, cut, one_line
-from api.core.words import canonical, stop_words
+from api.core.words import canonical, stem, stop_words
 from api.pipeline.question.query_guard import compared_names, refers_back
 from api.pipeline.question.query_screen import is_small_talk
 
@@ -320,7 +320,7 @@ def _name_in(chunk: _Chunk, language: str) -> tuple[str, tuple[str, str]]:
         return " ".join(words[:end]), ("", " ".join(words[end:]))
     start = next((n for n, word in enumerate(words) if word[0].isupper()), 0) if language == "en" else 0
     end = 1 + max(number for number, token in enumerate(chunk.tokens) if token.proper)
-    while end < len(words) and words[end].casefold() in KINDS and not chunk.tokens[end - 1].owner:
+    while end < len(words) and stem(words[end].casefold()) in KINDS and not chunk.tokens[end - 1].owner:
         end += 1
     return " ".join(words[start:end]), (" ".join(words[:start]), " ".join(words[end:]))
 
