@@ -119,6 +119,8 @@ class QuestionParts:
     """ISO 639-1 code; `en` where no word tells."""
     subject: tuple[str, ...] = ()
     """The words that do not ask, in order; empty where the text is a name and no question."""
+    content: tuple[str, ...] = ()
+    """`subject`, and the words that ask for one side (`annoys`); what a text is searched by."""
 
 
 @lru_cache(maxsize=1_000)
@@ -139,16 +141,18 @@ def question_parts(text: str) -> QuestionParts:
     plain = one_line(_SOURCE.sub(" ", question))
     if language in _SCRIPTS:
         return _unspaced_parts(plain, language)
-    tokens = _tokens(plain, language)
+    tokens, lists = _tokens(plain, language), _asking_words(language)
     side = _side(tokens, language)
     sides, tail = _compared_sides(plain, language)
     if len(sides) > 1:
-        return QuestionParts(sides, tail, "comparison", side, language)
+        return QuestionParts(sides, tail, "comparison", side, language, content=(*sides, *tail.split()))
     if not _asks(plain, tokens, side, language):
         return QuestionParts((plain,) if plain else (), "", "product", side, language)
     product, aspect = _product_and_aspect(tokens, language)
     subject = tuple(token.word for token in tokens if token.named)
-    return QuestionParts((product,) if product else (), aspect, "product", side, language, subject)
+    one_sided = lists["complaints"] | lists["praise"]
+    content = tuple(token.word for token in tokens if token.named or token.plain in one_sided)
+    return QuestionParts((product,) if product else (), aspect, "product", side, language, subject, content)
 
 
 class _Token(NamedTuple):
@@ -407,7 +411,8 @@ def _unspaced_parts(question: str, language: str) -> QuestionParts:
             aspect = ""
     if not product:
         return QuestionParts((question,), "", "product", side, language)
-    return QuestionParts((product,), aspect, "product", side, language, tuple(filter(None, (product, aspect))))
+    subject = tuple(filter(None, (product, aspect)))
+    return QuestionParts((product,), aspect, "product", side, language, subject, subject)
 
 
 def product_in(question: str, topics: Container[str] = frozenset()) -> str:
