@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import regex
-import snowballstemmer
 
 from api.core.items import Comment, Item
 from api.core.text import one_line
-from api.core.words import INDEX_TOKEN, LETTER_PAIR, index_tokens, stem
+from api.core.words import INDEX_TOKEN, LETTER_PAIR, index_tokens, snowball_stem, stem
 from api.features.archive.entries import ChunkId
 
 K1, B = 1.2, 0.75
@@ -59,20 +58,14 @@ def word_forms(word: str) -> tuple[str, ...]:
     if not _LETTERS.fullmatch(word) or word.endswith("ly"):
         return tuple(forms)
     for language, endings in _ENDINGS.items():
-        stemmer = _stemmer(language)
-        root = stemmer.stemWord(word)
+        root = snowball_stem(word, language)
         bases = {word, root, word[: len(root)], word[: len(root) - 1]}
         bases |= {f"{root}{root[-1:]}"} if len(root) <= _SHORT_WORD else set()  # `stopped`
         for base in (base for base in bases if len(base) >= _SHORTEST_STEM):
             for form in (base + ending for ending in ("", *endings.split())):
-                if stemmer.stemWord(form) == root:
+                if snowball_stem(form, language) == root:
                     forms.setdefault(stem(form))
     return tuple(forms)
-
-
-@cache
-def _stemmer(language: str) -> snowballstemmer.stemmer:
-    return snowballstemmer.stemmer(language)
 
 
 def with_forms_as(words: Iterable[str], entry: Sequence[str]) -> list[str]:
