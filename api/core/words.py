@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import regex
+import snowballstemmer
 import stopwordsiso
 
 from api.core.text import clean, fold
@@ -54,6 +55,16 @@ def stem(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "su" else word
+
+
+def snowball_stem(word: str, language: str = "english") -> str:
+    """The stem of a folded word by Snowball, in a language by its English name."""
+    return str(_stemmer(language).stemWord(word))
+
+
+@cache
+def _stemmer(language: str) -> snowballstemmer.stemmer:
+    return snowballstemmer.stemmer(language)
 
 
 def split_words(text: str) -> list[Word]:

@@ -22,12 +22,11 @@ from pydantic import BaseModel, Field
 
 from api.core.domain import Decision, Verdict
 from api.core.items import Assessed, Comment, Item
-from api.core.words import index_tokens
 from api.evaluation.labelled_items import NonEmpty, read_rows
 from api.evaluation.metrics import Measures, discounted, grouped, summary
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.index_words import chunked
-from api.features.archive.search import CANDIDATES, ArchiveSearch
+from api.features.archive.search import CANDIDATES, ArchiveSearch, searched_words
 from api.features.archive.search_ranking import Scored, score_matches
 from api.models.local.word_vectors import embed
 from api.pipeline.evidence.figures import Figures
@@ -189,7 +188,7 @@ def sample_reports() -> list[Report]:
     queries = {product["slug"]: product["query"] for product in json.loads(data.read_text("utf-8"))}
     queries.setdefault("obsidian", "Obsidian")  # only in the sources without a key
     return [
-        _report(query, [_item(post) for post in posts if not post.deleted])
+        sample_report(query, [_item(post) for post in posts if not post.deleted])
         for slug, query in queries.items()
         if (posts := (*corpus.load(slug), *corpus.keyless(slug)))
     ]
@@ -214,7 +213,8 @@ def _created_at(age_days: float | None) -> datetime | None:
     return None if age_days is None else _NOW - timedelta(days=age_days)
 
 
-def _report(query: str, items: Sequence[Item]) -> Report:
+def sample_report(query: str, items: Sequence[Item]) -> Report:
+    """A report of made-up items that keeps all of them."""
     kept = tuple(kept_item(Assessed(item, Verdict(True, "sample"))) for item in items)
     return Report(
         id=f"rep_{corpus.spelled(corpus.HEX, 12, query)}", version=VERSION, query=query, about="",
@@ -255,7 +255,7 @@ def plain_searches(archive: Archive, embedding: Embed = embed) -> Mapping[str, S
     """By words (BM25), by vectors (cosine), and by both, each without any floor."""
 
     async def search(score: Callable[[Sequence[Scored]], Mapping[Scored, float]], question: str) -> Sequence[Reference]:
-        words, vectors = index_tokens(question), embedding([question])
+        words, vectors = searched_words(question), embedding([question])
         vector = vectors[0] if vectors else None
         matches = await archive.matches(TENANT, words, vector, _SAMPLE_ONLY, CANDIDATES)
         scores = score(score_matches(matches, words, vector))

@@ -19,8 +19,7 @@ from api.pipeline.evidence.figures import Figures
 from api.pipeline.evidence.sufficiency import SufficiencyDecision
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.gate.refetch import NO_TIME, UNJUDGED_REFETCH
-from api.pipeline.question.product_name import new_queries
-from api.pipeline.question.query_guard import compared_names
+from api.pipeline.question.product_name import new_queries, question_parts
 from api.reports.draft_rules import DraftText
 from api.reports.exhibits import gate_lines
 from api.reports.keyless.polarity import lean_wanted
@@ -80,7 +79,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, named: N
     evidence, drafted, explained = conclusion.evidence, conclusion.drafted, conclusion.explanation
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage + named.usage
     worded = explained or drafted
-    parts = new_queries(compared_names(question.text), ())
+    parts = question_parts(question.text).products
     listed = " and about ".join(f"“{name}”" for name in parts)
     offered = (f"the question names several things: ask about {listed}, one at a time",)
     several = len(parts) > 1
@@ -94,6 +93,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, named: N
         decision=decided.decision,
         decision_rationale=decided.rationale,
         disclaimer=decided.disclaimer,
+        did_you_mean=explained.meant if explained else "",
         explanation_text=explained.text if explained else None,
         total_scored=evidence.counts.total_scored,
         total_survived=evidence.counts.total_survived,
@@ -150,8 +150,16 @@ def _options_of(question: Question) -> dict[str, Any]:
     return {name: value for name, value in asdict(question).items() if name in Report.model_fields}
 
 
-def clarified(query: str, question: Question, depth: DepthName, guidance: str, origin: Origin) -> Report:
-    """The report of a query that names nothing: guidance, nothing asked, nothing spent."""
+def clarified(
+    query: str,
+    question: Question,
+    depth: DepthName,
+    guidance: str,
+    origin: Origin,
+    compared: tuple[str, ...] = (),
+) -> Report:
+    """The report of a query that names nothing, or compares: guidance, nothing asked or spent."""
+    why = "The text names nothing to look for" if not compared else "The question compares products"
     return Report(
         id=origin.id,
         version=VERSION,
@@ -160,7 +168,8 @@ def clarified(query: str, question: Question, depth: DepthName, guidance: str, o
         rewritten_queries=(),
         depth=depth,
         decision=Decision.CLARIFY,
-        decision_rationale="The text names nothing to look for, so nothing was asked.",
+        decision_rationale=f"{why}, so nothing was asked.",
+        compared=compared,
         disclaimer=None,
         explanation_text=guidance,
         total_scored=0,

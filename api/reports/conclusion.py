@@ -30,7 +30,7 @@ from api.reports.draft_rules import DraftFlaws, DraftText, quotes_of
 from api.reports.exhibits import Dossier, gate_lines
 from api.reports.keyless.themes import find_themes
 from api.reports.report import Finding, Passage, SupportCheck, people_by_source
-from api.reports.shortfall import Explainer, Explanation, Shortfall, plain_explanation
+from api.reports.shortfall import Explainer, Explanation, Shortfall, likely_name, plain_explanation
 from api.reports.support_check import supported
 
 WRITER_REQUESTS = 8  # most model requests of one report
@@ -184,6 +184,8 @@ async def _themes(
 
 async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
     crawl = evidence.crawl
+    titles = [] if evidence.kept else [entry.item.title for entry in evidence.dropped]
+    meant = await asyncio.to_thread(likely_name, evidence.scope.question.text, titles)
     shortfall = Shortfall(
         evidence.scope.question,
         crawl.queries,
@@ -196,6 +198,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
         bool(crawl.answered),
         len(evidence.kept),
         evidence.counts.unjudged > 0,
+        meant,
         own={gathered.source for gathered in crawl.sources} == {"items"},
     )
     notes: tuple[str, ...] = ()
@@ -212,6 +215,10 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             why = _NO_KEY if error.reason == "no_key" else reason_in_words(error.reason)
             notes = (f"the explanation is made without a model ({why})",)
     evidence = replace(evidence, usage=evidence.usage + explanation.usage)
+    if meant:
+        text = f"Did you mean “{meant}”? Titles that came are spelled so.\n\n{explanation.text}"
+        suggestions = tuple(dict.fromkeys((meant, *explanation.suggestions)))
+        explanation = replace(explanation, text=text, suggestions=suggestions, meant=meant)
     return Conclusion(evidence, evidence.decided, None, notes, explanation)
 
 

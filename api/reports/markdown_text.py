@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import regex
 
 from api.core.text import clean, one_line, web_url
@@ -17,6 +19,8 @@ _ENTITY = regex.compile(r"&(?=#?\w{1,32};)")
 _SELF_LINKING = regex.compile(r"(?i)(?<![a-z0-9])(?:(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.))|(?<=\S)(?=@\S)")
 _IN_ADDRESS = {"(": "%28", ")": "%29", "`": "%60", "[": "%5B", "]": "%5D"}
 
+# What `md` and `formatted` escape.
+_ESCAPED = regex.compile(r"\\([\\`*_\[\]<>#|~!{}()$&+=.-])")
 _INNER = str.maketrans(dict.fromkeys("“„‟«", "‘") | dict.fromkeys("”»", "’") | dict.fromkeys('"″＂〝〞', "'"))
 # What looks like a citation of ours: `[E1]`, `[2]`, `[E1, E2]`.
 _CITATION = regex.compile(r"\[(\s*+[Ee]?\d++(?:[\s,;]++[Ee]?\d++)*+\s*+)\]")
@@ -42,6 +46,11 @@ def formatted(text: str) -> str:
 def unlinked(line: str) -> str:
     """The text with an invisible break in whatever would become a link by itself."""
     return str(_SELF_LINKING.sub(lambda match: f"{match[0]}\u200b", line))
+
+
+def unformatted(text: str) -> str:
+    """Markdown of ours as plain text: what `md` and `formatted` escaped, as it was written."""
+    return html.unescape(_ESCAPED.sub(r"\1", text)).replace("\u200b", "")
 
 
 def link(label: str, url: object) -> str:

@@ -287,6 +287,10 @@ class Report(Published):
     """Items of a source at first, where somebody named how many; else the depth's."""
     again_of: Annotated[str, IF_SET] = ""
     """Id of the report whose items this one judges anew, without asking a source."""
+    compared: Annotated[tuple[str, ...], IF_SET] = ()
+    """The products that the question compares: nothing was asked, a comparison of them answers it."""
+    did_you_mean: Annotated[str, IF_SET] = ""
+    """A name in the titles that came, one or two letters from what was asked, where nothing was kept."""
     senses: Annotated[tuple[Sense, ...], IF_SET] = ()
     """The things that share the name, where it has several meanings and none was chosen."""
     decision: Decision

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import islice
 from typing import Protocol
 
 import regex
 
 from api.core.domain import Question, Usage
-from api.core.text import clean, cut, is_visible, one_line
-from api.pipeline.question.product_name import new_queries, search_words
+from api.core.text import clean, cut, fold, is_visible, one_line
+from api.core.words import canonical, stem
+from api.pipeline.question.product_name import judged_words, new_queries, search_words
 
 FEWEST_WORDS, MOST_WORDS = 150, 250
+# Letters of a name of which another spelling can be told, words of one, and titles that hold it.
+_SHORTEST_NAME, _LONGEST_NAME, _FEWEST_TITLES = 4, 5, 2
+# Titles that are read, and characters of one.
+_MOST_TITLES, _TITLE = 200, 120
+# Likeness from which two names are spellings of one: `embrmug` and `embermug` have 0.93.
+_LIKE_NAME = 0.8
+_AROUND = " ?!,;:.\"“”„'‘’()[]{}|*_~`-–—"
 MOST_DROPPED = 10  # dropped items that an explanation may name
 
 # a run of other signs, or one sign of a script without spaces between words
@@ -68,6 +80,7 @@ class Shortfall:
     """At least one source answered; otherwise nothing is known, which is not "nothing found"."""
     kept: int = 0  # kept items, too few for a report
     unjudged: bool = False  # some of the kept items were never judged
+    meant: str = ""  # the name that was probably meant
     own: bool = False  # the items were handed in by the person; no source was searched
 
     @property
@@ -83,6 +96,8 @@ class Explanation:
     text: str
     suggestions: tuple[str, ...]
     usage: Usage = Usage()
+    meant: str = ""
+    """The name that was probably meant, as `likely_name` found it."""
 
 
 class Explainer(Protocol):
@@ -105,7 +120,7 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
     searched += f" and also for {', '.join(also)}." if also else "."
     by_source = _within(45, (_first_words(line, 24, 200) for line in lines))
     searched += f" By source: {'; '.join(by_source)}." if by_source else ""
-    name = _first_words(search_words(query), 8)
+    name = _first_words(shortfall.meant or search_words(query), 8)
     ideas = [f"{name} {word}" for word in ("review", "problems", "alternatives", "experience")]
     suggestions = () if shortfall.own else tuple(new_queries(ideas, shortfall.queries))[:2]
     better = " and ".join(f"“{query}”" for query in suggestions)
@@ -113,6 +128,44 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
     advice = " ".join([hard, *([f"Better queries to try: {better}."] if better else []), *rest])
     results = _results(shortfall, MOST_WORDS - count_words(searched) - count_words(advice))
     return Explanation(f"{searched} {results}\n\n{advice}", suggestions)
+
+
+def likely_name(question: str, titles: Iterable[str]) -> str:
+    """The name that most titles spell nearly as a question does: `Ember mug` for `embr mug`.
+
+    Compared are names as a whole. Empty where a title holds the very name, where fewer than
+    `_FEWEST_TITLES` hold such a one, or where the name is too short to tell.
+    """
+    name = one_line(judged_words(question))
+    wanted, size = fold(name).replace(" ", ""), len(name.split())
+    if len(wanted) < _SHORTEST_NAME or size > _LONGEST_NAME:
+        return ""
+    spellings: dict[str, Counter[str]] = {}
+    for title in islice(titles, _MOST_TITLES):
+        words = [word.strip(_AROUND) for word in cut(clean(title), _TITLE).split()]
+        near: dict[str, str] = {}
+        for length in {max(1, size - 1), size, size + 1}:
+            for start in range(len(words) - length + 1):
+                written = " ".join(words[start : start + length])
+                folded = fold(written).replace(" ", "")
+                if stem(folded) == stem(wanted) or canonical(written) == canonical(name):
+                    return ""
+                if _likeness(folded, wanted) >= _LIKE_NAME:
+                    near.setdefault(stem(folded), written)
+        for form, written in near.items():
+            spellings.setdefault(form, Counter())[written] += 1
+    counts = {form: written.total() for form, written in spellings.items()}
+    # of two that as many titles hold, the one that is spelled more alike
+    best = max(counts, key=lambda form: (counts[form], _likeness(form, wanted)), default="")
+    return spellings[best].most_common(1)[0][0] if best and counts[best] >= _FEWEST_TITLES else ""
+
+
+@lru_cache(maxsize=10_000)
+def _likeness(name: str, other: str) -> float:
+    """0 to 1: twice the letters in common over all letters; 0 where the lengths rule out a likeness."""
+    if 2 * min(len(name), len(other)) < _LIKE_NAME * (len(name) + len(other)):
+        return 0.0
+    return SequenceMatcher(None, name, other, autojunk=False).ratio()
 
 
 def fitted(text: str, advice: Sequence[str] = _ADVICE) -> str:

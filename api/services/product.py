@@ -8,7 +8,7 @@ import json
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
@@ -16,7 +16,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, get_args
 
-from api.choices import MAX_LIMIT, Aim, DepthName, Window
+from api.choices import MAX_LIMIT, MAX_PRODUCTS, Aim, DepthName, Window
 from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels, reason_in_words
 from api.core.domain import Correction, Question, Sense, Usage
@@ -43,7 +43,13 @@ from api.pipeline.evidence.collection import Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
-from api.pipeline.question.product_name import exclusions_of, judged_words, search_words, split_exclusions
+from api.pipeline.question.product_name import (
+    exclusions_of,
+    judged_words,
+    question_parts,
+    search_words,
+    split_exclusions,
+)
 from api.pipeline.question.query_screen import screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
 from api.reports.conclusion import Writer, conclude
@@ -61,6 +67,8 @@ ServerCheck = Callable[[], Awaitable[tuple[str, str, str]]]
 """Outcome, detail and what to set."""
 MOST_RUNS = 64
 """Runs of agents, and conversations, that a product remembers."""
+# The source of a question over own items.
+_OWN = ("items",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +298,11 @@ async def analyze(
     """
     began, report_id = time.monotonic(), report_id or uuid.uuid4().hex
     screened, scope = screen_query(ask.query), product.scope(ask)
+    compared = compared_products(ask) if screened.ok and scope.sources != _OWN else ()
     tags = (scope.depth_name, *scope.sources)
     with product.observer.analysis("analyze", scope.question, *tags) as span:
         origin = Origin(report_id, product.sample, product.observer.trace_id)
-        if screened.ok:
+        if screened.ok and not compared:
             run = product.start(ask.since, listener, run_step)
             evidence = await collect(run, scope, product.steps)
 
@@ -322,7 +331,8 @@ async def analyze(
 
             report = await run_step("report", Report, reporting)
         else:
-            report = clarified(ask.query, scope.question, ask.depth, screened.guidance, origin)
+            guidance = screened.guidance or _comparison_guidance(compared)
+            report = clarified(ask.query, scope.question, ask.depth, guidance, origin, compared)
         cost, rate, count = report.cost, report.support.rate, len(report.items)
         span.record(
             Facts(
@@ -332,6 +342,26 @@ async def analyze(
         )  # fmt: skip
     listener(Reported(decision=report.decision, id=report_id))
     return report
+
+
+def compared_products(options: QuestionOptions) -> tuple[str, ...]:
+    """The products of a question that has to be asked as a comparison; empty for any other.
+
+    Own items, a stored report and a description (`--about`) are of one thing, whatever its name.
+    """
+    parts = question_parts(options.query)
+    one_thing = options.about or (isinstance(options, Ask) and (options.items or options.again))
+    fits = parts.kind == "comparison" and len(parts.products) <= MAX_PRODUCTS
+    return parts.products if fits and not one_thing else ()
+
+
+def _comparison_guidance(products: Sequence[str]) -> str:
+    names = ", ".join(f'"{name}"' for name in products)
+    return (
+        f"The question compares products, each of which has to be asked about: `listenpost compare "
+        f'{names.replace(",", "")}`, `POST /v1/comparisons` with {{"products": [{names}]}}, or the tool '
+        "`compare_products`. If it is one thing, write its name in quotation marks or say what it is in `about`."
+    )
 
 
 def _notes_on_request(ask: Ask) -> Iterator[str]:

@@ -218,7 +218,7 @@ class RetrievalSettings(BaseSettings):
     """Let the best keyword hit pass that floor when its normalised score is 0.9 or more."""
     keyword_floor: Annotated[float, Field(ge=0, le=2)] = 0.5
     """Normalised score from which the best keyword hit is kept; above 1: never."""
-    evidence_floor: Share = 0.65
+    evidence_floor: Share = 0.7
     """Share of a question's words (by rarity) that one hit must hold, the others half; 0: any."""
     min_cosine: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Cosine similarity below which a hit must reach `min_bm25`; 0: none."""

@@ -33,7 +33,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.core.items import Item
 from api.core.words import canonical
 from api.features.archive.entries import MOST_COUNTED, ArchiveFilters, Match, Matches
-from api.features.archive.index_words import bm25, rarity
+from api.features.archive.index_words import bm25, rarity, with_forms_as, word_forms
 from api.store.analysis_repository import NEWEST_FIRST, AnalysisRepository
 from api.store.database import unbroken
 from api.store.item_rows import facts_of, own_key, tenant_token
@@ -80,7 +80,7 @@ class ArchiveRepository(AnalysisRepository):
             scores = {
                 number: score
                 for number, row in rows.items()
-                if (score := bm25(words, row.tokens.split()[1:], frequencies, entries))
+                if (score := bm25(words, with_forms_as(words, row.tokens.split()[1:]), frequencies, entries))
             }
             best = set(sorted(scores, key=lambda number: (-scores[number], number))[:most])
             near, unread = None, 0
@@ -216,8 +216,8 @@ class ArchiveRepository(AnalysisRepository):
             return ranked.order_by(cut.c.rank, cut.c.number)
         spaced = literal(" ").concat(cut.c.tokens).concat(" ")
         held = [
-            case((sql.instr(spaced, f" {word} ") > 0, rarity(count, MOST_COUNTED)), else_=0.0)
-            for word, count in holding.items()
+            case((or_(*(sql.instr(spaced, f" {form} ") > 0 for form in word_forms(word))), weight), else_=0.0)
+            for word, weight in ((word, rarity(count, MOST_COUNTED)) for word, count in holding.items())
         ]  # where all are held, the shorter ones are better
         rarest = [] if joined == "&" else [sum(held, literal(0.0)).desc()]
         return ranked.order_by(*rarest, sql.length(cut.c.tokens), cut.c.number)
@@ -226,7 +226,7 @@ class ArchiveRepository(AnalysisRepository):
         """Whether an entry with this mark holds the words: any (`|`) or all (`&`)."""
         if self._database.sqlite:
             operator = " OR " if joined == "|" else " AND "
-            query = operator.join(f'"{word}"' for word in words)
+            query = operator.join(_any_form(word, '"', " OR ") for word in words)
             return _INDEX.c.chunk_words.op("MATCH")(f'"{own}" AND ({query})')
         return _WORDS.op("@@")(cast(_tsquery(own, words, joined), TSQUERY))
 
@@ -238,9 +238,14 @@ class ArchiveRepository(AnalysisRepository):
         return rows
 
 
+def _any_form(word: str, mark: str, either: str) -> str:
+    """A word's inflections, any of which will do: `("crash" OR "crashing")`."""
+    return f"({either.join(f'{mark}{form}{mark}' for form in word_forms(word))})"
+
+
 def _tsquery(own: str, words: Sequence[str], joined: str) -> str:
     """As PostgreSQL reads it: `'heard1' & ('mug' | 'lid')`."""
-    query = f" {joined} ".join(f"'{word}'" for word in words)
+    query = f" {joined} ".join(_any_form(word, "'", " | ") for word in words)
     return f"'{own}' & ({query})"
 
 

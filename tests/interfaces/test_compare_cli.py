@@ -47,6 +47,15 @@ def test_each_product_is_kept_as_an_analysis(here: Here) -> None:
     assert re.search(r"^Whoop: Reddit: \d+ of \d+ results were about it", ended.err, re.M)
 
 
+def test_a_question_that_compares_runs_the_comparison(here: Here) -> None:
+    """With the options of `analyze`; two reports are kept."""
+    ended = here("analyze", "Oura or Whoop?", "--depth", "quick")
+
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("Oura and Whoop, compared\n===")
+    assert len(re.findall(r"kept as (\w{32})", ended.err)) == 2
+
+
 @pytest.mark.parametrize("form", ["markdown", "html", "csv", "text"])
 def test_every_format_has_the_same_table(here: Here, form: str, tmp_path: Path) -> None:
     """And is written to a file."""

@@ -241,6 +241,10 @@ async def assert_answers(client: Client, sandbox: Sandbox) -> None:
     cited = {key for finding in report["findings"] for key in finding["cites"]}
     assert cited <= {item["key"] for item in report["items"]}
 
+    compared = await call(client, "analyze_product", query="plaud.ai vs otter", depth="quick")
+    assert (compared["decision"], compared["compared"]) == ("clarify", ["plaud.ai", "otter"])
+    assert compared["cost"]["upstream_calls"] == 0
+
 
 async def assert_errors(client: Client, sandbox: Sandbox) -> None:
     """Our code and words, never an exception's; a source that fails is an answer."""

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from api.reports.markdown_text import formatted, link, md, quotation, unlinked
+from api.reports.markdown_text import formatted, link, md, quotation, unformatted, unlinked
+
+
+@pytest.mark.parametrize("text", ["[Bug] *a* (b) `c`", "1. one & <two>", "see https://a.example", "a\\b"])
+@pytest.mark.parametrize("escaped", [md, formatted])
+def test_what_was_escaped_is_read_as_it_was_written(text: str, escaped: Callable[[str], str]) -> None:
+    """Where nothing renders Markdown, as in a pipe."""
+    assert unformatted(escaped(text)) == text
 
 
 @pytest.mark.parametrize(

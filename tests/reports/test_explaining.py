@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.core.domain import Question
-from api.reports.shortfall import Shortfall, count_words, fitted, plain_explanation
+from api.reports.shortfall import Shortfall, count_words, fitted, likely_name, plain_explanation
 
 TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.", "ü!"])).map(" ".join)
 
@@ -54,6 +54,30 @@ def test_facts_are_named() -> None:
         assert words_of_it in found.text
     assert found.suggestions == ("Plaud Note review", "Plaud Note problems")
     assert found.usage.usd == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "titles", "name"),
+    [
+        ("embr mug", ["My Ember mug died", "Ember mug review", "a mug"], "Ember mug"),
+        ("ember mug", ["My Ember mug died", "Ember mug review"], ""),
+        ("what annoys people about the plod note?", ["Plaud Note", "plaud note pro", "plod"], "Plaud Note"),
+        ("embr mug", ["My Ember mug died"], ""),
+        ("abc", ["abd", "abd"], ""),
+        ("embr mug", ["Bread for beginners"] * 3, ""),
+        ("", ["", " "], ""),
+    ],
+)
+def test_a_name_that_was_meant(question: str, titles: list[str], name: str) -> None:
+    """Two titles hold it, nearly as it was asked; a title with the very name says that it is right."""
+    assert likely_name(question, titles) == name
+
+
+def test_better_queries_take_the_name_that_was_meant() -> None:
+    """Not the one with the wrong letter."""
+    explained = plain_explanation(Shortfall(Question("embr mug"), ("embr mug",), (), meant="Ember mug"))
+
+    assert explained.suggestions == ("Ember mug review", "Ember mug problems")
 
 
 def test_of_own_items_no_other_place_is_advised() -> None:

@@ -129,14 +129,37 @@ async def test_a_question_is_searched_by_what_it_names() -> None:
     assert heard.gathered.query == "Oura ring"
 
 
-async def test_two_things_are_offered_one_by_one() -> None:
-    """
-    A comparison names both, as a note and as the next questions.
-    """
-    answer = await analyze(kit(FakeSource(posts(5)), writer=Author()), Ask("Notion vs Obsidian"))
+async def test_a_comparison_is_answered_with_the_call_that_runs_it() -> None:
+    """No source is asked and nothing is spent; `compared` has the products for that call."""
+    source = FakeSource(posts(5))
+    answer = await analyze(kit(source, writer=Author()), Ask("plaud.ai vs otter"))
 
-    assert "“Notion” and about “Obsidian”" in note_of(answer, "several things")
-    assert answer["suggestions"] == ["Notion", "Obsidian", "Is it heavy?"]
+    assert (answer["decision"], answer["compared"], source.plans) == ("clarify", ["plaud.ai", "otter"], [])
+    assert '`listenpost compare "plaud.ai" "otter"`' in answer["explanation_text"]
+    assert '`POST /v1/comparisons` with {"products": ["plaud.ai", "otter"]}' in answer["explanation_text"]
+    assert answer["cost"] == {"usd": 0.0, "tokens": 0, "upstream_calls": 0}
+
+
+@pytest.mark.parametrize("ask", [Ask('"Notion vs Obsidian"'), Ask("Notion vs Obsidian", about="a film")])
+async def test_a_name_that_compares_is_asked_for_as_one(ask: Ask) -> None:
+    """In quotation marks, or described, it is one thing; the next questions offer both."""
+    source = FakeSource(posts(5))
+    answer = await analyze(kit(source, writer=Author()), ask)
+
+    assert "compared" not in answer
+    assert source.plans
+
+
+async def test_a_name_with_a_wrong_letter_is_asked_back() -> None:
+    """By the titles that came: in a field, as a sentence, as the next question; nothing more is fetched."""
+    titled = [post(number, title=f"My Ember mug, part {number}") for number in range(5)]
+    source = FakeSource(titled)
+    answer = await analyze(kit(source, judge=FakeJudge()), Ask("embr mug"))
+
+    assert answer["did_you_mean"] == "Ember mug"
+    assert answer["explanation_text"].startswith("Did you mean “Ember mug”? ")
+    assert answer["suggestions"][0] == "Ember mug"
+    assert {plan.query for plan in source.plans} == {"embr mug"}
 
 
 async def test_no_suggestion_is_what_was_just_asked() -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 import regex
 
 from api.core.items import Comment, Item
 from api.core.text import one_line
-from api.core.words import INDEX_TOKEN, LETTER_PAIR, index_tokens
+from api.core.words import INDEX_TOKEN, LETTER_PAIR, index_tokens, snowball_stem, stem
 from api.features.archive.entries import ChunkId
 
 K1, B = 1.2, 0.75
@@ -33,6 +34,44 @@ TITLE = 300  # characters of the title before each piece
 _SHORTEST_ID = 5
 # what stands in quotation marks: `"drawn with crayons"`, `«sans fil»`
 _QUOTED = regex.compile(r"[\"“„«](?P<phrase>[^\"“”„«»]{1,300})[\"”“»]")
+
+
+# Endings with which a stem is tried, by language; Snowball then says which of them are forms of the word.
+_ENDINGS = {
+    "english": "e s es ed d ing er",
+    "german": "e en er n",
+    "spanish": "a o as os",
+    "french": "e es",
+}
+_SHORTEST_STEM, _SHORT_WORD = 3, 4  # letters of a stem whose forms are looked for, and whose end may be doubled
+_LETTERS = regex.compile(r"[a-z]+")
+
+
+@lru_cache(maxsize=20_000)
+def word_forms(word: str) -> tuple[str, ...]:
+    """The tokens that are a word's inflections, itself first: `crash`, `crashe` (of `crashes`), `crashing`.
+
+    By Snowball in English, German, Spanish and French; other words have one form.
+    """
+    forms = dict.fromkeys((word,))
+    # of `Taskly` nothing is a form that is not so spelled
+    if not _LETTERS.fullmatch(word) or word.endswith("ly"):
+        return tuple(forms)
+    for language, endings in _ENDINGS.items():
+        root = snowball_stem(word, language)
+        bases = {word, root, word[: len(root)], word[: len(root) - 1]}
+        bases |= {f"{root}{root[-1:]}"} if len(root) <= _SHORT_WORD else set()  # `stopped`
+        for base in (base for base in bases if len(base) >= _SHORTEST_STEM):
+            for form in (base + ending for ending in ("", *endings.split())):
+                if snowball_stem(form, language) == root:
+                    forms.setdefault(stem(form))
+    return tuple(forms)
+
+
+def with_forms_as(words: Iterable[str], entry: Sequence[str]) -> list[str]:
+    """An entry's tokens, inflections of these words as the words themselves."""
+    known = {form: word for word in reversed(list(words)) for form in reversed(word_forms(word))}
+    return [known.get(token, token) for token in entry]
 
 
 def unmatched_words(query: str, frequencies: Mapping[str, int]) -> list[str]:

@@ -34,6 +34,7 @@ from api.features.archive.entries import (
 )
 from api.features.archive.index_words import Chunk
 from api.features.archive.search_ranking import Scored
+from api.pipeline.question.product_name import question_parts
 from api.pipeline.question.query_screen import screen_query
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE
@@ -99,6 +100,11 @@ def passage_of(query: str, vector: bytes | None, piece: Chunk, item: Item, embed
     near = search_ranking.cosines(vector, vectors) if vector and vectors else [0.0] * len(parts)
     shared = [len(wanted.intersection(index_tokens(part))) for part in parts]
     return max(zip(shared, near, parts, strict=True), key=lambda ranked: ranked[:2])[2]
+
+
+def searched_words(query: str) -> list[str]:
+    """The tokens of a query, without words that only ask; all of them where nothing else is left."""
+    return index_tokens(" ".join(question_parts(query).content)) or index_tokens(query)
 
 
 _CacheKey = tuple[str, str, int, ArchiveFilters, bool]
@@ -182,11 +188,15 @@ class ArchiveSearch:
         self, tenant: str, query: str, filters: ArchiveFilters, most: int, *, terse: bool
     ) -> ArchiveAnswer:
         retrieval = self.retrieval
-        words, vectors = index_tokens(query), await asyncio.to_thread(self.embed, [query])
+        words, vectors = searched_words(query), await asyncio.to_thread(self.embed, [query])
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
         phrases, scattered = index_words.quoted_phrases(query), False
-        entries = search_ranking.score_matches(matches, words, vector, phrases)
+        named = set(index_tokens(" ".join(question_parts(query).products)))
+        aspect = [word for word in words if word not in named]
+        entries = search_ranking.score_matches(matches, words, vector, phrases, aspect)
+        if phrases:
+            entries = [entry for entry in entries if entry.quoted]
         if terse and len(words) < retrieval.min_content_tokens and not phrases:
             entries, scattered = search_ranking.mark_holding(entries)
         if filters.language:
@@ -216,6 +226,7 @@ class ArchiveSearch:
             if retrieval.rerank_enable and search_ranking.is_doubtful(ranked, retrieval):
                 ranked, retrieved = await self._reranked(query, ranked, pieces, retrieved)
             ranked = search_ranking.diverse(ranked, self.ranking)
+        ranked.sort(key=lambda entry: not entry.in_order)  # stable: the others keep their order
         hits = [
             self._hit(f"E{number}", query, vector, entry, pieces[entry.id], facts[entry.id[0]])
             for number, entry in enumerate(ranked[:most], 1)

@@ -13,9 +13,14 @@ from operator import mul
 
 from api.core.words import diversify
 from api.features.archive.entries import DIMENSIONS, ChunkId, FloorCounts, Matches
-from api.features.archive.index_words import bm25, held_share, holds_phrase
+from api.features.archive.index_words import bm25, held_share, holds_phrase, with_forms_as
 from api.settings import RankingSettings, RetrievalSettings
 
+WORDS_IN_ORDER = 3
+"""Words of a question from which an entry that holds them one after another stands first."""
+ASPECT_FLOOR = 0.6
+"""Share that one entry must hold of what is asked about a product, beside `evidence_floor` of all words:
+a name of three words would pass that floor alone. Fitted with it on the dev part: docs/archive.md."""
 SURE_OF_WORDS = 0.9  # share by words from which the strongest such hit passes the vector floor
 # A held share that is all of the question, although it is a sum of fractions.
 _ALL = 0.999
@@ -33,6 +38,8 @@ class Scored:
     by_vector: bool = True  # among the nearest vectors
     held: float = 1.0  # share of the question that it holds; see `held_share`
     quoted: bool = False  # it holds, word for word, all that the question quotes
+    aspect: float = 1.0  # share of what is asked about the product that it holds
+    in_order: bool = False  # it holds all of the question's words, one after another
     words_share: float = 0.0
     """`words` stretched over what was found by words, 0 to 1; 0 for what was not."""
     vector_share: float = 0.0  # `cosine` stretched likewise
@@ -44,6 +51,7 @@ def score_matches(
     words: Sequence[str],
     vector: bytes | None,
     phrases: Sequence[Sequence[str]] = (),
+    aspect: Sequence[str] = (),
 ) -> list[Scored]:
     """Every match with both raw scores, in the order of ids.
 
@@ -56,16 +64,20 @@ def score_matches(
     whole = {index: v for index, v in vectors.items() if v is not None and len(v) == DIMENSIONS}
     if vector is not None and whole:
         near = dict(zip(whole, cosines(vector, list(whole.values())), strict=True))
+    tokens = [with_forms_as(words, match.tokens) for match in matches.matches]
+    distinct = len(set(words))
     return [
         Scored(
             id=match.id,
             thread=match.thread,
-            words=bm25(words, match.tokens, matches.frequencies, matches.entries),
+            words=bm25(words, tokens[index], matches.frequencies, matches.entries),
             cosine=near.get(index),
             by_words=match.by_words,
             by_vector=match.by_vector,
-            held=held_share(words, match.tokens, matches.frequencies, matches.entries),
+            held=held_share(words, tokens[index], matches.frequencies, matches.entries),
             quoted=bool(phrases) and all(holds_phrase(match.tokens, p) for p in phrases),
+            aspect=held_share(aspect, tokens[index], matches.frequencies, matches.entries) if aspect else 1.0,
+            in_order=distinct >= WORDS_IN_ORDER and holds_phrase(match.tokens, words),
         )
         for index, match in enumerate(matches.matches)
     ]
@@ -117,12 +129,14 @@ def above_floors(
 ) -> tuple[list[Scored], FloorCounts]:
     """The entries that pass the floors, in order, and how many each floor left out.
 
-    Where no entry holds enough of the question, none passes; beside one that does, none with less
-    than half of that passes. What holds the question's quotations passes all floors. The strongest
-    hit by words passes the relative floors at `keyword_floor`, and that of vectors at
-    `SURE_OF_WORDS` when the settings allow it; it never passes the absolute ones.
+    Where no entry holds enough of the question and of what it asks about, none passes; beside one
+    that does, none with less than half of that passes. What holds the question's quotations, or all
+    of its words in order, passes all floors. The strongest hit by words passes the relative floors
+    at `keyword_floor`, and that of vectors at `SURE_OF_WORDS` when the settings allow it; it never
+    passes the absolute ones.
     """
-    if not any(entry.quoted or entry.held >= retrieval.evidence_floor for entry in ranked):
+    least = ASPECT_FLOOR if retrieval.evidence_floor else 0.0
+    if not any(e.quoted or e.in_order or (e.held >= retrieval.evidence_floor and e.aspect >= least) for e in ranked):
         return [], FloorCounts(absolute=len(ranked))
     strongest = max((e for e in ranked if e.by_words), key=lambda e: e.words_share, default=None)
     passed, out = list[Scored](), Counter[str]()
@@ -131,7 +145,7 @@ def above_floors(
         sure = retrieval.allow_keyword_top1_override and share >= SURE_OF_WORDS
         off_topic = entry.held < retrieval.evidence_floor / 2
         far = (entry.cosine or 0.0) < retrieval.min_cosine and entry.words < retrieval.min_bm25
-        if entry.quoted:
+        if entry.quoted or entry.in_order:
             passed.append(entry)
         elif off_topic or far:
             out["absolute"] += 1

@@ -258,6 +258,10 @@ class Chat:
                     answer.withdraw()
                 if failed or unfounded:
                     await keyless_chat.look_up_question(lookups)
+                    # what is absent from what is stored may be said elsewhere
+                    unasked = lookups.archive is not None and not lookups.gathered
+                    if unasked and await asyncio.to_thread(keyless_chat.says_nothing, lookups):
+                        await keyless_chat.ask_by_name(lookups)
         except TimeoutError:
             stopped = f"one turn may take {self.bounds.seconds:g} s"
         except UsageLimitExceeded:

@@ -15,6 +15,7 @@ from api.core.text import display_title, fold, one_line, web_url
 from api.core.words import languages_of
 from api.features.chat.chat_turn import Citation
 from api.pipeline.question import query_guard
+from api.pipeline.question.product_name import question_parts
 from api.reports.composition import credit_of
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
@@ -34,9 +35,11 @@ _COMPARING = regex.compile(r"(?i)\b(?:than|unlike|compared|versus|vs|both|either
 
 def products_in(query: str) -> tuple[str, ...]:
     """The products that a query is about: those it compares, else one."""
-    part = _PART.search(query)
+    part, parts = _PART.search(query), question_parts(query)
     whose = part["owner"] if part and aspects_named(part["part"]) else query
-    names = (WEB_ENDING.sub("", name) for name in query_guard.compared_names(query) or (whose,))
+    asks = parts.subject and not part
+    taken = parts.products if asks or parts.kind == "comparison" else ()
+    names = (WEB_ENDING.sub("", name) for name in query_guard.compared_names(query) or taken or (whose,))
     spelled = (" ".join(query_guard.naming_words(name)) or one_line(fold(name)) for name in names)
     return tuple(dict.fromkeys(spelled))
 
@@ -61,6 +64,19 @@ def subjects_named(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
         subject: set(words) for subject, words in stems.items() if "".join(words) in known or all(map(holds, words))
     }
     return tuple(subject for subject, words in named.items() if not any(words < other for other in named.values()))
+
+
+def subjects_meant(question: str, subjects: Iterable[str]) -> tuple[str, ...]:
+    """The subjects that a question names, else the one of which it says the first word alone.
+
+    `back to plaud` means `plaud note`, unless `plaud pin` is known, too.
+    """
+    known = tuple(subjects)
+    if named := subjects_named(question, known):
+        return named
+    words = set(map(query_guard.singular, query_guard.naming_words(WEB_ENDING.sub("", question))))
+    short = [name for name in known if len(first := query_guard.singular(name.split()[0])) > 2 and first in words]
+    return tuple(short) if len(short) == 1 else ()
 
 
 def names_product(question: str) -> bool:

@@ -12,7 +12,7 @@ import regex
 from api.core.domain import Question
 from api.core.text import fold, one_line
 from api.core.words import content_words, is_not_english, words
-from api.features.chat.chat_citations import passage_for, plain_text
+from api.features.chat.chat_citations import passage_for, plain_text, subjects_meant
 from api.features.chat.lookups import ChatLookups
 from api.pipeline.question import query_guard
 from api.reports.exhibits import Exhibit
@@ -40,6 +40,7 @@ _WHO = regex.compile(
     r" (?:said|says?|wrote|writes?)|where (?:is|are|does|did|do))"
     r" (?:that|this|it|so|these|those)(?: (?:come )?from)?\W*$"
 )
+_NO_POST, _NO_SENTENCE = "No post that was found mentions", "No sentence of the posts says plainly anything about"
 Escape = Callable[[str], str]  # how strangers' words are written into an answer
 
 
@@ -70,7 +71,11 @@ async def look_up_question(lookups: ChatLookups) -> None:
         # `and the lid?` names no product, but a part of the one before
         part = lookups.implied_subjects and "the" in question.casefold().split()
         continued = before and (query_guard.refers_back(question) or part)
-        queries = [" ".join((*before, *query_guard.naming_words(question))) if continued else question]
+        meant = subjects_meant(question, lookups.session.subjects)
+        own = {query_guard.singular(word) for name in meant for word in name.split()}
+        words_asked = [word for word in query_guard.naming_words(question) if query_guard.singular(word) not in own]
+        named = meant or (before if continued else ())
+        queries = [" ".join((*named, *words_asked)) if named else question]
     sources = lookups.product.askable
     asking = (lookups.ask_source(name, query, "quick") for query in queries for name in sources)
     await asyncio.gather(*asking)
@@ -98,6 +103,20 @@ def keyless_answer(lookups: ChatLookups) -> tuple[str, list[Exhibit]]:
             name = " ".join(word for word in query_guard.naming_words(name) if word not in topics) or name
         text, labels = on_topics(name, exhibits, topics, lean_wanted(question), plain_text)
     return text, [session.exhibits[label] for label in labels]
+
+
+def says_nothing(lookups: ChatLookups) -> bool:
+    """Whether the answer would be that something is not spoken of."""
+    text, exhibits = keyless_answer(lookups)
+    return not exhibits or text.startswith((_NO_POST, _NO_SENTENCE))
+
+
+async def ask_by_name(lookups: ChatLookups) -> None:
+    """Ask every source for the turn's products, each with what is asked about it."""
+    topics = _topics(lookups.question, lookups.subjects)
+    queries = [" ".join((name, *topics)) for name in lookups.subjects] or [lookups.question]
+    sources = lookups.product.askable
+    await asyncio.gather(*(lookups.ask_source(source, query, "quick") for query in queries for source in sources))
 
 
 def _who_said(lookups: ChatLookups) -> tuple[str, list[str]]:
@@ -146,7 +165,7 @@ def on_topics(
                     mentions.append(ThemePassage(exhibit.label, None, part))
                     break
         findings = find_themes(Question(name), exhibits, lean=lean).findings[:_THEMES]
-        opening = f"No post that was found mentions {', '.join(map(formatted, topics))}."
+        opening = f"{_NO_POST} {', '.join(map(formatted, topics))}."
         if mentioning:
             opening = nothing_plain(topics)
     lines = "\n".join(f"- {_quoted([mention], escape)}" for mention in mentions)
@@ -191,7 +210,7 @@ def _mentioning(topics: Iterable[str], exhibits: Iterable[Exhibit]) -> list[Exhi
 def nothing_plain(topics: Iterable[str]) -> str:
     """That nothing was found to show on topics that were asked about."""
     named = ", ".join(map(formatted, topics))
-    return f"No sentence of the posts says plainly anything about {named}."
+    return f"{_NO_SENTENCE} {named}."
 
 
 def side_by_side(

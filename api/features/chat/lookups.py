@@ -5,6 +5,7 @@ What a look-up returns is text for the model; a failure is text too.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -14,14 +15,16 @@ from api.core.display_names import title_in
 from api.core.domain import Usage, Verdict
 from api.core.items import Assessed, Gathered
 from api.core.text import Fence
+from api.core.words import index_tokens
 from api.core.work import Failure, contained
-from api.features.archive.entries import ArchiveFilters
+from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
 from api.features.archive.search import ArchiveSearch
 from api.features.chat import chat_citations
 from api.features.chat.chat_turn import ChatEvent, LookupEnded, LookupStarted
 from api.features.chat.session import Lookup, Session
 from api.pipeline.evidence.collection import collect
 from api.pipeline.question import query_guard
+from api.pipeline.question.product_name import question_parts, search_words, without_web_ending
 from api.reports.exhibits import Exhibit, describe, gate_line
 from api.services.product import Ask, Product
 from api.settings import ChatSettings
@@ -77,7 +80,7 @@ class ChatLookups:
             words & query_guard.joined_spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
         )
         self.implied_subjects = self.previous_subjects if going_on else ()
-        named = chat_citations.subjects_named(self.question, self.session.subjects)
+        named = chat_citations.subjects_meant(self.question, self.session.subjects)
         self.continues = bool(self.implied_subjects) and not named and not query_guard.compared_names(self.question)
 
     @property
@@ -88,7 +91,7 @@ class ChatLookups:
         question after a comparison that looks up one of the two alone.
         """
         looked = [name for query in self.queries for name in self.session.subjects_of(query)]
-        named = dict.fromkeys((*looked, *chat_citations.subjects_named(self.question, self.session.subjects)))
+        named = dict.fromkeys((*looked, *chat_citations.subjects_meant(self.question, self.session.subjects)))
         both = named and query_guard.compared_names(self.question) and query_guard.refers_back(self.question)
         names = (*named, *self.previous_subjects) if both else tuple(named) or self.implied_subjects
         earlier = set(self.session.current_names(self.previous_subjects))
@@ -127,7 +130,7 @@ class ChatLookups:
         async def fetch(sent: str) -> str:
             run, product = self.session.run, self.product
             scope = product.scope(Ask(sent, depth, (source,)))
-            gathered = await run.search(scope.question, source, sent, scope.limit)
+            gathered = await run.search(scope.question, source, search_words(sent), scope.limit)
             ranked = await product.steps.assessor.assess(run, scope, gathered.kept, graded=depth != "quick")
             self.usage += gathered.usage + ranked.usage
             labels = self._numbered(sent, ranked.kept)
@@ -191,19 +194,45 @@ class ChatLookups:
             return self._reply(self.lines[title])
         return answer
 
-    async def search_archive(self, archive: ArchiveSearch, query: str, least: int = 1) -> str:
-        """Search the stored items; fewer than `least` entries count as nothing found."""
+    async def search_archive(self, archive: ArchiveSearch, query: str) -> str:
+        """Search the stored items."""
+        answer = await contained(archive.search(self.session.tenant, query, KEPT), "the archive")
+        return await self._recall(archive, query, [answer])
+
+    async def _search_by_name(self, archive: ArchiveSearch, name: str, aspect: str, least: int = 1) -> str:
+        """Search the stored items that hold a product's name, first for what is asked about it.
+
+        Up to `SHOWN` of each search are read: what is absent from the few best is not absent from
+        what is stored. Fewer than `least` entries count as nothing found.
+        """
+        texts = [f"{name} {aspect}", name] if aspect else [name]
+        searches = (archive.search(self.session.tenant, text, KEPT, SHOWN, terse=True) for text in texts)
+        answers = await asyncio.gather(*(contained(search, "the archive") for search in searches))
+        return await self._recall(archive, texts[0], answers, name, least)
+
+    async def _recall(
+        self,
+        archive: ArchiveSearch,
+        query: str,
+        answers: Sequence[ArchiveAnswer | Failure],
+        name: str = "",
+        least: int = 1,
+    ) -> str:
+        """Show the items that searches found, with a `name` those that hold it."""
         self.queries.append(query)
-        tenant, kept = self.session.tenant, list[Assessed]()
-        answer = await contained(archive.search(tenant, query, KEPT), "the archive")
-        if isinstance(answer, Failure):
-            line = f"The archive could not be searched: {answer.message}"
+        kept, first = list[Assessed](), answers[0]
+        if isinstance(first, Failure):
+            line = f"The archive could not be searched: {first.message}"
         else:
-            line = f"The archive: {answer.guidance or answer.text}".rstrip(".")
-            keys = list(dict.fromkeys(hit.key for hit in answer.hits))
-            stored = await contained(archive.archive.facts(tenant, keys), "the archive")
-            if not isinstance(stored, Failure) and len(answer.hits) >= least:
-                kept = [Assessed(stored[k], Verdict(True)) for k in keys if k in stored]
+            line = f"The archive: {first.guidance or first.text}".rstrip(".")
+            hits = [hit for answer in answers if not isinstance(answer, Failure) for hit in answer.hits]
+            keys = list(dict.fromkeys(hit.key for hit in hits))
+            stored = await contained(archive.archive.facts(self.session.tenant, keys), "the archive")
+            facts = {} if isinstance(stored, Failure) else stored
+            wanted = set(index_tokens(name))
+            fit = [key for key in keys if key in facts and wanted.issubset(index_tokens(" ".join(facts[key].texts)))]
+            if sum(hit.key in fit for hit in hits) >= least:
+                kept = [Assessed(facts[key], Verdict(True)) for key in fit]
         self.lines["archive"] = line
         labels = self._numbered(query, kept)
         self.recalled |= bool(labels)
@@ -212,11 +241,16 @@ class ChatLookups:
     async def search_archive_first(self) -> None:
         """Search the stored items when the question names a product that was asked about before.
 
-        In place of look-ups, so not when the session knows something to cite already; the person
-        sees it as one. With fewer than `ENOUGH` entries the sources are asked.
+        In place of look-ups, so not when the session knows something to cite already, unless the
+        question asks about something that none of that holds; the person sees it as one. All posts
+        with the product's name are read, first those that hold what is asked about. With fewer than
+        `ENOUGH` entries the sources are asked.
         """
-        archive = self.archive
-        if archive is None or self.citable:
+        archive, parts = self.archive, question_parts(self.question)
+        if archive is None:
+            return
+        if self.citable:
+            await self._search_archive_for_more(archive)
             return
         queries = archive.archive.queries(self.session.tenant, _QUERIES)
         earlier = await contained(queries, "the archive")
@@ -227,10 +261,24 @@ class ChatLookups:
             return
         call = uuid4().hex
         self.emit(LookupStarted(call, ARCHIVE_TOOL, {"query": self.question}))
-        await self.search_archive(archive, self.question, ENOUGH)
+        whole = bool(parts.subject) and parts.kind == "product" and bool(parts.products)
+        name = without_web_ending(parts.products[0]) if whole else self.question
+        await self._search_by_name(archive, name, parts.aspect if whole else "", ENOUGH)
         self.emit(LookupEnded(call, ARCHIVE_TOOL, self.lines["archive"]))
         if not self.citable:
             del self.lines["archive"]  # else it would count as a look-up that brought nothing
+
+    async def _search_archive_for_more(self, archive: ArchiveSearch) -> None:
+        """Search for what is asked about a known product: what is known may be a part of what is stored."""
+        known = {word for name in self.subjects for word in index_tokens(name)}
+        wanted = [word for word in query_guard.naming_words(self.question) if known.isdisjoint(index_tokens(word))]
+        if not wanted or not self.subjects:
+            return
+        call, aspect = uuid4().hex, " ".join(wanted)
+        for name in self.subjects:
+            self.emit(LookupStarted(call, ARCHIVE_TOOL, {"query": f"{name} {aspect}"}))
+            await self._search_by_name(archive, name, aspect)
+            self.emit(LookupEnded(call, ARCHIVE_TOOL, self.lines.pop("archive")))  # what is known stays
 
     def _noted(self, gathered: Gathered, query: str, depth: DepthName, labels: list[str]) -> str:
         """How a look-up went; one that was answered is remembered with all it brought."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
@@ -109,13 +109,14 @@ async def analyze(
     options = OutputOptions(form, dropped, output)
     if sense is not None and not again:
         raise UsageError("`--sense` belongs to a stored report: `analyze --again ID --sense N`")
-    if again and (items is not None or columns or encoding or product or estimate or request.sources):
-        raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
     if again:
+        if items is not None or columns or encoding or product or estimate or request.sources:
+            raise UsageError("`--again` judges what a report holds: it asks and reads nothing else")
         return await _analyze_again(request, sense, options, verbose)
     ask = request.ask()
-    settings = bootstrap.load_settings(sandbox=ask.sandbox)
-    own = _own_items(items, columns, encoding, product)
+    settings, own = bootstrap.load_settings(sandbox=ask.sandbox), _own_items(items, columns, encoding, product)
+    if own is None and (products := product_service.compared_products(ask)):
+        return await _compare_alike(request, products, form, verbose, output, estimate)
     if estimate:
         from api.bootstrap import estimates
 
@@ -206,6 +207,22 @@ async def _judge_again(
         await after.enter_async_context(_kept(settings, report))
         deliver(report, options)
     return _exit_code(report)
+
+
+async def _compare_alike(
+    request: AnalysisRequest,
+    products: Sequence[str],
+    form: ReportAs,
+    verbose: bool,
+    output: Path | None,
+    estimate: bool,
+) -> int:
+    """Compare what a question names, asked as the question would have been."""
+    from api.interfaces.shared.requests import ComparisonRequest
+
+    tell(f"{' and '.join(products)} are compared; in quotation marks it is one name")
+    alike = request.model_dump(exclude={"query", "about", "items"})
+    return await compare(ComparisonRequest(products=list(products), **alike), form, verbose, output, estimate)
 
 
 async def compare(

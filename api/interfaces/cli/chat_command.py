@@ -38,7 +38,7 @@ from api.interfaces.cli.command_product import greet
 from api.interfaces.cli.output import INTERRUPTED, TERMINATED, langfuse_words, leave
 from api.interfaces.shared.presentation import LONGEST_HEADING, shortened
 from api.reports.composition import parts_of
-from api.reports.markdown_text import quotation
+from api.reports.markdown_text import quotation, unformatted
 from api.reports.report import Report
 from api.services.product import Product
 from api.settings import Settings
@@ -228,7 +228,7 @@ class _Screen:
     def _say(self, text: str) -> None:
         self._text += text
         if not self._console.is_terminal:
-            print(text, end="", flush=True)
+            print(unformatted(text), end="", flush=True)
             return
         if self._live is None:
             self._live = Live(console=self._console, vertical_overflow="visible")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, get_args
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -18,6 +19,7 @@ from api.core.text import one_line, quantity
 from api.errors import LimitReached, UsageError
 from api.features.watches.watch import Schedule, runs_a_week
 from api.interfaces.http.access import OpenContext
+from api.interfaces.http.comparison_routes import comparisons_of, left_running
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
@@ -26,7 +28,7 @@ from api.interfaces.shared.upstream_status import Upstream, check_upstreams
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_screen import screen_query
-from api.services.product import Ask, QuestionOptions, question_of
+from api.services.product import Ask, QuestionOptions, compared_products, question_of
 from api.settings import Settings
 from api.sources import SOURCES, SourceSpec, check_askable, default_sources
 
@@ -163,6 +165,8 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
             _choice(filled, usual)
             return await _form(request, form.visitor, app_context, filled, priced=True)
         question = _question(filled, usual)
+        if products := compared_products(question):
+            return await begin_comparison(form.visitor, app_context, [replace(question, query=n) for n in products])
         hint = namesake_hint(question.query, question.about)
         if hint and form.text("sure") != filled.texts["query"]:
             return await _form(request, form.visitor, app_context, filled, hint=hint)
@@ -171,6 +175,18 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
         wrong = faults(error, AnalysisRequest.model_fields)
         return await _form(request, form.visitor, app_context, filled, error.status, wrong=wrong)
     return RedirectResponse(f"/analyses/{analysis_id}", 303)
+
+
+async def begin_comparison(visitor: Visitor, app_context: AppContext, asks: Sequence[Ask]) -> Response:
+    """Begin an analysis for each, which runs whoever waits, and go to where all are compared."""
+    async with comparisons_of(app_context).begun(visitor.tenant, asks) as tasks:
+        left_running(tasks)
+    return RedirectResponse(f"/compare/between?{comparison_query([each.id for each in tasks])}", 303)
+
+
+def comparison_query(ids: Sequence[str]) -> str:
+    """What the address of a comparison names."""
+    return urlencode([("analysis", analysis_id) for analysis_id in ids])
 
 
 def namesake_hint(query: str, about: str) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from api.bootstrap.app_context import AppContext
 from api.choices import MAX_PRODUCTS, MIN_PRODUCTS
@@ -20,10 +19,10 @@ from api.features.analyses.runner import side_by_side
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.comparisons.compare import check_count, check_products
 from api.interfaces.http.access import OpenContext
-from api.interfaces.http.comparison_routes import comparisons_of, left_running, shown_as
+from api.interfaces.http.comparison_routes import shown_as
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, possible_id
-from api.interfaces.pages.ask_page import namesake_hint, price
+from api.interfaces.pages.ask_page import begin_comparison, comparison_query, namesake_hint, price
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.report_files import as_file, comparison_values, kind_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Submission, Visitor, page
@@ -52,17 +51,11 @@ async def compare(request: Request, form: Filled, app_context: OpenContext) -> R
         asks = _request(form).asks()
         if (hint := _namesakes(asks)) and form.text("sure") != _names(asks):
             return await _form(request, app_context, form, hint=hint)
-        answer = await unless_gone(request.receive, _begun(form, app_context, asks))
+        answer = await unless_gone(request.receive, begin_comparison(form.visitor, app_context, asks))
     except (UsageError, LimitReached) as error:
         wrong = faults(error, form_fields(ComparisonRequest))
         return await _form(request, app_context, form, wrong, error.status)
     return answer or Response(status_code=GONE)
-
-
-async def _begun(form: Submission, app_context: AppContext, asks: Sequence[Ask]) -> Response:
-    async with comparisons_of(app_context).begun(form.visitor.tenant, asks) as tasks:
-        left_running(tasks)
-    return RedirectResponse(f"/compare/between?{_query([each.id for each in tasks])}", 303)
 
 
 Ids = Annotated[Sequence[str], Query(alias="analysis")]
@@ -87,13 +80,13 @@ async def between(request: Request, visitor: Guest, app_context: OpenContext, id
             title="Comparing" if running else "Nothing to compare",
             analyses=analyses,
             running=running,
-            query=_query(ids),
+            query=comparison_query(ids),
         )  # fmt: skip
     comparison = await asyncio.to_thread(side_by_side, analyses, ALL_SOURCES)
     return await asyncio.to_thread(
         page, request, visitor, "comparison.html",
         title=comparison_table.title(comparison),
-        query=_query(ids),
+        query=comparison_query(ids),
         **comparison_values(comparison),
     )  # fmt: skip
 
@@ -129,11 +122,6 @@ async def _named(app_context: AppContext, visitor: Visitor, ids: Sequence[str]) 
         analyses.append(kept)
     check_products([kept.query for kept in analyses])
     return analyses
-
-
-def _query(ids: Sequence[str]) -> str:
-    """What the address of a comparison names."""
-    return urlencode([("analysis", analysis_id) for analysis_id in ids])
 
 
 def _options(form: Submission) -> QuestionForm:

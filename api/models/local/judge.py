@@ -25,7 +25,7 @@ from api.models.local.judge_features import AGAINST, AGAINST_ALL, FOR_ALL, Row, 
 from api.models.local.reading import Reading, Topic, topic_of
 from api.models.local.word_vectors import Vectors, installed, vectors
 from api.pipeline.gate.excerpt import Excerpt, excerpt_of, parse_excerpt
-from api.pipeline.gate.name_matches import BRAND, KINDS, NEARLY, best
+from api.pipeline.gate.name_matches import BRAND, NEARLY, best
 from api.pipeline.question.product_name import judged_words, split_exclusions
 
 THRESHOLD = 0.5
@@ -237,7 +237,7 @@ def _understood(question: Question) -> Question:
     """The question with its name alone, clean texts, and exclusions out of its description."""
     about, excluded = split_exclusions(cut(clean(question.about), MAX_QUESTION_LENGTH))
     others = tuple(cut(clean(text), MAX_QUESTION_LENGTH) for text in question.not_about)
-    name = cut(clean(judged_words(question.text, KINDS)), MAX_QUESTION_LENGTH)
+    name = cut(clean(judged_words(question.text)), MAX_QUESTION_LENGTH)
     return replace(question, text=name, about=about, not_about=(*others, *excluded))
 
 

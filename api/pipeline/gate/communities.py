@@ -6,7 +6,8 @@ from collections.abc import Set
 from functools import lru_cache
 
 from api.core.words import MINOR_WORDS, split_words, stem
-from api.pipeline.gate.name_matches import KINDS, PART, Name, best, everyday_parts, sightings
+from api.pipeline.gate.name_matches import PART, Name, best, everyday_parts, sightings
+from api.pipeline.question.product_name import KINDS
 
 # Words that stand beside a name in the names of its communities, without their plural.
 _COMPANIONS = KINDS | frozenset(

@@ -24,18 +24,11 @@ import regex
 
 from api.core.text import clean, one_line
 from api.core.words import MINOR_WORDS, Word, joined_pieces, split_words, stem
-from api.pipeline.question.product_name import judged_words
+from api.pipeline.question.product_name import KINDS, judged_words
 
 WHOLE, MODEL, NEARLY, PART, BRAND = 1.0, 0.8, 0.7, 0.6, 0.4
 """How much of a name a spelling is: all of it; the model without its maker (`XM5`) or initials; all
 but for one letter; the name without the kind of thing it is; the first word of several."""
-KINDS = frozenset(
-    "app band bike board book browser camera car company console device display drone earbuds"
-    " editor gadget game headphones headset keyboard lamp laptop light machine monitor mouse mug"
-    " pad pen phone player printer recorder ring robot router scooter service shoe site software"
-    " speaker tablet tool tracker vacuum watch website".split()
-)
-"""Words that say what kind of thing a product is."""
 EVERYDAY, EVERYDAY_IN_PHRASE = 2.2, 3.0
 """Frequency (`zipf`) from which a name is an everyday word, and each word of a longer name is one:
 `corona` has 2.3, `arc` 3.1; most brands that are no word have less than 2."""
@@ -302,7 +295,7 @@ def namesake(text: str, about: str = "") -> str:
 
     `Bolt app` says what it is, and so does `does the Ember mug last?`.
     """
-    name = one_line(judged_words(text, KINDS))
+    name = one_line(judged_words(text))
     alone = len(name.split()) == 1
     return name if alone and not about and everyday_parts(name_of(name)) else ""
 

@@ -200,7 +200,10 @@ _BETWEEN_LISTED = regex.compile(
 # `A vs B`, `is it better than B`, `how is it compared to B`
 _BETWEEN = regex.compile(r"(?i)(?<!\s)\s++(?:vs\.?|versus|(?:better|worse)\s+than|compared\s+(?:to|with))\s+")
 # what was asked about before: `it`, `its price`, `those`
-_POINTING = regex.compile(r"(?i)(?<!\w)(?:it|its|it['’]s|they|their|them|this|that|these|those)(?!\w)")
+_POINTING = regex.compile(
+    r"(?i)(?<!\w)(?:it|its|it['’]s|they|their|them|this|that|these|those"
+    r"|dessen|davon|damit|dazu|ello|eso|esto|ça|cela|isso|isto)(?!\w)|它|それ|これ"
+)
 # names of one letter, or made of words of asking: `X`, `Best Buy`
 _BARE_NAME = regex.compile(r"\p{Lu}|^\S$")
 

@@ -16,7 +16,8 @@ import regex
 
 from api.core.text import fold
 from api.core.words import stop_words
-from api.pipeline.gate.name_matches import KINDS, zipf
+from api.pipeline.gate.name_matches import zipf
+from api.pipeline.question.product_name import KINDS
 from api.reports.keyless import subjects
 from api.reports.keyless.aspects import aspects, aspects_named
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of

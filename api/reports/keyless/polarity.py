@@ -12,6 +12,7 @@ from functools import cache
 import regex
 
 from api.core.text import fold
+from api.pipeline.question.product_name import question_parts
 from api.reports.keyless.aspects import data
 from api.reports.keyless.subjects import OTHER_THING, Subject, names_another
 
@@ -151,7 +152,9 @@ def feeling_words(sentence: str) -> frozenset[str]:
 def lean_wanted(question: str) -> int | None:
     """1 where a question asks for praise alone, -1 for complaints, None for both or neither."""
     sides = [side for side, pattern in _WANTED.items() if pattern.search(question)]
-    return sides[0] if len(sides) == 1 else None
+    if sides:
+        return sides[0] if len(sides) == 1 else None
+    return {"praise": 1, "complaints": -1}.get(question_parts(question).side)
 
 
 def lean_of(sentence: str, theme: regex.Pattern[str] | None = None, subject: Subject | None = None) -> int | None:

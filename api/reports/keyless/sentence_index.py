@@ -12,12 +12,11 @@ from functools import cache, lru_cache
 from itertools import pairwise
 
 import regex
-import snowballstemmer
 
 from api.core.items import Comment, person_of
 from api.core.own_words import own_words
 from api.core.text import fold
-from api.core.words import UNSPACED, stop_words
+from api.core.words import UNSPACED, snowball_stem, stop_words
 from api.reports.exhibits import Exhibit
 from api.reports.keyless import subjects
 from api.reports.keyless.aspects import Aspect, aspects, data
@@ -74,12 +73,7 @@ def term_of(word: str) -> str:
     for aspect in aspects():
         if aspect.is_in(word):
             return aspect.name
-    return str(_stemmer().stemWord(word))
-
-
-@cache
-def _stemmer() -> snowballstemmer.stemmer:
-    return snowballstemmer.stemmer("english")
+    return snowball_stem(word)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from itertools import islice
 
 from api.core.domain import Question
 from api.core.text import one_line
-from api.pipeline.question.product_name import search_words
-from api.pipeline.question.query_guard import compared_names
+from api.pipeline.question.product_name import question_parts, search_words
 from api.reports.exhibits import Exhibit
 from api.reports.keyless import claims
 from api.reports.keyless.aspects import aspects, aspects_in
@@ -175,7 +174,7 @@ def find_themes(
             voices = _voices(index, topics.values(), lean, used)
             chosen += islice(voices, few - len(chosen))
         chosen = chosen or list(islice(_named_in(exhibits, index), min(most, PASSAGES)))
-    several = bool(compared_names(question.text))
+    several = question_parts(question.text).kind == "comparison"
     return ThemeReport(
         f"What people {VERBS[lean]} about {_headline(question, subject, wanted, lean)}",
         _summary(chosen, topics, wanted, lean),

@@ -38,10 +38,10 @@ def vector(*plane: int) -> bytes:
 
 
 def match(key: str, words: int, plane: tuple[int, int] | None, **more: Any) -> Match:
-    """An entry of 60 tokens, the usual length, of which the first so many are the question's."""
+    """An entry of 60 tokens, the usual length, of which so many are the question's, in another order."""
     fields: dict[str, Any] = {"id": (key, "", 0), "thread": key, "by_words": words > 0}
     return Match(
-        tokens=WORDS[:words] + ("filler",) * (60 - words),
+        tokens=WORDS[:words][::-1] + ("filler",) * (60 - words),
         vector=None if plane is None else vector(*plane),
         **{"by_vector": plane is not None, **fields, **more},
     )

@@ -282,7 +282,7 @@ async def test_a_follow_up_is_about_what_it_names_or_what_was_asked_last(questio
 
 
 async def test_a_product_that_was_never_looked_up_has_no_answer_yet() -> None:
-    """A model that answers from another's posts is not believed; the sources are asked."""
+    """A model that answers from another's posts is not believed; the sources are asked by the product's name."""
     source = FakeSource(**BOTH)
     one = chat(Script([[fetch("plaud")], "Fine [E1].", "The ember mug is fine [E1]."]), kit(source))
     session = one.begin()
@@ -290,9 +290,9 @@ async def test_a_product_that_was_never_looked_up_has_no_answer_yet() -> None:
 
     turn = await ask(one, "what about the ember mug?", session)
 
-    assert source.plans[-1].query == "what about the ember mug"
+    assert source.plans[-1].query == "ember mug"
     assert "plaud" not in turn.text
-    assert turn.outcome == "insufficient_data"
+    assert turn.outcome == "answered"
 
 
 async def test_a_prompt_shows_the_turn_s_posts_first_and_for_what_they_were_found() -> None:

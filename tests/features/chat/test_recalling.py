@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from api.core.items import Item
 from api.core.words import index_tokens
 from api.errors import StoreUnavailable
+from api.evaluation.retrieval import sample_archive
 from api.features.archive.entries import ArchiveFilters, Match, Matches
 from api.features.archive.index_words import chunked
 from api.features.archive.search import ArchiveSearch
 from api.features.chat.chat_agent import RECALLED, Chat
 from api.features.chat.chat_turn import LookupEnded, LookupStarted, Turn
 from api.features.chat.lookups import ENOUGH, KEPT
+from api.models.local.word_vectors import embed
 from api.reports.composition import kept_item
 from api.settings import ChatSettings, RankingSettings, RetrievalSettings
 from tests.features.chat.scripted_model import MUG, Script, ask, chat, fetch, heard, reddit
@@ -89,7 +91,7 @@ async def test_what_was_heard_of_is_asked_first() -> None:
     assert {citation.key for citation in turn.citations} <= {item.key for item in stored(4)}
     assert turn.citations
     assert RECALLED in turn.notes
-    assert archive.asked_for == [KEPT]
+    assert set(archive.asked_for) == {KEPT}
     assert sum(isinstance(moment, LookupStarted) for moment in moments) == 1
 
 
@@ -152,3 +154,42 @@ async def test_without_an_archive_there_is_no_such_tool() -> None:
 
     assert "search_archive" in script.returns()[0]
     assert "Unknown tool" in script.returns()[0]
+
+
+async def test_absence_is_not_claimed_from_the_few_best() -> None:
+    """Of many posts with the product's name those are read that hold what is asked about; else places are asked."""
+    async with sample_archive() as store:
+        search = ArchiveSearch(store, embed, RetrievalSettings(), RankingSettings(), sample=True)
+        source = reddit()
+        talk = Chat(kit(source), None, ChatSettings(), search)
+        session = talk.begin("sample")
+        first = await ask(talk, "what do people say about plaud.ai?", session)
+        second = await ask(talk, "and the battery?", session)
+        asked_by_then = list(source.plans)
+        third = await ask(talk, "does it have a headphone jack?", session)
+
+    assert first.citations
+    assert "battery" in second.text.casefold()
+    assert "No " not in second.text.partition("\n\n")[2][:3]
+    assert asked_by_then == []
+    assert "No post that was found mentions headphone, jack." in third.text
+    assert [plan.query for plan in source.plans] == ["plaud headphone jack"]
+
+
+async def test_a_turn_finds_its_product_by_the_first_word_of_its_name() -> None:
+    """`back to plaud` is about `plaud note`, which was asked about before the mug."""
+    talk = Chat(kit(reddit()), None, ChatSettings())
+    session = talk.begin("ada")
+    await ask(talk, "What do people say about the Plaud Note?", session)
+    await ask(talk, "What do people say about the Ember mug?", session)
+    await ask(talk, "back to plaud", session)
+
+    assert session.last_subjects == ["plaud note"]
+
+
+async def test_sources_are_asked_for_the_name() -> None:
+    """As `analyze` and `fetch` ask them, not for the sentence."""
+    source = reddit()
+    await ask(Chat(kit(source), None, ChatSettings()), "What do people say about the Plaud Note?")
+
+    assert {plan.query for plan in source.plans} == {"Plaud Note"}

@@ -34,6 +34,14 @@ async def test_products_stand_side_by_side(served: Served) -> None:
             assert set(aspect["cites"]) <= {item["key"] for item in kept["items"]}
 
 
+async def test_an_analysis_of_two_products_names_the_call(served: Served) -> None:
+    """A typed answer for nothing: the products are those of the comparison's body."""
+    answer = (await served.client.post("/v1/analyses", json={"query": "Oura vs Whoop", "depth": "quick"})).json()
+
+    assert (answer["decision"], answer["compared"], answer["sources"]) == ("clarify", TWO["products"], {})
+    assert answer["cost"] == {"usd": 0.0, "tokens": 0, "upstream_calls": 0}
+
+
 async def test_limit_is_asked_of_each_source(served: Served) -> None:
     """
     So many items at first, for every product.

@@ -292,3 +292,11 @@ async def test_everyday_words_are_hinted_at_before_anything_is_spent(served: Ser
     assert "“Notion” is also an everyday word" in hint.text
     assert "Compare anyway" in hint.text
     assert (held, sure.status_code) == (0, 303)
+
+
+async def test_a_question_that_compares_leads_to_the_comparison(served: Served) -> None:
+    """From the first screen, as the form of comparisons does."""
+    answer = await submit(served.client, "/ask", query="Oura ring vs Fitbit", depth="quick", since="all")
+
+    assert (answer.status_code, await begun(served)) == (303, 2)
+    assert answer.headers["location"].startswith(f"{BETWEEN}?analysis=")

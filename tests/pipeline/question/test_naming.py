@@ -48,13 +48,13 @@ def test_a_web_ending_is_no_part_of_the_core() -> None:
          "Plaud Note Pro"),
         ("what's wrong with the rabbit r1?", "rabbit r1", "rabbit r1"),
         ("should I buy the arc browser", "arc browser", "arc browser"),
-        ("what do users say about the Room app?", "Room app", "Room"),
+        ("what do users say about the Room app?", "Room app", "Room app"),
         ("what do people think of X?", "X", "X"),
     ],
 )  # fmt: skip
 def test_a_question_is_about_what_it_names(question: str, searched: str, judged: str) -> None:
     """Words of asking, of places and without meaning go; a capital names, whatever it means."""
-    assert (search_words(question), judged_words(question, {"ring"})) == (searched, judged)
+    assert (search_words(question), judged_words(question)) == (searched, judged)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_a_question_is_about_what_it_names(question: str, searched: str, judged:
         "what do people think about The Who?",
         "is it any good?",
         "standing desk wobble",
-        "Xiaomi怎么样？",
-        "was halten die Leute von Notion?",
+        "小米粥怎么熬才有米油",
+        "was bleibt",
         "",
     ],
 )
 def test_what_asks_nothing_or_names_nothing_stays(text: str) -> None:
-    """A name that begins like a question, a question without a name, another language."""
+    """A name that begins like a question, a question without a name, a text of another form."""
     assert (search_words(text), judged_words(text)) == (text, text)
 
 
