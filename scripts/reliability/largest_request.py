@@ -163,8 +163,9 @@ def largest_stored(client: httpx.Client) -> str:
 def listenpost(variables: Mapping[str, str], *words: str) -> Iterator[subprocess.Popen[str]]:
     """A command as a process of its own, whose output is read."""
     command = [sys.executable, "-c", "from api.interfaces.cli.main import run; run()", *words, "--port", "0"]
-    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    with subprocess.Popen(command, env={**os.environ, **variables}, text=True, **output) as process:
+    with subprocess.Popen(
+        command, env={**os.environ, **variables}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
         try:
             yield process
         finally:

@@ -121,8 +121,7 @@ async def analyze(
         from api.bootstrap import estimates
 
         check_askable(ask.sources, ASKABLE_SOURCES if own is None else (NAME,))
-        keys = None if own is None else {item.key for item in own.items if in_window(ask.since, item.created_at)}
-        count = None if keys is None else len(keys)
+        count = None if own is None else len({i.key for i in own.items if in_window(ask.since, i.created_at)})
         _say_estimate(estimates.estimate(settings, ask, count), options, settings, own)
         return ANSWERED
     async with AsyncExitStack() as after, built(settings, own, ask.sources) as service:
