@@ -118,6 +118,8 @@ def _latin(foreign: bytes) -> str:
         return "cp1252"  # it has bytes without a meaning in any of them
     scores = {name: _plausibility(text) for name, text in texts.items()}
     first, *others = sorted(scores, key=lambda name: -scores[name])
+    if scores[first] < 0:  # letters of none of these languages
+        raise _unsure(())
     if others and scores[others[0]] == scores[first]:
         raise _unsure([name for name in scores if scores[name] == scores[first]])
     return first
