@@ -38,7 +38,7 @@ LONG = (
     "clients/test_pages.py",
     "interfaces/test_mcp_clients.py",
     "interfaces/http/test_openapi.py",
-    "interfaces/http/test_serving.py",
+    "interfaces/http/test_serve_command.py",
     "interfaces/test_cli_streams.py",
     "store/test_damaged.py",
     "interfaces/http/test_errors.py",

@@ -266,7 +266,7 @@ RUN_BY: dict[str, dict[str, str]] = {
         "json": "tests/interfaces/http/test_examples.py",
     },
     "docs/langfuse.md": {
-        "python": "tests/acceptance/test_hosts.py", "sh": "tests/interfaces/test_langfuse.py",
+        "python": "tests/acceptance/test_host_programs.py", "sh": "tests/interfaces/test_langfuse.py",
         "yaml": "tests/test_docs.py",
     },
     "docs/local-judge.md": {"sh": "tests/models/test_local_training.py"},
@@ -275,7 +275,7 @@ RUN_BY: dict[str, dict[str, str]] = {
     ),
     "docs/python.md": {"python": "tests/test_snippets.py"},
     "docs/quickstart.md": {"sh": "tests/interfaces/test_page_commands.py"},
-    "docs/stats.md": {"sh": "tests/interfaces/test_retrospect.py"},
+    "docs/stats.md": {"sh": "tests/interfaces/test_stats_commands.py"},
     "docs/store.md": {"python": "tests/interfaces/test_page_commands.py"},
     "docs/watches.md": {"sh": "tests/interfaces/test_page_commands.py"},
 }  # fmt: skip
