@@ -102,12 +102,12 @@ class AnswerDraft:
             exhibits = [lookups.session.exhibits[label] for label in self.cited]
             if not exhibits:
                 notes.append("this answer cites no post")
-            return self._turn(self.text, exhibits, notes, partial)
+            return await asyncio.to_thread(self._turn, self.text, exhibits, notes, partial)
         text, exhibits = await asyncio.to_thread(keyless_chat.keyless_answer, lookups)
         if exhibits and not lookups.found_nothing:
             text = f"No model wrote this answer; these are the posts' own words.\n\n{text}"
             lookups.emit(AnswerPiece(text))
-            return self._turn(text, exhibits, notes, partial)
+            return await asyncio.to_thread(self._turn, text, exhibits, notes, partial)
         query = next(reversed(lookups.queries), lookups.question)
         answers = [gathered.outcome.answered for gathered in lookups.gathered]
         outcome = "insufficient_data" if any(answers) or not answers else "not_asked"

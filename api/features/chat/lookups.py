@@ -134,7 +134,7 @@ class ChatLookups:
             ranked = await product.steps.assessor.assess(run, scope, gathered.kept, graded=depth != "quick")
             self.usage += gathered.usage + ranked.usage
             labels = self._numbered(sent, ranked.kept)
-            return self._shown(self._noted(gathered, sent, depth, labels), labels)
+            return await self._shown(self._noted(gathered, sent, depth, labels), labels)
 
         return await self._ask((source,), source, query, depth, tokens, fetch)
 
@@ -156,7 +156,7 @@ class ChatLookups:
                 counts = ", ".join(f"{felt.count} {felt.name}" for felt in sentiment.feelings)
                 lines.append(f"Sentiment of {sentiment.n} graded items: {counts}")
             shown = "\n".join(line.rstrip(".") for line in lines if line)
-            return self._shown(shown, self._numbered(sent, evidence.shown))
+            return await self._shown(shown, self._numbered(sent, evidence.shown))
 
         return await self._ask(self.product.askable, "The sources", query, depth, tokens, fetch)
 
@@ -181,7 +181,7 @@ class ChatLookups:
             earlier = [lookup for lookup in known if lookup]
             self.lines |= {lookup.source: lookup.line for lookup in earlier}
             labels = dict.fromkeys(label for lookup in earlier for label in lookup.labels)
-            return self._shown("; ".join([*(lookup.line for lookup in earlier), "looked up before"]), labels)
+            return await self._shown("; ".join([*(lookup.line for lookup in earlier), "looked up before"]), labels)
         used = tokens + self.usage.input_tokens + self.usage.output_tokens
         if self.calls + len(sources) > self.max_sources or used >= self.bounds.tokens:
             self.refused += 1
@@ -236,7 +236,7 @@ class ChatLookups:
         self.lines["archive"] = line
         labels = self._numbered(query, kept)
         self.recalled |= bool(labels)
-        return self._shown(line, labels)
+        return await self._shown(line, labels)
 
     async def search_archive_first(self) -> None:
         """Search the stored items when the question names a product that was asked about before.
@@ -293,7 +293,7 @@ class ChatLookups:
         shown = self.session.show(list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample)
         return [exhibit.label for exhibit in shown]
 
-    def _shown(self, line: str, labels: Iterable[str]) -> str:
+    async def _shown(self, line: str, labels: Iterable[str]) -> str:
         known = self.session.exhibits
         exhibits = [known[label] for label in labels]
         self.exhibits |= {exhibit.label: exhibit for exhibit in exhibits}
@@ -301,7 +301,8 @@ class ChatLookups:
         if self.product.sample:
             parts.append("This is made-up sample data from the offline sandbox.")
         if exhibits:
-            parts += [self.fence.rule, describe(exhibits, self.fence, self.question)]
+            described = await asyncio.to_thread(describe, exhibits, self.fence, self.question)
+            parts += [self.fence.rule, described]
         return "\n".join(parts)
 
     def _reply(self, text: str) -> str:
