@@ -35,7 +35,6 @@ from api.interfaces.cli import (
     stats_commands,
     stored_commands,
     watch_commands,
-    watch_run_commands,
 )
 from api.interfaces.cli.output import INTERRUPTED, finish, prepare, run_to_end, tell
 from api.sources import SOURCE_LIST
@@ -308,16 +307,16 @@ _watches = add_group(
 )
 add_command(_watches, watch_commands.add)
 add_command(_watches, watch_commands.list_watches, "list")
-add_command(_watches, watch_run_commands.show)
-add_command(_watches, watch_run_commands.history)
-add_command(_watches, watch_run_commands.run_watches, "run")
+add_command(_watches, watch_commands.show)
+add_command(_watches, watch_commands.history)
+add_command(_watches, watch_commands.run_watches, "run")
 add_command(_watches, watch_commands.change, without=("paused",))
 add_command(_watches, watch_commands.pause)
 add_command(_watches, watch_commands.resume)
 add_command(_watches, watch_commands.remove)
-add_command(_watches, watch_run_commands.notify_test)
-add_command(_watches, watch_run_commands.notify_again)
-add_command(_watches, watch_run_commands.feed)
+add_command(_watches, watch_commands.notify_test)
+add_command(_watches, watch_commands.notify_again)
+add_command(_watches, watch_commands.feed)
 
 _imports = add_group(
     "import",

@@ -1,21 +1,45 @@
-"""`watch`: a question that is asked again and again, and what has changed meanwhile."""
+"""`watch`: a question that is asked again and again, what its runs came to, and who is notified of them."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.core.text import SHORT_ID
+from api.choices import MAX_TREND_WEEKS, TREND_WEEKS
+from api.core.text import SHORT_ID, utc_minute
 from api.errors import UsageError
-from api.interfaces.cli.output import Data, as_json, say, tell
+from api.interfaces.cli.output import Data, DataFormat, as_json, closing, say, tell
 from api.interfaces.cli.stored_commands import opened_store
-from api.interfaces.cli.watch_run_commands import WatchName, due_of, opened_watch
+from api.sources import ALL_SOURCES
 
 if TYPE_CHECKING:
+    from api.features.analyses.store_ports import Store
     from api.features.watches.watch import Watch
+    from api.features.watches.watch_run import Delivery, WatchRun
     from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
+
+_UNHEARD = _UNREACHED = 4
+WatchName = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of a watch, or the id's beginning.")]
+
+
+@asynccontextmanager
+async def opened_watch(name: str, *, abbreviated: bool = True) -> AsyncIterator[tuple[Store, Watch]]:
+    """The watch of this name or id, or with `abbreviated` of the id that begins so, and the store that holds it.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: several ids begin so.
+    """
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.watches.watch_service import find_watch
+
+    async with opened_store() as store:
+        yield store, await find_watch(store, LOCAL.id, name, abbreviated=abbreviated)
 
 
 async def add(request: WatchRequest) -> None:
@@ -112,3 +136,222 @@ async def _change(name: str, fields: dict[str, object], words: str) -> None:
     tell(f"“{new.name}” {words}{'' if new.paused else f'; {due_of(new)}'}")
     if not watch.is_signed:
         _tell_secret(new)
+
+
+async def show(name: WatchName, form: Data = "text") -> None:
+    """Show one watch: its question, its receivers, its last run, what did not arrive."""
+    from api.features.watches.notification import run_text
+    from api.features.watches.watch_service import undelivered_runs
+    from api.interfaces.cli.terminal_text import shown
+    from api.interfaces.shared.watch_view import meaning_words, undelivered_views, watch_view
+
+    async with opened_watch(name) as (store, watch):
+        runs = await store.watch_runs(watch.tenant, watch.id, 1)
+        missing = undelivered_views(await undelivered_runs(store, watch))
+    if form == "json":
+        more = {
+            "last_run": runs[0].model_dump(mode="json") if runs else None,
+            "undelivered": [delivery.model_dump(mode="json") for delivery in missing],
+        }
+        say(as_json({**watch_view(watch).model_dump(mode="json"), **more}))
+        return
+    heading = f"{shown(watch.name)} ({watch.id[:SHORT_ID]})"
+    say(f"{heading}: {watch.every}, {watch.zone}; {due_of(watch)}")
+    meaning = meaning_words(watch)
+    if meaning or watch.query != watch.name:
+        say(f"asks: {shown(watch.query)}{f' - {shown(meaning)}' if meaning else ''}")
+    sources = ", ".join(watch.sources) or "all that are set"
+    limit = f", limit {watch.limit}" if watch.limit else ""
+    say(f"of: {sources}; depth {watch.depth}{limit}{'; sample world' if watch.sandbox else ''}")
+    receivers = ", ".join(target.shown for target in watch.notify) or "nobody"
+    only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
+    say(f"tells: {receivers}{only}{feed}")
+    for run in runs:
+        say("")
+        _print(run, run_text(watch, run, ALL_SOURCES))
+    for delivery in missing:
+        when = f"{utc_minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
+        say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
+    if missing:
+        tell(f"`listenpost watch notify-again {watch.id[:SHORT_ID]}` tells once more")
+
+
+async def history(
+    name: WatchName,
+    limit: Annotated[int, typer.Option(help="Number of runs at most, newest first.", min=1, max=1000)] = 20,
+    plot: Annotated[bool, typer.Option("--plot", help="Show volume, sentiment and aspects by week instead.")] = False,
+    weeks: Annotated[int, typer.Option(help="Weeks that --plot shows.", min=1, max=MAX_TREND_WEEKS)] = TREND_WEEKS,
+    form: Data = "text",
+) -> None:
+    """List the runs of a watch, a line each, or show what they counted week by week."""
+    from api.features.watches.notification import headline
+    from api.interfaces.cli.terminal_text import shown
+
+    async with opened_watch(name) as (store, watch):
+        if plot:
+            await _plot(store, watch, weeks, form)
+            return
+        runs = await store.watch_runs(watch.tenant, watch.id, limit)
+    if form == "json":
+        say(as_json([run.model_dump(mode="json") for run in runs]))
+        return
+    for run in runs:
+        report = f"  report {run.report_id[:SHORT_ID]}" if run.report_id else ""
+        say(f"{utc_minute(run.created_at)}  {shown(headline(watch, run))}{report}")
+    if not runs:
+        _tell_idle(watch)
+
+
+async def _plot(store: Store, watch: Watch, weeks: int, form: DataFormat) -> None:
+    from api.features.watches.trend import read_trend
+    from api.features.watches.watch_service import utc_now
+    from api.interfaces.cli.trend_text import trend_text
+
+    trend = await read_trend(store, watch, utc_now(), weeks)
+    if form == "json":
+        say(as_json(trend.model_dump(mode="json")))
+    elif trend.lines:
+        say(trend_text(watch.name, trend, shutil.get_terminal_size((100, 24)).columns))
+    else:
+        _tell_idle(watch)
+
+
+def _tell_idle(watch: Watch) -> None:
+    tell(f"it has not run yet: `listenpost watch run {watch.id[:SHORT_ID]}`")
+
+
+async def run_watches(
+    name: Annotated[str | None, typer.Argument(help="Name or id of one watch; or use --due.")] = None,
+    due: Annotated[bool, typer.Option("--due", help="Run every watch that is due.")] = False,
+    form: Data = "text",
+) -> int:
+    """Run one watch now, or all that are due; see docs/watches.md.
+
+    Exits with 4 when a run failed, or no source answered it.
+    """
+    if (name is None) != due:
+        raise UsageError("name one watch, or use `--due`")
+    from api import bootstrap
+    from api.bootstrap.app_context import open_app_context
+    from api.bootstrap.background_work import watching_of
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.watches.notification import run_text
+    from api.features.watches.watch_service import find_watch
+
+    code, number = 0, 0
+    async with closing(await open_app_context(bootstrap.load_settings())) as app_context:
+        watching = watching_of(app_context)
+
+        async def runs() -> AsyncIterator[tuple[Watch, WatchRun]]:
+            if name is None:
+                async for pair in watching.run_due():
+                    yield pair
+            else:
+                watch = await find_watch(app_context.store, LOCAL.id, name, abbreviated=True)
+                tell(f"running “{watch.name}” ...")
+                yield watch, await watching.run(watch)
+
+        async for watch, run in runs():
+            number += 1
+            code = _UNHEARD if run.state in {"failed", "not_asked"} else code
+            if form == "json":
+                say(as_json(run.model_dump(mode="json")))
+            else:
+                _print(run, run_text(watch, run, ALL_SOURCES))
+    if not number:
+        tell("nothing is due")
+    return code
+
+
+async def notify_test(name: WatchName) -> int:
+    """Send a test message to every receiver; exits with 4 when one does not arrive."""
+    from api import bootstrap
+    from api.bootstrap.background_work import notifier_of
+    from api.features.watches.watch_service import send_trial
+
+    async with opened_watch(name) as (_, watch):
+        deliveries = await send_trial(notifier_of(bootstrap.load_settings()).send, watch)
+    return 0 if _all_arrived(deliveries) else _UNREACHED
+
+
+async def notify_again(
+    name: WatchName,
+    run: Annotated[
+        str | None,
+        typer.Argument(help="Id of a run, or its beginning (default: all that `show` lists as undelivered)."),
+    ] = None,
+) -> int:
+    """Send notifications that did not arrive again; exits with 4 when one still does not.
+
+    Receivers get the same id as before. Of several runs the oldest is sent first.
+    """
+    from api import bootstrap
+    from api.bootstrap.background_work import notifier_of
+    from api.features.watches.watch_service import resend, run_to_resend, undelivered_runs
+
+    send, arrived = notifier_of(bootstrap.load_settings()).send, True
+    async with opened_watch(name) as (store, watch):
+        if run is None:
+            runs = (await undelivered_runs(store, watch))[::-1]
+        else:
+            runs = [await run_to_resend(store, watch, run, abbreviated=True)]
+        if not runs:
+            tell("everybody was told; nothing is sent")
+        for missed in runs:
+            say(f"{utc_minute(missed.created_at)}, run {missed.id[:SHORT_ID]}")
+            now = await resend(store, send, ALL_SOURCES, watch, missed)
+            arrived = _all_arrived(now.deliveries) and arrived
+    return 0 if arrived else _UNREACHED
+
+
+async def feed(
+    name: WatchName,
+    renew: Annotated[bool, typer.Option("--renew", help="Replace the address; the old one stops working.")] = False,
+    close: Annotated[bool, typer.Option("--close", help="Close the feed; its address stops working.")] = False,
+) -> None:
+    """Give a watch an Atom feed and print its path, which cannot be shown again."""
+    if renew and close:
+        raise UsageError("use one of `--renew` and `--close`")
+    from api.features.analyses.share_links import open_feed
+
+    async with opened_watch(name) as (store, watch):
+        if close:
+            await store.set_feed(watch, None)
+            tell(f"“{watch.name}” has no feed")
+            return
+        if watch.feed and not renew:
+            raise UsageError(f"“{watch.name}” has a feed, whose address was shown once; `--renew` makes another")
+        say(await open_feed(store, watch))
+    tell(
+        "below the address of your server (`listenpost serve`: http://localhost:8420); whoever "
+        "has it reads this feed without a key, and it is not shown again"
+    )
+
+
+def due_of(watch: Watch) -> str:
+    """When the watch is due, in its time zone: `due 2026-11-30 08:00 CET`, or `paused`."""
+    from api.features.watches.watch import zone_of
+
+    if watch.paused:
+        return "paused"
+    return f"due {watch.due_at.astimezone(zone_of(watch.zone)):%Y-%m-%d %H:%M %Z}"
+
+
+def _print(run: WatchRun, text: str) -> None:
+    from api.core.text import web_url
+    from api.interfaces.cli.terminal_text import shown
+
+    for line in text.splitlines():
+        address = web_url(line.strip())  # alone on its line; within others nothing is to be opened
+        say(f"{'  ' if line.startswith('  ') else ''}{address or shown(line)}")
+    for delivery in run.deliveries:
+        outcome = "delivered" if delivery.delivered else f"undelivered: {delivery.reason}"
+        tell(f"{delivery.target}: {outcome}")
+
+
+def _all_arrived(deliveries: Sequence[Delivery]) -> bool:
+    """Print what became of each; whether all arrived."""
+    for delivery in deliveries:
+        words = "arrived" if delivery.delivered else f"did not arrive: {delivery.reason}"
+        say(f"{delivery.target}: {words}")
+    return all(delivery.delivered for delivery in deliveries)
