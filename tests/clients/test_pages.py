@@ -200,7 +200,8 @@ def test_one_group_of_an_ambiguous_name_is_taken(seen: Seen, width: int) -> None
     assert corrected["complaints"] == []
     assert 2 <= len(corrected["groups"]) <= 4
     assert corrected["ahead"]
-    words = [group.partition(":")[0] for group in corrected["groups"]]
+    heads = [group.partition(":")[0] for group in corrected["groups"]]  # `web browser (browser, tabs)`
+    words = [head.removesuffix(")").replace(" (", "; ") for head in heads]
     not_meant = ", ".join(f"“{others}”" for others in words[1:])
     assert corrected["taken"]["described"] == (f"Described as “{words[0]}”; not meant: {not_meant}.")
     assert corrected["taken"]["groups"] == 0
