@@ -77,7 +77,9 @@ _LIKED = regex.compile(r"\b(?:do|does|did|they|people|users|owners|everyone) (?:
 # `A vs B`, in the languages that are read
 _VERSUS = regex.compile(
     r"(?i)(?<!\s)\s++(?:vs\.?|versus|(?:verglichen|im vergleich) (?:mit|zu)|comparad[oa] (?:con|com|a)"
-    r"|comparée? (?:à|avec)|compared (?:to|with)|against)\s++|(?<=\S)(?:对比|對比|VS)(?=\S)"
+    r"|comparée? (?:à|avec)|compared (?:to|with)|against)\s++|(?<=\S)(?:对比|對比)(?=\S)"
+    # with no blank only beside a script without blanks: `小米VS华为`, but not `DevSecOps`
+    r"|(?<=[\p{Han}\p{Hiragana}\p{Katakana}])VS(?=\S)|(?<=\S)VS(?=[\p{Han}\p{Hiragana}\p{Katakana}])"
 )
 _DIFFERENCE = regex.compile(
     r"(?i)(?:unterschied\w* zwischen|diferen(?:cia|ça)s? entre|différences? entre)\s(?P<left>.+?)"
@@ -336,7 +338,7 @@ def _compared_sides(question: str, language: str) -> tuple[tuple[str, ...], str]
     # a name of one letter, or of words that ask: `X`, `Best Buy`
     spelled = [one_line(side).strip(_OUTER) for side in raw]
     names = [name or (text if _BARE.search(text) else "") for (name, _), text in zip(sides, spelled, strict=True)]
-    if len(names) < 2 and language == "en":
+    if len(names) < 2 and language == "en" and not _THAN[language].search(question):
         names = list(compared_names(question))
     if len(names) < 2 or not all(names):
         return (), ""
@@ -349,7 +351,8 @@ def _compared_sides(question: str, language: str) -> tuple[tuple[str, ...], str]
 def _raw_sides(question: str, language: str) -> tuple[list[str], str]:
     """The texts on both sides of what compares, and what follows them."""
     if match := _THAN[language].search(question):
-        return [match["left"], match["right"]], ""
+        sides = [match["left"], match["right"]]
+        return (sides if all(_is_name(side, " ".join(sides), language) for side in sides) else []), ""
     if match := _DIFFERENCE.search(question):
         return [match["left"], match["right"]], ""
     sides = _VERSUS.split(question)
@@ -378,9 +381,21 @@ def _chooses(question: str, parts: Sequence[str], tail: str, language: str) -> b
     chunks = [_chunks(_tokens(part, language)) for part in parts]
     if any(len(pieces) != 1 for pieces in chunks):
         return False
-    if first in lists["openers"] | lists["asking"]:
+    if better or first in lists["openers"] | lists["asking"]:
         return better
-    return True
+    return all(chunk.proper for pieces in chunks for chunk in pieces)
+
+
+def _is_name(side: str, sides: str, language: str) -> bool:
+    """Whether one side of `better than` may be a product: by its capitals, where the `sides` have any.
+
+    Neither side of `is my battery worse than normal?` is one, nor the second of `Plaud, is it better than nothing?`.
+    """
+    chunks = _chunks(_tokens(side, language))
+    if chunks and chunks[0].proper:
+        return True
+    first = side.split()[0].strip(_OUTER).casefold() if side.split() else ""
+    return sides == sides.lower() and first not in stop_words(language)
 
 
 def _unspaced_parts(question: str, language: str) -> QuestionParts:

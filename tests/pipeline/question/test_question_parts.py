@@ -68,6 +68,19 @@ def test_what_is_compared_and_what_is_one_name(question: str, products: tuple[st
     assert (parts.products, parts.aspect) == (products, aspect)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "PVS-Studio", "DevSecOps", "Tchaikovsky edition", "EVSE charger", "NVSwitch", "LG TVs/monitors",
+        "Ember mug black or white?", "Plaud Note for work or school?", "is my battery worse than normal?",
+        "Plaud, is it better than nothing?",
+    ],
+)  # fmt: skip
+def test_a_question_about_one_product_is_no_comparison(question: str) -> None:
+    """Letters inside a name compare nothing, and colours, purposes and "normal" are no products."""
+    assert question_parts(question).kind == "product"
+
+
 @given(st.text(max_size=120))
 def test_any_text_is_taken_apart(text: str) -> None:
     """Without an error; what is compared is compared with something else."""
