@@ -52,6 +52,8 @@ _SOURCE = regex.compile(
 )
 
 
+# most words of a compared name without a capital or figure
+_PLAIN_WORDS = 2
 # a name with a point inside: `plaud.ai`
 _POINT = regex.compile(r"\p{L}\.\p{L}")
 _OUTER = _EDGE + "¿¡«»‹›‚？！。，、：； "
@@ -340,7 +342,7 @@ def _compared_sides(question: str, language: str) -> tuple[tuple[str, ...], str]
     names = [name or (text if _BARE.search(text) else "") for (name, _), text in zip(sides, spelled, strict=True)]
     if len(names) < 2 and language == "en" and not _THAN[language].search(question):
         names = list(compared_names(question))
-    if len(names) < 2 or not all(names):
+    if len(names) < 2 or not all(map(_may_be_product, names)):
         return (), ""
     asked_about = [aspect for _, aspect in sides]
     asked_about += reversed(_product_and_aspect(_tokens(tail, language), language)) if tail else ()
@@ -357,18 +359,25 @@ def _raw_sides(question: str, language: str) -> tuple[list[str], str]:
         return [match["left"], match["right"]], ""
     sides = _VERSUS.split(question)
     if len(sides) > 1:
-        return sides, ""
+        return _without_purpose(sides, "", language)
     head, tail = [*regex.split(r"[,:;]\s", question, maxsplit=1), ""][:2]
     if tail and not any(token.named for token in _tokens(head, language)):
         head, tail = tail, head  # `Which is better, A or B?`
     either = "|".join(_asking_words(language)["either"])
     parts = regex.split(rf"(?i)(?<!\s)\s++(?:{either})\s++", head)
-    for word in _PURPOSE[language]:
-        parts[-1], purpose, rest = parts[-1].partition(f" {word} ")
-        tail = f"{rest} {tail}".strip() if purpose else tail
+    parts, tail = _without_purpose(parts, tail, language)
     if len(parts) < 2 or not _chooses(question, parts, tail, language):
         return [], ""
     return parts, tail
+
+
+def _without_purpose(parts: list[str], tail: str, language: str) -> tuple[list[str], str]:
+    """The sides, and what is asked about them: `for sleep` behind the last one goes to the tail."""
+    last = parts[-1]
+    for word in _PURPOSE.get(language, ()):
+        last, purpose, rest = last.partition(f" {word} ")
+        tail = f"{rest} {tail}".strip() if purpose else tail
+    return [*parts[:-1], last], tail
 
 
 def _chooses(question: str, parts: Sequence[str], tail: str, language: str) -> bool:
@@ -384,6 +393,11 @@ def _chooses(question: str, parts: Sequence[str], tail: str, language: str) -> b
     if better or first in lists["openers"] | lists["asking"]:
         return better
     return all(chunk.proper for pieces in chunks for chunk in pieces)
+
+
+def _may_be_product(name: str) -> bool:
+    """Whether a compared side is as short as names are, which `classical guitarist pricing` is not."""
+    return 0 < len(name.split()) <= _PLAIN_WORDS or _NAMING.search(name) is not None
 
 
 def _is_name(side: str, sides: str, language: str) -> bool:

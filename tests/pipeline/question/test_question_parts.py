@@ -73,7 +73,7 @@ def test_what_is_compared_and_what_is_one_name(question: str, products: tuple[st
     [
         "PVS-Studio", "DevSecOps", "Tchaikovsky edition", "EVSE charger", "NVSwitch", "LG TVs/monitors",
         "Ember mug black or white?", "Plaud Note for work or school?", "is my battery worse than normal?",
-        "Plaud, is it better than nothing?",
+        "Plaud, is it better than nothing?", "flamenco vs classical guitarist pricing",
     ],
 )  # fmt: skip
 def test_a_question_about_one_product_is_no_comparison(question: str) -> None:
