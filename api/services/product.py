@@ -43,13 +43,8 @@ from api.pipeline.evidence.collection import Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
-from api.pipeline.question.product_name import (
-    exclusions_of,
-    judged_words,
-    question_parts,
-    search_words,
-    split_exclusions,
-)
+from api.pipeline.question.exclusions import exclusions_of, split_exclusions
+from api.pipeline.question.product_name import judged_words, question_parts, search_words
 from api.pipeline.question.query_screen import screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
 from api.reports.conclusion import Writer, conclude

@@ -20,7 +20,7 @@ from api.evaluation.labelled_items import LabelledQuery, read_labelled
 from api.evaluation.metrics import LabelledVerdict, Tally, differences, intervals, summed, tally, total
 from api.models.local.judge import LocalJudge
 from api.models.local.word_vectors import vectors
-from api.pipeline.question.product_name import split_exclusions
+from api.pipeline.question.exclusions import split_exclusions
 
 SCRIPTS = Path(__file__).parents[2] / "tests" / "data" / "untitled_scripts.jsonl"
 CORRECTIONS, DRAWS = (3, 5, 10), 12

@@ -43,7 +43,9 @@ _ENDINGS = {
     "spanish": "a o as os",
     "french": "e es",
 }
-_SHORTEST_STEM, _SHORT_WORD = 3, 4  # letters of a stem whose forms are looked for, and whose end may be doubled
+# letters of a stem whose forms are looked for, and whose end may be doubled; in other languages than English a
+# stem has one more: `ember` is no form of `emb`
+_SHORTEST_STEM, _SHORT_WORD = 3, 4
 _LETTERS = regex.compile(r"[a-z]+")
 
 
@@ -61,7 +63,8 @@ def word_forms(word: str) -> tuple[str, ...]:
         root = snowball_stem(word, language)
         bases = {word, root, word[: len(root)], word[: len(root) - 1]}
         bases |= {f"{root}{root[-1:]}"} if len(root) <= _SHORT_WORD else set()  # `stopped`
-        for base in (base for base in bases if len(base) >= _SHORTEST_STEM):
+        shortest = _SHORTEST_STEM + (language != "english")
+        for base in (base for base in bases if len(base) >= shortest):
             for form in (base + ending for ending in ("", *endings.split())):
                 if snowball_stem(form, language) == root:
                     forms.setdefault(stem(form))

@@ -7,7 +7,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from urllib.parse import urlencode
@@ -33,7 +33,7 @@ class Message:
     run_id: str  # the same whenever the same run is sent again
     text: str  # its first line is the result
     body: bytes  # the JSON document, in UTF-8
-    linked: Callable[[str], str] | None = None
+    linked: Callable[[str], str] | None = field(default=None, compare=False)
     """The text with a link below each post that corrects it, by the address of a server."""
 
     def text_for(self, server: str) -> str:

@@ -343,9 +343,15 @@ async def shared_page(request: Request, analysis_id: AnalysisId, app_context: Op
         await authenticated(app_context, request)
     report = await linked_report(app_context.store, app_context.keys, app_context.limits, analysis_id, token)
     answer = await asyncio.to_thread(
-        page, request, None, "shared.html",
-        title=presentation.heading(report), shared=True, **report_values(report),
-    )  # fmt: skip
+        lambda: page(
+            request,
+            None,
+            "shared.html",
+            title=presentation.heading(report),
+            shared=True,
+            **report_values(report),
+        )
+    )
     answer.headers["X-Robots-Tag"] = "noindex, nofollow"
     return answer
 

@@ -84,11 +84,15 @@ async def between(request: Request, visitor: Guest, app_context: OpenContext, id
         )  # fmt: skip
     comparison = await asyncio.to_thread(side_by_side, analyses, ALL_SOURCES)
     return await asyncio.to_thread(
-        page, request, visitor, "comparison.html",
-        title=comparison_table.title(comparison),
-        query=comparison_query(ids),
-        **comparison_values(comparison),
-    )  # fmt: skip
+        lambda: page(
+            request,
+            visitor,
+            "comparison.html",
+            title=comparison_table.title(comparison),
+            query=comparison_query(ids),
+            **comparison_values(comparison),
+        )
+    )
 
 
 @router.get("/between/export/{form}")

@@ -173,7 +173,6 @@ async def evidence_page(
     corrections = await corrections_of(app_context.store, visitor.tenant.id, report.question)
     cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
-    sources = [source_of_key(item.key) for item in everything]
     stages = {item.dropped_by for item in report.dropped}
     languages = {language_of(item.title) for item in everything}
     starts = {"kept_from": kept_from, "dropped_from": dropped_from}
@@ -192,25 +191,32 @@ async def evidence_page(
             after=address(first + MOST) if first + MOST < len(entries) else "",
         )  # fmt: skip
 
-    lost = chosen.dropped(cards)
-    return await asyncio.to_thread(
-        page, request, visitor, "evidence.html",
-        title=f"Evidence: {presentation.heading(report)}",
-        chosen=chosen,
-        corrected={entry.key: entry.relevant for entry in corrections},
-        here_query=request.url.query,
-        kept=part_of(chosen.kept(report.items), "kept_from"),
-        lost=part_of(lost, "dropped_from"),
-        shares=Counter((card.stage, who_dropped(card.item)) for card in lost).most_common(),
-        unexplained=unexplained(lost),
-        places=[(name, presentation.source_title(name)) for name in dict.fromkeys(sources)],
-        stages=[(name, words) for name, words in _STAGES.items() if name in stages],
-        languages=[
-            (code, name) for code, name in sorted(LANGUAGES.items(), key=lambda pair: pair[1])
-            if code in languages
-        ],
-        **values,
-    )  # fmt: skip
+    def shown() -> Response:
+        lost = chosen.dropped(cards)
+        return page(
+            request,
+            visitor,
+            "evidence.html",
+            title=f"Evidence: {presentation.heading(report)}",
+            chosen=chosen,
+            corrected={entry.key: entry.relevant for entry in corrections},
+            here_query=request.url.query,
+            kept=part_of(chosen.kept(report.items), "kept_from"),
+            lost=part_of(lost, "dropped_from"),
+            shares=Counter((card.stage, who_dropped(card.item)) for card in lost).most_common(),
+            unexplained=unexplained(lost),
+            places=[
+                (name, presentation.source_title(name))
+                for name in dict.fromkeys(source_of_key(i.key) for i in everything)
+            ],
+            stages=[(name, words) for name, words in _STAGES.items() if name in stages],
+            languages=[
+                (code, name) for code, name in sorted(LANGUAGES.items(), key=lambda pair: pair[1]) if code in languages
+            ],
+            **values,
+        )
+
+    return await asyncio.to_thread(shown)
 
 
 @router.post("/{analysis_id}/again")

@@ -26,7 +26,8 @@ from api.models.local.reading import Reading, Topic, topic_of
 from api.models.local.word_vectors import Vectors, installed, vectors
 from api.pipeline.gate.excerpt import Excerpt, excerpt_of, parse_excerpt
 from api.pipeline.gate.name_matches import BRAND, NEARLY, best
-from api.pipeline.question.product_name import judged_words, split_exclusions
+from api.pipeline.question.exclusions import split_exclusions
+from api.pipeline.question.product_name import judged_words
 
 THRESHOLD = 0.5
 """Probability from which an item is kept."""

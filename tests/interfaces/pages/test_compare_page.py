@@ -162,7 +162,7 @@ async def test_what_cannot_be_compared_is_a_page(served: Served, ids: list[str],
     [
         ("html", "text/html", "html", "<!doctype html>"),
         ("markdown", "text/markdown", "md", "# Ember and Ohom, compared"),
-        ("csv", "text/csv", "csv", ",Ember,Ohom"),
+        ("csv", "text/csv", "csv", "\ufeff,Ember,Ohom"),
         ("json", "application/json", "json", '{"version":1'),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.choices import MAX_EXCLUSION_LENGTH, MAX_EXCLUSIONS
-from api.pipeline.question.product_name import exclusions_of, split_exclusions
+from api.pipeline.question.exclusions import exclusions_of, split_exclusions
 
 
 @pytest.mark.parametrize(
