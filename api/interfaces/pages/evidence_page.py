@@ -153,6 +153,22 @@ def unexplained(cards: Iterable[DroppedCard]) -> str:
     return f"No reason and no likelihood is known where {named} decided: {answer} yes or no."
 
 
+def _part(entries: Sequence[Entry], name: str, chosen: EvidenceFilter, starts: Mapping[str, int]) -> ListPart[Entry]:
+    """The entries from `starts[name]` on, and the addresses of the parts beside them."""
+    first = starts[name]
+
+    def address(start: int) -> str:
+        wanted = {**asdict(chosen), **starts, name: start}
+        query = urlencode({field: value for field, value in wanted.items() if value})
+        return f"?{query}#{name.removesuffix('_from')}"
+
+    return ListPart(
+        entries[first : first + MOST], first, len(entries),
+        before=address(max(first - MOST, 0)) if first else "",
+        after=address(first + MOST) if first + MOST < len(entries) else "",
+    )  # fmt: skip
+
+
 @router.get("/{analysis_id}/evidence")
 async def evidence_page(
     request: Request,
@@ -177,20 +193,6 @@ async def evidence_page(
     languages = {language_of(item.title) for item in everything}
     starts = {"kept_from": kept_from, "dropped_from": dropped_from}
 
-    def part_of(entries: Sequence[Entry], name: str) -> ListPart[Entry]:
-        first = starts[name]
-
-        def address(start: int) -> str:
-            wanted = {**asdict(chosen), **starts, name: start}
-            query = urlencode({field: value for field, value in wanted.items() if value})
-            return f"?{query}#{name.removesuffix('_from')}"
-
-        return ListPart(
-            entries[first : first + MOST], first, len(entries),
-            before=address(max(first - MOST, 0)) if first else "",
-            after=address(first + MOST) if first + MOST < len(entries) else "",
-        )  # fmt: skip
-
     def shown() -> Response:
         lost = chosen.dropped(cards)
         return page(
@@ -201,8 +203,8 @@ async def evidence_page(
             chosen=chosen,
             corrected={entry.key: entry.relevant for entry in corrections},
             here_query=request.url.query,
-            kept=part_of(chosen.kept(report.items), "kept_from"),
-            lost=part_of(lost, "dropped_from"),
+            kept=_part(chosen.kept(report.items), "kept_from", chosen, starts),
+            lost=_part(lost, "dropped_from", chosen, starts),
             shares=Counter((card.stage, who_dropped(card.item)) for card in lost).most_common(),
             unexplained=unexplained(lost),
             places=[

@@ -60,7 +60,7 @@ async def test_limit_is_asked_of_each_source(served: Served) -> None:
     [
         ("text/html", "<!doctype html>"),
         ("text/markdown", "# Oura and Whoop, compared"),
-        ("text/csv", ",Oura,Whoop"),
+        ("text/csv", "\ufeff,Oura,Whoop"),
         ("text/event-stream", '{"version":1'),
     ],
 )
