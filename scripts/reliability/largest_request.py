@@ -60,6 +60,7 @@ TEXTS: Mapping[str, Callable[[int], str]] = {
     "combining signs": lambda length: "Glow Lamp " + "é" * ((length - 10) // 6),
     "digits and stops": lambda length: "Glow Lamp " + "1." * ((length - 10) // 2),
     "tags": lambda length: "Glow Lamp " + "<b><i>" * ((length - 10) // 6),
+    "line ends": lambda length: "Glow Lamp" + "\n" * (length // 2 - 10) + "end",
     "headings of quotes": lambda length: "Glow Lamp\n" + "On Monday someone wrote:\n" * (length // 26),
 }
 """What the items hold, by a name."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import zstandard
+from openpyxl import Workbook
 
 from tests.interfaces.command import Ended, Here
 
@@ -123,8 +124,59 @@ def test_an_encoding_is_recognised_or_named(here: Here) -> None:
     assert (unsure.code, "`short.csv` is no UTF-8, and its encoding cannot be told" in unsure.err) == (2, True)
     assert "name it with `--encoding`" in unsure.err
     assert "1 item, 0 comments new" in named.out
-    assert (wrong.code, "`--encoding cp99`: no encoding is called so" in wrong.err) == (2, True)
+    assert (wrong.code, "`--encoding cp99`: unknown encoding" in wrong.err) == (2, True)
     assert (own.code, "name it with `--encoding`" in own.err) == (2, True)
+
+
+@pytest.mark.parametrize("ending", ["\n", ""])
+def test_letters_behind_an_ascii_beginning_are_not_lost(here: Here, ending: str) -> None:
+    """The encoding of such a file is asked for, before and after something was stored."""
+    rows = "text\n" + "The mug leaks and the lid is loose\n" * 9_000 + "Кружка течёт\n" * 2 + f"Крышка{ending}"
+    Path("late.csv").write_bytes(rows.encode("cp1251"))
+
+    tried = here("import", "late.csv", "--dry-run")
+    stopped = here("import", "late.csv")
+    own = here("analyze", "Mug", "--items", "late.csv")
+    named = here("import", "late.csv", "--encoding", "cp1251", "--dry-run")
+
+    reason = "`late.csv` is ASCII at its beginning and no UTF-8 on line 9,002; name its encoding with `--encoding`"
+    assert [(ended.code, reason in ended.err) for ended in (tried, stopped, own)] == [(2, True)] * 3
+    assert (named.code, "9,003 items" in named.out, "warning" in named.err) == (0, True, False)
+
+
+def test_lines_with_wrong_bytes_are_counted(here: Here) -> None:
+    """Of a file that is UTF-8 by its other letters, of JSON, and of an encoding that was named."""
+    table = "text\n" + "größer und süß\n" * 20
+    Path("utf.csv").write_bytes(table.encode() + b"zu gro\xdf\n")
+    Path("late.jsonl").write_bytes(b'{"title": "Mug"}\n' * 20_000 + b'{"title": "caf\xe9"}\n')
+    Path("named.csv").write_bytes(table.encode("cp1252") + b"\x81\n")
+
+    counted = [
+        here("import", "utf.csv", "--dry-run"),
+        here("import", "late.jsonl", "--dry-run"),
+        here("import", "named.csv", "--encoding", "cp1252", "--dry-run"),
+    ]
+
+    assert [ended.code for ended in counted] == [0, 0, 0]
+    for ended, name in zip(counted, ("utf-8", "utf-8", "cp1252"), strict=True):
+        assert f"warning: 1 line with bytes that are no {name}, read as `\ufffd`" in ended.err
+
+
+def test_an_encoding_that_is_ignored_is_named(here: Here) -> None:
+    """A workbook and a byte order mark say their own."""
+    book = Workbook()
+    book.active.append(["Review"])  # type: ignore[union-attr]
+    book.active.append(["The mug leaks"])  # type: ignore[union-attr]
+    book.save("a.xlsx")
+    Path("marked.csv").write_bytes("text\ngrößer\n".encode("utf-16"))
+
+    in_book = here("import", "a.xlsx", "--encoding", "cp1251", "--dry-run")
+    marked = here("import", "marked.csv", "--encoding", "cp1251", "--dry-run")
+    same = here("import", "marked.csv", "--encoding", "utf-16", "--dry-run")
+
+    assert "`--encoding cp1251` is ignored: a workbook has its own" in in_book.err
+    assert "`--encoding cp1251` is ignored: a byte order mark says utf-16-le" in marked.err
+    assert (same.code, "ignored" in same.err, "größer" in same.out) == (0, False, True)
 
 
 def test_a_damaged_archive_says_how_much_was_lost(here: Here) -> None:

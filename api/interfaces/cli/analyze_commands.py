@@ -396,7 +396,7 @@ def _own_items(path: Path | None, columns: str, encoding: str, product: str) -> 
     if path is not None:
         return _read_items(path, columns, encoding, one_line(clean(product)))
     if product or columns or encoding:
-        named = "`--map` names columns of a table" if columns else "`--encoding` says how a file is written"
+        named = "`--map` names columns of a table" if columns else "`--encoding` is the encoding of a file"
         named = "`--product` says what a file is about" if product else named
         raise UsageError(f"{named}: it belongs to `--items FILE`")
     return None

@@ -59,19 +59,23 @@ async def import_file(
     from api.features.analyses.api_keys import LOCAL
     from api.features.archive import import_file as file_import
     from api.sources.imported.detection import ReadOptions, open_collected, read_columns
+    from api.sources.imported.text_encoding import UnreadableFile
 
     options = ReadOptions(form, read_columns(columns) or None, product.strip(), encoding.strip())
-    with closing(open_collected(file, options, sys.stdin.buffer)) as source:
-        for line in source.findings:
-            tell(_shown(line))
-        if dry_run:
-            with _Following(source) as following:
-                preview = file_import.preview_import(source, following.hear)
-            _say_preview(preview)
-            return _damage_code(source)
-        async with opened_store() as store:
-            with _Following(source) as following:
-                imported, fresh = await file_import.import_file(source, store, LOCAL.id, following.hear)
+    try:
+        with closing(open_collected(file, options, sys.stdin.buffer)) as source:
+            for line in source.findings:
+                tell(_shown(line))
+            if dry_run:
+                with _Following(source) as following:
+                    preview = file_import.preview_import(source, following.hear)
+                _say_preview(preview)
+                return _damage_code(source)
+            async with opened_store() as store:
+                with _Following(source) as following:
+                    imported, fresh = await file_import.import_file(source, store, LOCAL.id, following.hear)
+    except UnreadableFile as error:  # found behind the beginning
+        raise UsageError(f"`{file}` {error}") from None
     if fresh:
         say(_summary(imported))
         if imported.progress.refused:
@@ -85,11 +89,10 @@ async def import_file(
 
 
 def _damage_code(source: CollectedFile) -> int:
-    """Say how much of a damaged file was not read; the exit code."""
-    if source.opened.damage:
-        tell(f"listenpost: warning: {source.opened.damage}")
-        return DAMAGED
-    return 0
+    """Say what of a file was not read; the exit code."""
+    for loss in source.opened.losses:
+        tell(f"listenpost: warning: {loss}")
+    return DAMAGED if source.opened.damage else 0
 
 
 async def list_imports(form: Data = "text") -> None:

@@ -34,7 +34,7 @@ ReportAs = Annotated[ReportFormat, typer.Option("--format", help="Output format.
 Dropped = Annotated[bool, typer.Option("--dropped", help="Also list dropped items, with the reasons.")]
 Output = Annotated[Path | None, typer.Option(help="Write the answer to this new file.")]
 Encoding = Annotated[
-    str, typer.Option("--encoding", help="Encoding of the file, such as cp1251 or gbk, where it is not recognised.")
+    str, typer.Option("--encoding", help="Encoding of the file (such as `cp1251`); default: recognised.")
 ]
 INTERRUPTED, TERMINATED = 130, 143
 _FILE_COLUMNS = 100

@@ -30,8 +30,9 @@ _MARK = "\ufeff"  # without it Excel takes UTF-8 for the encoding of the machine
 _LONGEST_CELL = 30_000  # characters of all comments of an item; a cell of Excel holds 32,767
 # What a spreadsheet takes for the beginning of something to run.
 _FORMULA = tuple("=+-@＝＋－＠\t\r\n|%")
-# where the list separator is `;`, a quoted cell of a table with commas is split at it, and at the ends of lines
-_INNER_FORMULA = re.compile(r"([;\t\n][\"'\s]*)(?=[=@＝＠|%]|[+\-＋－][\w(=.])")
+# where the list separator is `;`, a quoted cell of a table with commas is split at it, and at the ends of lines;
+# a match begins at the last of several, so that a run of them is read once
+_INNER_FORMULA = re.compile(r"([;\t\n](?:[\"']|[^\S\t\n])*+)(?=[=@＝＠|%]|[+\-＋－][\w(=.])")
 
 
 def report_csv(report: Report) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -52,7 +52,7 @@ class ReadOptions:
     product: str = ""
     """Title of entries without one."""
     encoding: str = ""
-    """How its letters are written; recognised where nothing is said."""
+    """Encoding of the file; recognised where it is empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,7 @@ class CollectedFile:
             f"format: {self.identity.form} ({self.why})",
             self.opened.sheet or f"encoding: {self.opened.encoding}{packed}",
         ]
+        lines += [self.opened.note] if self.opened.note else []
         if self.head is not None:
             sign = {"\t": "tab"}.get(self.head.delimiter, self.head.delimiter)
             head = f"head on line {self.head.line}" if self.head.line else "no head, so columns are numbered"
@@ -208,7 +209,9 @@ def _read_collected(data: bytes, options: ReadOptions) -> OwnItems:
     except UsageError:
         return read_items(data)  # its error names the kind of file
     if file.identity.form == "jsonl" and not file.opened.packing and file.opened.encoding == "utf-8":
-        return read_items(data)
+        deque(file.opened.lines(), 0)  # counts what cannot be decoded
+        own = read_items(data)
+        return replace(own, notes=(*own.notes, *file.opened.losses, *filter(None, [file.opened.note])))
     items: list[Item] = []
     aside: list[str] = []
     gone: Counter[str] = Counter()
@@ -228,7 +231,7 @@ def _read_collected(data: bytes, options: ReadOptions) -> OwnItems:
         return read_items(data)
     if not items:
         raise UsageError("; ".join(["there is no item", *aside[:1]]))
-    notes = [file.opened.damage] if file.opened.damage else []
+    notes = [*file.opened.losses, *filter(None, [file.opened.note])]
     notes += [f"{count} left out: {reason}" for reason, count in gone.items()]
     notes += [file.opened.sheet] if "not read" in file.opened.sheet else []
     notes += [file.columns.guess] if file.columns is not None and file.columns.guess else []

@@ -21,9 +21,10 @@ from typing import IO, Any, BinaryIO, cast
 
 import zstandard
 
+from api.core.text import quantity
 from api.errors import UsageError
-from api.sources.imported.text_encoding import UnreadableFile, encoding_of
-from api.sources.imported.workbooks import MOST_PACKED, is_workbook, opened_workbook
+from api.sources.imported.text_encoding import UnreadableFile, encoding_of, named_encoding
+from api.sources.imported.workbooks import LARGEST_WORKBOOK, TooLarge, is_workbook, opened_workbook
 
 LONGEST_LINE = 8_000_000
 """Bytes; of a longer line only the beginning is kept."""
@@ -45,7 +46,7 @@ _OTHER_FILES = {
     b"\xfd7zXZ": "is packed with xz; unpack it with `unxz`",
     b"SQLite format 3": "is a database; export the table as CSV",
 }
-_UNPACKING_ERRORS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
+_UNPACKING_ERRORS = (OSError, EOFError, zlib.error, zstandard.ZstdError, TooLarge)
 Read = Callable[[int], bytes]
 """`read(size)`: at most so many of the next bytes, none at the end."""
 
@@ -81,8 +82,13 @@ class OpenedFile:
     """Bytes read so far of `size`."""
     sheet: str = ""
     """Which sheet of a workbook is read, and which are not, in words; else empty."""
+    note: str = ""
+    """That the encoding which a person named is ignored, and why; else empty."""
     damage: str = ""
     """Set by `lines`: how much could not be unpacked; else empty."""
+    undecoded: int = 0
+    """Set by `lines`: how many lines have bytes without a meaning in its encoding, which are read as U+FFFD."""
+    _sure: bool = True  # false while nobody chose the encoding and no letter has shown it
     _rest: Read = io.BytesIO().read
     _first: bytes = b""
     _raw: IO[bytes] = field(default_factory=io.BytesIO)
@@ -100,22 +106,55 @@ class OpenedFile:
                 break
             except _UNPACKING_ERRORS as error:
                 fault = f"the rest of the file cannot be unpacked ({_why(error)})"
+                if isinstance(error, TooLarge):
+                    fault = f"the rest of the file is not read: it {error}"
                 self.damage = self._loss(end + len(pending), error)
                 break
             *whole, pending = (pending + chunk).split(b"\n")
             for data in whole:
                 number, end = number + 1, end + len(data) + lost + 1
+                too_long = bool(lost) or len(data) > LONGEST_LINE
+                if not (too_long or data.isascii()):
+                    self._look_at_letters(number, data)
                 if end > since:
-                    yield _line(number, data, end, too_long=bool(lost) or len(data) > LONGEST_LINE)
+                    yield _line(number, data, end, too_long=too_long)
                 lost = 0
             if len(pending) > LONGEST_LINE:
                 lost, pending = lost + len(pending) - _START, pending[:_START]
         if pending or lost:
             number, end = number + 1, end + len(pending) + lost
+            if not (lost or fault):
+                self._sure = True  # the last letter of a file that was cut off is no other encoding
+                self._look_at_letters(number, pending)
             if end > since:
                 yield _line(number, pending, end, too_long=bool(lost))
         if fault and end + 1 > since:
             yield Line(number + 1, "", end + 1, fault)
+
+    @property
+    def losses(self) -> list[str]:
+        """What `lines` could not read, a sentence each."""
+        letters = (
+            f"{quantity(self.undecoded, 'line')} with bytes that are no {self.encoding}, read as `\ufffd`; "
+            "if the file has another encoding, name it with `--encoding`"
+        )
+        return [*filter(None, [self.damage]), *([letters] if self.undecoded else [])]
+
+    def _look_at_letters(self, number: int, data: bytes) -> None:
+        """Count a line that is no text in the encoding; raises `UnreadableFile` where that is only supposed."""
+        # what the decoder could not read is U+FFFD already, which texts in UTF-16 may have by themselves
+        wrong = not self.encoding.startswith("utf") and "\ufffd".encode() in data
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            wrong = True
+        if wrong and not self._sure:
+            raise UnreadableFile(
+                f"is ASCII at its beginning and no UTF-8 on line {number:,}; "
+                "name its encoding with `--encoding`, such as `cp1252`"
+            )
+        self.undecoded += wrong
+        self._sure = True
 
     def close(self) -> None:
         """Close the file; a pipe stays open."""
@@ -124,6 +163,8 @@ class OpenedFile:
 
     def _loss(self, read: int, error: BaseException) -> str:
         """How much was read, and how much of the packed file was not; nobody knows what it would have held."""
+        if isinstance(error, TooLarge):
+            return f"the file {error}; {read:,} bytes of text were read, the rest was not"
         taken = self._raw.tell() if self.size is not None and self.packing != "xlsx" else 0
         left = (self.size or 0) - taken
         rest = "and some of it may be false: its checksum is wrong"
@@ -164,29 +205,37 @@ def opened(path: str, pipe: BinaryIO, encoding: str = "") -> OpenedFile:
             file = _with_beginning(Path(path).name, raw, size, digest, encoding)
             closing.pop_all()  # it is read on by the caller
         return file
+    except UsageError as error:
+        raise UsageError(f"`{path}` {error}") from None
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror or _why(error)}") from None
     except _UNPACKING_ERRORS as error:
         raise UsageError(f"`{path}` cannot be unpacked: {_why(error)}") from None
-    except UsageError as error:
-        raise UsageError(f"`{path}` {error}") from None
 
 
 def opened_bytes(name: str, data: bytes, encoding: str = "") -> OpenedFile:
     """The same for a file in memory; raises as `opened`."""
     try:
         return _with_beginning(name, io.BytesIO(data), len(data), "", encoding)
+    except UsageError:
+        raise
     except _UNPACKING_ERRORS as error:
         raise UsageError(f"cannot be unpacked: {_why(error)}") from None
 
 
 def _with_beginning(name: str, raw: IO[bytes], size: int | None, digest: str, named: str) -> OpenedFile:
+    named = named_encoding(named) if named else ""
     buffered = io.BufferedReader(cast(Any, _Unseekable(raw)), _CHUNK)
     sign = buffered.peek(16)
     if sign.startswith(_ZIP):
-        whole = io.BytesIO(buffered.read(MOST_PACKED)) if size is None else raw
+        whole = io.BytesIO(buffered.read(LARGEST_WORKBOOK + 1)) if size is None else raw
+        length = whole.seek(0, os.SEEK_END)
+        # of a pipe the end, where the kind of an archive stands, is not read then
+        if length > LARGEST_WORKBOOK and (size is None or is_workbook(whole)):
+            raise TooLarge(f"more than {LARGEST_WORKBOOK // 1_000_000} MB")
         if is_workbook(whole):
-            return _of_workbook(name, whole, size, digest)
+            note = f"`--encoding {named}` is ignored: a workbook has its own" if named else ""
+            return _of_workbook(name, whole, size, digest, note)
     for known, why in _OTHER_FILES.items():
         if sign.startswith(known):
             raise UnreadableFile(why)
@@ -199,22 +248,28 @@ def _with_beginning(name: str, raw: IO[bytes], size: int | None, digest: str, na
     first = _head(rest)
     encoding, mark = encoding_of(first, named)
     first = first[mark:]
+    note = f"`--encoding {named}` is ignored: a byte order mark says {encoding}" if named and named != encoding else ""
     head = first.decode(encoding, "replace")
     if "\n" not in head and "\r" in head:
         raise UsageError("ends its lines with carriage returns; convert it with `tr '\\r' '\\n'`")
     if not head.strip("\0\ufffd \r\n\t"):
         raise UsageError("holds no text")
-    return OpenedFile(name, size, digest, packing, encoding, head, _rest=rest, _first=first, _raw=raw)
+    # the last line may be cut within a letter
+    is_ascii = encoding == "utf-8" and first[: first.rfind(b"\n") + 1].isascii()
+    sure = bool(named or mark) or not is_ascii or head.lstrip()[:1] in {"{", "["}  # JSON is UTF-8
+    return OpenedFile(
+        name, size, digest, packing, encoding, head, note=note, _sure=sure, _rest=rest, _first=first, _raw=raw
+    )
 
 
-def _of_workbook(name: str, raw: IO[bytes], size: int | None, digest: str) -> OpenedFile:
-    book = opened_workbook(raw)
+def _of_workbook(name: str, raw: IO[bytes], size: int | None, digest: str, note: str) -> OpenedFile:
+    book = opened_workbook(raw, LONGEST_LINE)
     first = _head(book.read)
     others = ", ".join(f"`{title}`" for title in book.others[:10])
     sheet = f"sheet `{book.sheet}`{f', not read: {others}' if others else ''}"
     return OpenedFile(
         name, size, digest, "xlsx", "utf-8", first.decode("utf-8", "replace"),
-        sheet=sheet, _rest=book.read, _first=first, _raw=raw,
+        sheet=sheet, note=note, _rest=book.read, _first=first, _raw=raw,
     )  # fmt: skip
 
 

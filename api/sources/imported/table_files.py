@@ -10,7 +10,7 @@ import csv
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -60,6 +60,8 @@ _SENTENCE = 3
 _TOTALS = frozenset(
     "total totals sum average mean gesamt summe durchschnitt somme moyenne totale итого всего 合计 总计 合計".split()
 )
+# `8`, `2.7`, `2,7`, `1,234.5`, `45 %`
+_AMOUNT = re.compile(r"[+-]?\d[\d.,]* ?%?")
 _DECIMAL = re.compile(r"^(\d),(\d+)")
 # days since 1899-12-30, as workbooks count them: from 1982 to 2064
 _SERIAL, _SERIAL_BEGAN = re.compile(r"[345]\d{4}(?:\.\d{1,12})?"), datetime(1899, 12, 30, tzinfo=UTC)
@@ -107,7 +109,7 @@ class Columns:
 
     def entries(self, fields: Fields, context: FileContext) -> Iterator[Entry]:
         """The row as an item; raises `UsageError` when it has no text."""
-        if no_row := _no_row(fields):
+        if no_row := _no_row(fields, (self.named.get("title"), self.named.get("body"), *self.more_texts)):
             yield LeftOut(no_row)
             return
         row = {name: fields.get(column) for name, column in self.named.items()}
@@ -137,7 +139,6 @@ def columns_of(head: Head, rows: Sequence[Fields], given: Mapping[str, str]) -> 
     for field, column in given.items():
         if column not in head.columns:
             raise NoColumn(f"has no column `{column[:60]}` for `{field}`; there are {listed}")
-    rows = [row for row in rows if not _no_row(row)]
     named = dict(given)
     for field, names in FIELDS.items():
         free = {_plain(name): name for name in reversed(head.columns) if name not in named.values()}
@@ -146,6 +147,8 @@ def columns_of(head: Head, rows: Sequence[Fields], given: Mapping[str, str]) -> 
         likely = next((free[name] for name in names.split() if name in free), None)
         if field not in named and likely is not None:
             named[field] = likely
+    texts_in = [named[field] for field in ("title", "body") if field in named]
+    rows = [row for row in rows if not _no_row(row, texts_in)]
     if not head.line:
         named |= {name: column for name, column in _by_values(head, rows).items() if name not in named}
     more: tuple[str, ...] = ()
@@ -207,12 +210,19 @@ def _by_values(head: Head, rows: Sequence[Fields]) -> dict[str, str]:
     return fields
 
 
-def _no_row(fields: Fields) -> str:
-    """Why a row is no entry: a sum of the others, or a second head; empty for any other."""
+def _no_row(fields: Fields, texts: Collection[str | None]) -> str:
+    """Why a row is no entry: a sum of the others, or a second head; empty for any other.
+
+    `texts` are the columns of title and text as far as they are known: an opinion may be "Average".
+    """
     filled = {name: text for name, value in fields.items() if (text := one_line(clean(value)))}
     first = next(iter(filled.values()), "")
-    if fold(first).rstrip(":") in _TOTALS and not any(len(text.split()) > 2 for text in filled.values()):
-        return "a row of totals"
+    if fold(first).rstrip(":") in _TOTALS:
+        column, *others = filled
+        if texts and filled.keys().isdisjoint(texts):
+            return "a row of totals"
+        if column not in texts and all(_AMOUNT.fullmatch(filled[name]) for name in others):
+            return "a row of totals"
     same = sum(_plain(name) == _plain(text) for name, text in filled.items())
     if same > 1 or "Open-Ended Response" in filled.values() or first.startswith('{"ImportId"'):
         return "a second head"

@@ -16,11 +16,18 @@ from charset_normalizer import from_bytes
 from api.core.words import stop_words, words
 from api.errors import UsageError
 
+# the mark of UTF-32 begins with that of UTF-16
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+# what Python can decode and no text file is written in: names of hosts, escapes within programs, mail
+_NOT_OF_FILES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "hz", "utf-7")
+# names that ask for a mark, which is looked for anyway; without one files of Windows have the low byte first
+_UNMARKED = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}
 # encodings of one script, which the library cannot tell apart
 _LATIN = ("cp1252", "cp1250", "cp1254", "mac_roman")
 _OTHERS = ("gb18030", "cp932", "big5", "euc_kr", "euc_jp", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256")
@@ -53,14 +60,14 @@ class UnreadableFile(UsageError):
 def encoding_of(head: bytes, named: str = "") -> tuple[str, int]:
     """The encoding of a file that begins so, and the length of its byte order mark.
 
-    Raises:
-        UnreadableFile: there is none that is likelier than all others, or none that is `named` so.
+    Without a mark it is the one that is `named`, by `named_encoding`; raises `UnreadableFile` where nothing is named
+    and none is likelier than all others.
     """
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             return name, len(mark)
     if named:
-        return named_encoding(named), 0
+        return named, 0
     even, odd = head[0::2].count(0), head[1::2].count(0)
     if max(even, odd) > len(head) // 5 and min(even, odd) <= len(head) // 50:
         return ("utf-16-le" if odd > even else "utf-16-be"), 0
@@ -78,11 +85,13 @@ def encoding_of(head: bytes, named: str = "") -> tuple[str, int]:
 def named_encoding(name: str) -> str:
     """The encoding that a person names, as Python calls it; raises `UnreadableFile`."""
     try:
-        known = codecs.lookup(name)
-        "a".encode(known.name)  # refuses what is no encoding of texts, such as `zip`
-    except (LookupError, UnicodeError, ValueError):
-        raise UnreadableFile(f"`--encoding {name[:40]}`: no encoding is called so; try `cp1251`, `gbk`") from None
-    return known.name
+        known = codecs.lookup(name).name
+        "a".encode(known)  # refuses what is no encoding of texts, such as `zip`
+        if known in _NOT_OF_FILES:
+            raise LookupError
+    except (LookupError, ValueError):
+        raise UnreadableFile(f"`--encoding {name[:40]}`: unknown encoding; try `cp1251`, `gbk`") from None
+    return _UNMARKED.get(known, known)
 
 
 def _recognised(head: bytes) -> str:
@@ -109,13 +118,11 @@ def _recognised(head: bytes) -> str:
 
 def _latin(foreign: bytes) -> str:
     """The one of `_LATIN` whose text has more known words, and fewer signs where letters belong, than the others."""
-    texts: dict[str, str] = {}
+    texts: dict[str, str] = {}  # never empty: in `mac_roman` every byte has a meaning
     for name in _LATIN:
         text = foreign.decode(name, "replace")
         if "\ufffd" not in text and text not in texts.values():
             texts[name] = text
-    if not texts:
-        return "cp1252"  # it has bytes without a meaning in any of them
     scores = {name: _plausibility(text) for name, text in texts.items()}
     first, *others = sorted(scores, key=lambda name: -scores[name])
     if scores[first] < 0:  # letters of none of these languages

@@ -17,8 +17,8 @@ from openpyxl import load_workbook
 
 from api.sources.imported.text_encoding import UnreadableFile
 
-MOST_PACKED = 100_000_000
-"""Largest workbook in bytes."""
+LARGEST_WORKBOOK = 100_000_000
+"""Packed bytes of the largest workbook that is read."""
 MOST_SHEET, MOST_OTHER = 300_000_000, 100_000_000
 """Unpacked bytes of a sheet, which is read in pieces, and of all other parts, which are read into memory."""
 MOST_CELLS = 20_000_000
@@ -27,7 +27,16 @@ _FAILURES = (
     OSError, EOFError, zipfile.BadZipFile, zlib.error, ParseError, LookupError, ValueError, TypeError, AttributeError,
     ArithmeticError, RuntimeError, NotImplementedError,
 )  # fmt: skip
+# characters of a cell: Excel's own limit
+_LONGEST_CELL = 32_767
 _ERRORS = ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?")
+
+
+class TooLarge(UnreadableFile):
+    """A workbook is beyond one of the limits, which the message names."""
+
+    def __init__(self, limit: str) -> None:
+        super().__init__(f"is larger than a workbook may be ({limit}); save its sheet as CSV")
 
 
 @dataclass(eq=False)
@@ -39,13 +48,19 @@ class Workbook:
     """Visible sheets that are not read."""
     _rows: Iterator[bytes]
     _left: bytes = b""
+    _error: EOFError | TooLarge | None = None
 
     def read(self, size: int) -> bytes:
-        """At most so many of the next bytes; none at the end; `EOFError` for a sheet that is damaged or too large."""
+        """At most so many of the next bytes, none at the end; then `EOFError` for a damaged sheet, or `TooLarge`."""
         parts, length = [self._left], len(self._left)
-        while length < size and (row := next(self._rows, b"")):
-            parts.append(row)
-            length += len(row)
+        try:
+            while length < size and self._error is None and (row := next(self._rows, b"")):
+                parts.append(row)
+                length += len(row)
+        except (EOFError, TooLarge) as error:
+            self._error = error
+        if self._error is not None and not length:
+            raise self._error
         data = b"".join(parts)
         self._left = data[size:]
         return data[:size]
@@ -60,14 +75,19 @@ def is_workbook(raw: IO[bytes]) -> bool:
         return False
 
 
-def opened_workbook(raw: IO[bytes]) -> Workbook:
-    """A workbook by its file, which can be sought in; raises `UnreadableFile` where it cannot be read."""
+def opened_workbook(raw: IO[bytes], longest_line: int) -> Workbook:
+    """A workbook by its file, which can be sought in; raises `UnreadableFile` where it cannot be read.
+
+    A row of more than `longest_line` characters becomes one line that is longer still.
+    """
     try:
         with zipfile.ZipFile(raw) as archive:
             parts = archive.infolist()
         sheets = [part.file_size for part in parts if part.filename.startswith("xl/worksheets/")]
-        if max(sheets, default=0) > MOST_SHEET or sum(part.file_size for part in parts) - sum(sheets) > MOST_OTHER:
-            raise UnreadableFile("is too large for a workbook; save its sheet as CSV")
+        if max(sheets, default=0) > MOST_SHEET:
+            raise TooLarge(f"a sheet of more than {MOST_SHEET // 1_000_000} MB, unpacked")
+        if sum(part.file_size for part in parts) - sum(sheets) > MOST_OTHER:
+            raise TooLarge(f"more than {MOST_OTHER // 1_000_000} MB beside its sheets, unpacked")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of parts that are not read, such as styles and rules
             book = load_workbook(raw, read_only=True, data_only=True, keep_links=False)
@@ -76,42 +96,49 @@ def opened_workbook(raw: IO[bytes]) -> Workbook:
                 sheet.reset_dimensions()  # a stated size may be a million empty cells
                 if next(_filled(sheet), None) is not None:
                     others = tuple(other.title for other in visible if other is not sheet)
-                    return Workbook(sheet.title, others, _lines(sheet))
+                    return Workbook(sheet.title, others, _lines(sheet, longest_line))
     except _FAILURES as error:
         raise UnreadableFile(f"cannot be read as a workbook ({type(error).__name__}); save it as CSV") from None
     raise UnreadableFile("is a workbook without a filled sheet")
 
 
 def _filled(sheet: Any) -> Iterator[tuple[Any, ...]]:
-    """Its rows with a value; raises `EOFError` for more than `MOST_CELLS`."""
+    """Its rows with a value; raises `TooLarge` for more than `MOST_CELLS`."""
     cells = 0
     for row in sheet.iter_rows(values_only=True):
         cells += len(row) + 1
         if cells > MOST_CELLS:
-            raise EOFError(f"it has more than {MOST_CELLS:,} cells")
+            raise TooLarge(f"more than {MOST_CELLS:,} cells")
         if any(value is not None for value in row):
             yield row
 
 
-def _lines(sheet: Any) -> Iterator[bytes]:
+def _lines(sheet: Any, longest_line: int) -> Iterator[bytes]:
     """Its rows as CSV, each ending with a line feed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for row in _filled(sheet):
+                cells, length = list[str](), 0
+                for value in row:
+                    cells.append(_cell(value))
+                    length += len(cells[-1]) + 1
+                    if length > longest_line:  # cells may be one shared text, which takes its length in each
+                        cells = [" ".join(cells).replace("\n", " ")]
+                        break
                 text = io.StringIO()
-                csv.writer(text, lineterminator="\n").writerow(map(_cell, row))
+                csv.writer(text, lineterminator="\n").writerow(cells)
                 yield text.getvalue().encode("utf-8", "replace")
-    except _FAILURES as error:
-        raise EOFError(str(error)[:100] if isinstance(error, EOFError) else "the sheet is damaged") from None
+    except _FAILURES:
+        raise EOFError("the sheet is damaged") from None
 
 
 def _cell(value: object) -> str:
-    """A cell as text; dates in ISO order, whole numbers without a point, errors and nothing as nothing."""
+    """A cell as text, cut; dates in ISO order, whole numbers without a point, errors and nothing as nothing."""
     if isinstance(value, (datetime, date)):
         return value.isoformat()
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     if value is None or value in _ERRORS:
         return ""
-    return str(value).replace("_x000D_", "").replace("\r", "")
+    return str(value)[:_LONGEST_CELL].replace("_x000D_", "").replace("\r", "")

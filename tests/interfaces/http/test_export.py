@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -160,11 +161,19 @@ def test_no_cell_is_a_formula(text: str) -> None:
     assert not written.lstrip("'").startswith(("\t", "\r"))
 
 
-@pytest.mark.parametrize("start", ["so; ", "so;", 'so;"', "so\n", 'so\n  "'])
+@pytest.mark.parametrize("start", ["so; ", "so;", 'so;"', "so\n", 'so\n  "', "so;\n;\n", "so;\u3000"])
 @pytest.mark.parametrize("formula", ["=1+1", "@SUM(A1)", "-1+2", "+A1", "＝1"])
 def test_no_part_of_a_cell_is_a_formula(start: str, formula: str) -> None:
     """A spreadsheet whose separator is `;` begins a cell there, and one at each line."""
     assert f"'{formula}" in str(cell(start + formula))
+
+
+@pytest.mark.parametrize("sign", ["\n", "\n\t", "; ", ";'", "\r\n", "\n;"])
+def test_time_of_a_cell(sign: str) -> None:
+    """A run of signs that begin cells takes time in proportion to its length."""
+    began = time.process_time()
+    cell(f"so{sign * 50_000}=1+1")
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("value", ["fine ;-)", "so; and - well", "a;b"])

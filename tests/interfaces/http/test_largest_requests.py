@@ -17,7 +17,7 @@ from largest_request import Request, reading, requests
 
 MOST_SECONDS = 0.5
 DAILY = ("20 of prose", "500 wrong items")
-NIGHTLY = ("500 of prose", "20 of quoted lines", "20 of headings of quotes", ", deep")
+NIGHTLY = ("500 of prose", "20 of quoted lines", "20 of headings of quotes", "20 of line ends", ", deep")
 
 
 class MeasuredLoop(asyncio.SelectorEventLoop):

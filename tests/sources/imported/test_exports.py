@@ -493,6 +493,29 @@ EXPORTS = (
 )
 
 
+@pytest.mark.parametrize(
+    ("columns", "row", "stays"),
+    [
+        (("Title", "Rating", "Review"), ("Average", 3, "It leaks"), True),
+        (("Title", "Rating", "Review"), ("Average", 3, ""), True),
+        (("Review", "Rating"), ("Total", 3), True),
+        (("Brand", "Rating", "Review"), ("Total", 3, "It leaks"), True),
+        (("Brand", "Rating", "Review"), ("Total", 5, 120), False),
+        (("Brand", "Rating", "Review"), ("Total:", "2,7", ""), False),
+        (("Brand", "Rating", "Review"), ("Average", "of 12 reviews", ""), False),
+        (("Brand", "Rating", "Review"), ("Total", "", ""), False),
+    ],
+)
+def test_an_opinion_is_no_row_of_totals(columns: Sequence[str], row: Sequence[Any], stays: bool) -> None:
+    """Whose title or text is such a word, or which has a text."""
+    first = ("Mugs", 5, "Keeps warm") if len(columns) == 3 else ("Keeps warm", 5)
+
+    own = read_collected(table([columns, first, row]))
+
+    assert len(own.items) == 1 + stays
+    assert ("1 left out: a row of totals" in own.notes) is not stays
+
+
 def texts_of(items: Sequence[Item]) -> list[Row]:
     """What people wrote in these items, with day and stars."""
     posts: list[Item | Comment] = []

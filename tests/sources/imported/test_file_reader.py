@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import random
+import re
 import tracemalloc
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
@@ -14,10 +17,12 @@ from typing import Any
 
 import pytest
 import zstandard
+from openpyxl import Workbook
 
 from api.errors import UsageError
 from api.sources.imported.detection import ReadOptions, open_collected
 from api.sources.imported.file_reader import LONGEST_LINE, Line, opened
+from api.sources.imported.workbooks import MOST_CELLS
 from tests.sources.imported.files import entries, items, lines, looked_at, made, portions, refusals
 
 ROWS = [{"title": f"Mug {number}", "body": "größer ☕"} for number in range(1000)]
@@ -87,6 +92,28 @@ def test_a_wrong_byte_is_no_other_encoding(tmp_path: Path) -> None:
     assert [item.body for item in read][:2] == ["s\ufffd", "süß"]
 
 
+@pytest.mark.parametrize(
+    "name", ["punycode", "idna", "unicode_escape", "raw-unicode-escape", "hz", "undefined", "zip", "rot13", "x\0"]
+)
+def test_what_is_no_encoding_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    """Though Python knows some of them."""
+    with pytest.raises(UsageError, match="unknown encoding"):
+        made(tmp_path, TEXT, encoding=name)
+
+
+@pytest.mark.parametrize("name", ["utf-8-sig", "UTF-16", "utf-16-be", "utf-32", "utf_32_be", "latin1", "cp037", "gbk"])
+@pytest.mark.parametrize("mark", [True, False])
+def test_a_named_encoding_is_read(tmp_path: Path, name: str, mark: bool) -> None:
+    """With a byte order mark or without one."""
+    data = "title,body\nMug,it leaks\n".encode(name)
+    if not mark:
+        data = data.removeprefix(codecs.BOM_UTF8 if name == "utf-8-sig" else "".encode(name))
+
+    (item,) = items(entries(made(tmp_path, data, encoding=name)))
+
+    assert (item.title, item.body) == ("Mug", "it leaks")
+
+
 @pytest.mark.parametrize("cut", [0.3, 0.7, 0.99])
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, long_window])
 def test_a_file_that_breaks_off_is_read_up_to_there(tmp_path: Path, pack: Any, cut: float) -> None:
@@ -118,6 +145,63 @@ def test_few_bytes_do_not_become_many_at_once(tmp_path: Path) -> None:
     assert len(data) < 50_000
     assert numbers[-1] >= 200_000
     assert peak < 40_000_000
+
+
+def repeated(cells: int, text: str) -> bytes:
+    """A workbook whose second row has so many cells with one long shared text, and whose third is an ordinary one."""
+    book, out, changed = Workbook(), io.BytesIO(), io.BytesIO()
+    for row in (["Review"], ["MARK"] * cells, ["The mug leaks"]):
+        book.active.append(row)  # type: ignore[union-attr]
+    book.save(out)
+    with zipfile.ZipFile(out) as source, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as target:
+        for part in source.namelist():
+            written = re.sub(rb't="inlineStr"><is><t>MARK</t></is>', b't="s"><v>0</v>', source.read(part))
+            if part == "xl/sharedStrings.xml":
+                schema = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+                written = f'<sst xmlns="{schema}"><si><t>{text}</t></si></sst>'.encode()
+            target.writestr(part, written)
+    return changed.getvalue()
+
+
+def test_a_shared_text_of_a_workbook_is_not_repeated_without_end(tmp_path: Path) -> None:
+    """300 cells of a million letters in a few kilobytes: each is cut, and the row is refused."""
+    data = repeated(300, "mug\n" * 250_000)
+    tracemalloc.start()
+    read = entries(made(tmp_path, data))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    (long,) = items(entries(made(tmp_path, repeated(1, "x" * 1_000_000)))[:1])
+
+    assert len(data) < 20_000
+    assert peak < 80_000_000
+    assert refusals(read) == [(2, f"it is longer than {LONGEST_LINE // 1_000_000} MB")]
+    assert [item.body for item in items(read)] == ["The mug leaks"]
+    assert len(long.body) == 32_767
+
+
+def test_a_workbook_that_is_too_large_is_no_damaged_one(tmp_path: Path) -> None:
+    """As a file or a pipe, by its bytes or its cells; what was read of it stays."""
+    path, book = tmp_path / "large.xlsx", Workbook()
+    book.active.append(["Review"])  # type: ignore[union-attr]
+    book.active.append(["The mug leaks"])  # type: ignore[union-attr]
+    wide = MOST_CELLS // 16_384 + 6
+    for number in range(3, wide):
+        book.active.cell(number, 16_384, 1)  # type: ignore[union-attr]
+    book.save(path)
+    read = made(tmp_path, path.read_bytes(), "wide.xlsx")
+    found = entries(read)
+    with zipfile.ZipFile(path, "a") as archive, archive.open("media", "w") as part:
+        for _ in range(101):
+            part.write(bytes(1_000_000))
+
+    for name, pipe in ((str(path), io.BytesIO()), ("-", io.BytesIO(path.read_bytes()))):
+        with pytest.raises(
+            UsageError, match=r"` is larger than a workbook may be \(more than 100 MB\); save its sheet"
+        ):
+            opened(name, pipe)
+    assert [item.body for item in items(found)] == ["The mug leaks"]
+    assert "the rest of the file is not read: it is larger than a workbook may be" in refusals(found)[-1][1]
+    assert read.opened.damage.startswith(f"the file is larger than a workbook may be (more than {MOST_CELLS:,} cells)")
 
 
 def test_frames_without_data_are_skipped(tmp_path: Path) -> None:
