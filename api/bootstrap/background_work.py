@@ -20,7 +20,7 @@ from api.errors import AccessDenied, Conflict, NotFound, StoreUnavailable, Usage
 from api.features.analyses.api_keys import REVOKED
 from api.features.analyses.rejudging import with_chosen_sense
 from api.features.analyses.store_ports import WATCH, Store
-from api.features.watches.watch import Watch, check_watch
+from api.features.watches.watch import Watch, check_one_product, check_watch
 from api.features.watches.watch_run import WatchRun
 from api.features.watches.watch_service import WatchRunner, find_watch, new_run_id, utc_now
 from api.reports.report import Report
@@ -266,8 +266,8 @@ async def keep_watch(store: Store, watch: Watch, *, new: bool) -> Watch:
     A new one that describes nothing takes the sense that its tenant chose for the name.
 
     Raises:
-        UsageError: it could never run, asks an unknown source or the archive, or its tenant has
-            too many. One over the archive can still be paused.
+        UsageError: it could never run, asks an unknown source or the archive, compares products and
+            is new, or its tenant has too many. One over the archive can still be paused.
         StoreUnavailable: the database cannot be used.
     """
     check_watch(watch)
@@ -279,6 +279,7 @@ async def keep_watch(store: Store, watch: Watch, *, new: bool) -> Watch:
         )
     if new:
         watch = await with_chosen_sense(store, watch.tenant, watch)
+        check_one_product(watch)
         await store.add_watch(watch, MOST_WATCHES)
     elif not await store.change_watch(watch):
         raise UsageError(f"the watch “{watch.name}” is gone")

@@ -21,6 +21,8 @@ _IN_ADDRESS = {"(": "%28", ")": "%29", "`": "%60", "[": "%5B", "]": "%5D"}
 
 # What `md` and `formatted` escape.
 _ESCAPED = regex.compile(r"\\([\\`*_\[\]<>#|~!{}()$&+=.-])")
+# An end of such a text of which the next characters decide what it is: `\\`, `&`, `&am`, `&#9`.
+_UNDECIDED = regex.compile(r"(?<!\\)(?:\\*+&\\*+#?+\w{0,32}+|\\++)\Z")
 _INNER = str.maketrans(dict.fromkeys("“„‟«", "‘") | dict.fromkeys("”»", "’") | dict.fromkeys('"″＂〝〞', "'"))
 # What looks like a citation of ours: `[E1]`, `[2]`, `[E1, E2]`.
 _CITATION = regex.compile(r"\[(\s*+[Ee]?\d++(?:[\s,;]++[Ee]?\d++)*+\s*+)\]")
@@ -51,6 +53,13 @@ def unlinked(line: str) -> str:
 def unformatted(text: str) -> str:
     """Markdown of ours as plain text: what `md` and `formatted` escaped, as it was written."""
     return html.unescape(_ESCAPED.sub(r"\1", text)).replace("\u200b", "")
+
+
+def unformatted_piece(text: str) -> tuple[str, str]:
+    """As `unformatted`, of a text that goes on, and its end that has to stand before what follows."""
+    undecided = _UNDECIDED.search(text)
+    decided = text if undecided is None else text[: undecided.start()]
+    return unformatted(decided), text[len(decided) :]
 
 
 def link(label: str, url: object) -> str:

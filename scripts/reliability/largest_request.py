@@ -157,7 +157,7 @@ def reading(analysis_id: str) -> Iterator[Request]:
 def largest_stored(client: httpx.Client) -> str:
     """Id of the report that holds most."""
     newest = client.get("/v1/analyses?limit=100").json()["analyses"]
-    return str(max(newest, key=lambda one: len(client.get(f"/v1/analyses/{one['id']}").content))["id"])
+    return str(max(newest, key=lambda entry: len(client.get(f"/v1/analyses/{entry['id']}").content))["id"])
 
 
 @contextmanager

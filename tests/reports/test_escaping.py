@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from api.reports.markdown_text import formatted, link, md, quotation, unformatted, unlinked
+from api.reports.markdown_text import formatted, link, md, quotation, unformatted, unformatted_piece, unlinked
 
 
 @pytest.mark.parametrize("text", ["[Bug] *a* (b) `c`", "1. one & <two>", "see https://a.example", "a\\b"])
@@ -14,6 +14,25 @@ from api.reports.markdown_text import formatted, link, md, quotation, unformatte
 def test_what_was_escaped_is_read_as_it_was_written(text: str, escaped: Callable[[str], str]) -> None:
     """Where nothing renders Markdown, as in a pipe."""
     assert unformatted(escaped(text)) == text
+
+
+@pytest.mark.parametrize("length", range(1, 9))
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"a\*b\\*c\\\_d \&amp; \&\#91; e", "R&D &lt;b> AT&amp;T &#91;x&#93; & y &ltz",
+        "a\\", "a &", "a &am", "a\\\n&\n",
+        f"&{'x' * 40}; &lt;",
+    ],
+)  # fmt: skip
+def test_pieces_of_a_text_are_read_as_the_whole(text: str, length: int) -> None:
+    """Wherever a stream cuts it: within an escaped sign, or one that is written as `&lt;`."""
+    shown, undecided = "", ""
+    for start in range(0, len(text), length):
+        words, undecided = unformatted_piece(undecided + text[start : start + length])
+        shown += words
+
+    assert shown + unformatted(undecided) == unformatted(text)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Links that need no key: the feed of a watch, one report, or the correction of one post.
 
 The token of a feed or report reads that alone; a new token replaces the old one. A correction's link
-is signed by the secret of its watch, works once, and ends after `LINKS_LAST`.
+is signed by the secret of its watch, works once until its correction is undone, and ends after `LINK_LIFETIME`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from api.features.analyses.api_keys import Keys, digest
 from api.features.analyses.feedback import correct, report_item
 from api.features.analyses.limits import Limits
 from api.features.analyses.store_ports import Store
-from api.features.watches.notification import LINKS_LAST, correction_signature
+from api.features.watches.notification import LINK_LIFETIME, correction_signature
 from api.features.watches.watch import Watch
 from api.features.watches.watch_ports import Watches
 from api.features.watches.watch_run import WatchRun
@@ -103,7 +103,7 @@ class CorrectionLink:
     key: str
     until: int
     """Unix seconds."""
-    sign: str
+    signature: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ async def linked_post(store: Store, keys: Keys, limits: Limits, link: Correction
     """
     watch = await store.watch_of_link(link.watch_id)
     sign = "" if watch is None else correction_signature(watch, link.report_id, link.key, link.until)
-    if watch is None or not hmac.compare_digest(sign.encode(), link.sign.encode()):
+    if watch is None or not hmac.compare_digest(sign.encode(), link.signature.encode()):
         raise NotFound("this link is not valid: open it as it stands in the message")
     tenant = await keys.tenant(watch.tenant)
     if tenant is None:
@@ -141,10 +141,13 @@ async def linked_post(store: Store, keys: Keys, limits: Limits, link: Correction
     if report is None or item is None:
         raise NotFound("the report of this link is gone")
     entries = await store.corrections(tenant.id, question_digest(report.question))
-    since = [entry for entry in entries if entry.correction.key == link.key and entry.created_at >= until - LINKS_LAST]
+    since = [
+        entry for entry in entries if entry.correction.key == link.key and entry.created_at >= until - LINK_LIFETIME
+    ]
     if since:
         marked = "about it" if since[0].correction.relevant else "not about it"
-        raise Conflict(f"this post was marked as {marked} on {since[0].created_at:%Y-%m-%d}; a link works once")
+        day = f"{since[0].created_at:%Y-%m-%d}"
+        raise Conflict(f"this post was marked as {marked} on {day}; a link works once until its correction is undone")
     return LinkedPost(watch, report, item)
 
 

@@ -231,7 +231,8 @@ class ChatLookups:
             facts = {} if isinstance(stored, Failure) else stored
             wanted = set(index_tokens(name))
             fit = [key for key in keys if key in facts and wanted.issubset(index_tokens(" ".join(facts[key].texts)))]
-            if sum(hit.key in fit for hit in hits) >= least:
+            # both searches may find the same entry, and a post has an entry for each comment
+            if len({(hit.key, hit.comment_id) for hit in hits if hit.key in fit}) >= least:
                 kept = [Assessed(facts[key], Verdict(True)) for key in fit]
         self.lines["archive"] = line
         labels = self._numbered(query, kept)
@@ -242,9 +243,9 @@ class ChatLookups:
         """Search the stored items when the question names a product that was asked about before.
 
         In place of look-ups, so not when the session knows something to cite already, unless the
-        question asks about something that none of that holds; the person sees it as one. All posts
-        with the product's name are read, first those that hold what is asked about. With fewer than
-        `ENOUGH` entries the sources are asked.
+        question asks about something that none of that holds; the person sees it as one. Entries that
+        hold the product's name are read, first those that hold what is asked about, `SHOWN` of each
+        at most. With fewer than `ENOUGH` entries the sources are asked.
         """
         archive, parts = self.archive, question_parts(self.question)
         if archive is None:

@@ -20,7 +20,7 @@ from api.features.watches.watch_run import NewPost, WatchRun
 SHOWN = 10  # new posts in a text; the JSON has them all
 # Characters of a title in a text.
 _TITLE = 120
-LINKS_LAST = timedelta(days=14)
+LINK_LIFETIME = timedelta(days=14)
 """How long after its run a link corrects a post."""
 # the name of a setting: `REDDIT_CLIENT_ID`
 _SETTING = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
@@ -91,7 +91,7 @@ def correction_path(watch: Watch, report_id: str, key: str, until: int) -> str:
 
 
 def correction_signature(watch: Watch, report_id: str, key: str, until: int) -> str:
-    """HMAC-SHA256 by the watch's secret, which only the store holds; `until` is in Unix seconds.
+    """HMAC-SHA256 by the watch's secret; `until` is in Unix seconds.
 
     It begins with a word, so that it is never one of `signature`, whose text begins with a number.
     """
@@ -132,7 +132,7 @@ def run_text(watch: Watch, run: WatchRun, places: SourceLabels, server: str = ""
 
     With the address of a `server` each post has a link by which whoever reads the text corrects it.
     """
-    until = int((run.created_at + LINKS_LAST).timestamp())
+    until = int((run.created_at + LINK_LIFETIME).timestamp())
 
     def origin(post: NewPost) -> str:
         day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from api.choices import MAX_RECEIVERS, Only
 from api.core.text import clean, cut, one_line, web_url
 from api.errors import UsageError
-from api.services.product import QuestionOptions, question_of
+from api.services.product import QuestionOptions, compared_products, question_of
 from api.settings.value_types import is_mail_address
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -224,6 +224,12 @@ def check_watch(watch: Watch) -> None:
     if len(watch.notify) > MAX_RECEIVERS:
         wrong = f"a watch tells {MAX_RECEIVERS} at most, not {len(watch.notify)}"
         raise UsageError(wrong, field="notify")
+
+
+def check_one_product(watch: Watch) -> None:
+    """Refuse a question that compares products; raises `UsageError`."""
+    if products := compared_products(watch):
+        raise UsageError(f"a watch is of one product, not of {' and '.join(products)}: add one for each", field="query")
 
 
 def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:

@@ -23,11 +23,12 @@ from api.features.watches import unusual_changes
 from api.features.watches.new_posts import CountedRun, counted, sifted
 from api.features.watches.new_questions import new_questions
 from api.features.watches.notification import Message, run_message, trial_message
-from api.features.watches.watch import Target, Watch, length_of, next_after, zone_of
+from api.features.watches.watch import Target, Watch, check_one_product, length_of, next_after, zone_of
 from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
 from api.features.watches.watch_run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
+from api.pipeline.question.product_name import one_name
 from api.reports.report import Report
-from api.services.product import Ask
+from api.services.product import Ask, compared_products
 
 Analyze = Callable[[Watch, Ask, str], Awaitable[Report]]
 """The report for a watch's request; for one run id it is made and paid once."""
@@ -143,6 +144,8 @@ class WatchRunner:
         last = {name: counts.until for counts in reversed(past) for name in counts.sources}
         waiting = [time for time in last.values() if now - time <= _PATIENCE]
         ask = Ask.of(watch, since=shortest_window(now - min([since, *waiting])))
+        if compared_products(ask):  # stored before such watches were refused
+            ask = replace(ask, query=one_name(ask.query))
         report = await self.analyze(watch, ask, claim.run_id)
         known = await self.store.seen_posts(watch, MOST_WORDED)
         sift = sifted(report, watch, known, self.similarity)
@@ -227,8 +230,14 @@ async def find_watch(store: Watches, tenant: str, name: str, *, abbreviated: boo
 
 
 def changed_watch(watch: Watch, fields: Mapping[str, Any]) -> Watch:
-    """The watch with these fields, due anew where its time changed; raises `UsageError`."""
+    """The watch with these fields, due anew where its time changed.
+
+    Raises:
+        UsageError: the schedule makes no sense, or a changed question compares products.
+    """
     new = replace(watch, **fields)
+    if (new.query, new.about) != (watch.query, watch.about):
+        check_one_product(new)
     if (new.every, new.zone, new.paused) == (watch.every, watch.zone, watch.paused):
         return new
     return replace(new, due_at=next_after(new.schedule, utc_now(), zone_of(new.zone)))

@@ -38,7 +38,7 @@ from api.interfaces.cli.command_product import greet
 from api.interfaces.cli.output import INTERRUPTED, TERMINATED, langfuse_words, leave
 from api.interfaces.shared.presentation import LONGEST_HEADING, shortened
 from api.reports.composition import parts_of
-from api.reports.markdown_text import quotation, unformatted
+from api.reports.markdown_text import quotation, unformatted, unformatted_piece
 from api.reports.report import Report
 from api.services.product import Product
 from api.settings import Settings
@@ -203,6 +203,7 @@ class _Screen:
         self._console = Console(highlight=False)
         self._live: Live | None = None
         self._text = ""
+        self._undecided = ""  # the end of the text so far, not printed before the next piece
 
     def __enter__(self) -> _Screen:
         return self
@@ -211,7 +212,7 @@ class _Screen:
         if self._live is not None:
             self._live.stop()
         elif self._text and not self._text.endswith("\n"):
-            print(flush=True)
+            print(unformatted(self._undecided), flush=True)
 
     def show(self, event: ChatEvent) -> None:
         match event:
@@ -228,7 +229,8 @@ class _Screen:
     def _say(self, text: str) -> None:
         self._text += text
         if not self._console.is_terminal:
-            print(unformatted(text), end="", flush=True)
+            words, self._undecided = unformatted_piece(self._undecided + text)
+            print(words, end="", flush=True)
             return
         if self._live is None:
             self._live = Live(console=self._console, vertical_overflow="visible")
@@ -237,7 +239,7 @@ class _Screen:
 
     def _end(self, turn: Turn) -> None:
         self.__exit__()
-        self._live, self._text = None, ""
+        self._live, self._text, self._undecided = None, "", ""
         if turn.citations:
             print()
         for citation in turn.citations:

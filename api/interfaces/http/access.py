@@ -172,7 +172,7 @@ def install(app: FastAPI, app_context: AppContext) -> None:
 
 
 class KeyNotice:
-    """Tells who sends a key to a server without keys that nobody looked at it."""
+    """Adds a header when a key is sent to a server without keys."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
         """Changes nothing but one header."""
@@ -184,7 +184,7 @@ class KeyNotice:
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[NOTICE] = "this server has no API keys; the one sent was not looked at"
+                MutableHeaders(scope=message)[NOTICE] = "this server has no API keys: send none"
             await send(message)
 
         await self.app(scope, receive, sending if sends_key and not self._keys.needed else send)

@@ -233,7 +233,7 @@ class _Handlers:
 
 
 def compact_schema(schema: Mapping[str, Any], *, nested: bool = False) -> dict[str, Any]:
-    """A JSON schema with names, types and choices alone: clients hand all of it to a model, at each beginning.
+    """A JSON schema with names, types and choices alone: clients send it to the model with every session.
 
     What is left out (words, bounds, formats, which fields of inner objects are always there) stands in docs/json.md.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, get_args
 from urllib.parse import urlencode
 
@@ -19,7 +18,6 @@ from api.core.text import one_line, quantity
 from api.errors import LimitReached, UsageError
 from api.features.watches.watch import Schedule, runs_a_week
 from api.interfaces.http.access import OpenContext
-from api.interfaces.http.comparison_routes import comparisons_of, left_running
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
@@ -45,10 +43,9 @@ def price(settings: Settings, asks: Sequence[Ask]) -> str:
     return _worded(settings, *_figures(settings, asks))
 
 
-def prices(settings: Settings, ask: Ask) -> dict[DepthName, str]:
-    """Of one question, by how deep it is asked."""
-    at_depth = partial(replace, ask)
-    return {depth: price(settings, [at_depth(depth=depth)]) for depth in get_args(DepthName)}
+def prices(settings: Settings, asks: Sequence[Ask]) -> dict[DepthName, str]:
+    """Of questions together, by how deep they are asked."""
+    return {depth: price(settings, [replace(ask, depth=depth) for ask in asks]) for depth in get_args(DepthName)}
 
 
 def price_of_runs(settings: Settings, ask: Ask, schedule: Schedule) -> str:
@@ -157,7 +154,10 @@ async def ask_prices(request: Request, visitor: Guest, app_context: OpenContext)
 
 @router.post("/ask")
 async def ask(request: Request, form: Filled, app_context: OpenContext) -> Response:
-    """Begin an analysis and go to where it can be watched; or say what it would cost."""
+    """Begin an analysis and go to where it can be watched; or say what it would cost.
+
+    A question that names several products begins nothing: it leads to the form of comparisons, filled in.
+    """
     usual = _usual(app_context)
     filled = _form_of(form.fields, usual)
     try:
@@ -166,7 +166,9 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
             return await _form(request, form.visitor, app_context, filled, priced=True)
         question = _question(filled, usual)
         if products := compared_products(question):
-            return await begin_comparison(form.visitor, app_context, [replace(question, query=n) for n in products])
+            options = {name: text for name, text in filled.texts.items() if text and name != "query"}
+            address = urlencode({"product": products, **options, "source": question.sources}, doseq=True)
+            return RedirectResponse(f"/compare?{address}", 303)
         hint = namesake_hint(question.query, question.about)
         if hint and form.text("sure") != filled.texts["query"]:
             return await _form(request, form.visitor, app_context, filled, hint=hint)
@@ -175,18 +177,6 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
         wrong = faults(error, AnalysisRequest.model_fields)
         return await _form(request, form.visitor, app_context, filled, error.status, wrong=wrong)
     return RedirectResponse(f"/analyses/{analysis_id}", 303)
-
-
-async def begin_comparison(visitor: Visitor, app_context: AppContext, asks: Sequence[Ask]) -> Response:
-    """Begin an analysis for each, which runs whoever waits, and go to where all are compared."""
-    async with comparisons_of(app_context).begun(visitor.tenant, asks) as tasks:
-        left_running(tasks)
-    return RedirectResponse(f"/compare/between?{comparison_query([each.id for each in tasks])}", 303)
-
-
-def comparison_query(ids: Sequence[str]) -> str:
-    """What the address of a comparison names."""
-    return urlencode([("analysis", analysis_id) for analysis_id in ids])
 
 
 def namesake_hint(query: str, about: str) -> str:
@@ -214,6 +204,7 @@ async def _form(
     costs: Mapping[DepthName, str] = {}
     if priced or app_context.loaded:  # else whoever looks first would wait for libraries
         costs = await _prices(app_context, form)
+    compared = compared_products(QuestionOptions(form.texts["query"], about=form.texts["about"]))
     return page(
         request, visitor, "ask.html", status,
         title="What do people say about it?",
@@ -226,16 +217,18 @@ async def _form(
         wrong=wrong or {},
         hint=hint,
         priced=priced,
+        compared=compared,
     )  # fmt: skip
 
 
 async def _prices(app_context: AppContext, form: QuestionForm) -> Mapping[DepthName, str]:
-    """By how deep it is asked; none of what cannot be asked."""
+    """By how deep it is asked, of all products that it names; none of what cannot be asked."""
     try:
         choice = _choice(form, _usual(app_context))
     except UsageError:
         return {}
-    return await asyncio.to_thread(prices, app_context.settings, choice)
+    asks = [replace(choice, query=name) for name in compared_products(choice)] or [choice]
+    return await asyncio.to_thread(prices, app_context.settings, asks)
 
 
 def _usual(app_context: AppContext) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
 from api.choices import MAX_PRODUCTS, MIN_PRODUCTS
@@ -19,10 +20,10 @@ from api.features.analyses.runner import side_by_side
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.comparisons.compare import check_count, check_products
 from api.interfaces.http.access import OpenContext
-from api.interfaces.http.comparison_routes import shown_as
+from api.interfaces.http.comparison_routes import comparisons_of, left_running, shown_as
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, possible_id
-from api.interfaces.pages.ask_page import begin_comparison, comparison_query, namesake_hint, price
+from api.interfaces.pages.ask_page import namesake_hint, price
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.report_files import as_file, comparison_values, kind_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Submission, Visitor, page
@@ -37,8 +38,9 @@ router = APIRouter(prefix="/compare", include_in_schema=False, route_class=PageR
 
 @router.get("")
 async def compare_page(request: Request, visitor: Guest, app_context: OpenContext) -> Response:
-    """The empty form of a comparison."""
-    return await _form(request, app_context, Submission(visitor, {}))
+    """The form of a comparison, empty or as its address fills it in."""
+    fields = request.query_params
+    return await _form(request, app_context, Submission(visitor, {name: fields.getlist(name) for name in fields}))
 
 
 @router.post("")
@@ -51,7 +53,7 @@ async def compare(request: Request, form: Filled, app_context: OpenContext) -> R
         asks = _request(form).asks()
         if (hint := _namesakes(asks)) and form.text("sure") != _names(asks):
             return await _form(request, app_context, form, hint=hint)
-        answer = await unless_gone(request.receive, begin_comparison(form.visitor, app_context, asks))
+        answer = await unless_gone(request.receive, _begin(form.visitor, app_context, asks))
     except (UsageError, LimitReached) as error:
         wrong = faults(error, form_fields(ComparisonRequest))
         return await _form(request, app_context, form, wrong, error.status)
@@ -80,7 +82,7 @@ async def between(request: Request, visitor: Guest, app_context: OpenContext, id
             title="Comparing" if running else "Nothing to compare",
             analyses=analyses,
             running=running,
-            query=comparison_query(ids),
+            query=_comparison_query(ids),
         )  # fmt: skip
     comparison = await asyncio.to_thread(side_by_side, analyses, ALL_SOURCES)
     return await asyncio.to_thread(
@@ -89,7 +91,7 @@ async def between(request: Request, visitor: Guest, app_context: OpenContext, id
             visitor,
             "comparison.html",
             title=comparison_table.title(comparison),
-            query=comparison_query(ids),
+            query=_comparison_query(ids),
             **comparison_values(comparison),
         )
     )
@@ -178,6 +180,18 @@ async def _form(
     )  # fmt: skip
 
 
+async def _begin(visitor: Visitor, app_context: AppContext, asks: Sequence[Ask]) -> Response:
+    """Begin an analysis for each, which runs whoever waits, and go to where all are compared."""
+    async with comparisons_of(app_context).begun(visitor.tenant, asks) as tasks:
+        left_running(tasks)
+    return RedirectResponse(f"/compare/between?{_comparison_query([each.id for each in tasks])}", 303)
+
+
+def _comparison_query(ids: Sequence[str]) -> str:
+    """What the address of a comparison names."""
+    return urlencode([("analysis", analysis_id) for analysis_id in ids])
+
+
 def _namesakes(asks: Sequence[Ask]) -> str:
     """Which of the names are everyday words, too."""
     return " ".join(filter(None, (namesake_hint(ask.query, ask.about) for ask in asks)))
@@ -191,9 +205,9 @@ def _names(asks: Sequence[Ask]) -> str:
 async def _price(app_context: AppContext, form: Submission) -> str:
     """Of what stands in the form.
 
-    "" where that cannot be asked, and while libraries load, for which nobody shall wait.
+    "" where that cannot be asked. For the price of an empty form nobody waits while libraries load.
     """
-    if not app_context.loaded:
+    if not app_context.loaded and not _lines(form):
         return ""
     try:
         asks = _priced(form)

@@ -75,7 +75,7 @@ DECISIONS = {
     Decision.FULL: "a full report",
     Decision.SHORT: "a short report",
     Decision.INSUFFICIENT: "too little was found for a report",
-    Decision.CLARIFY: "the question names nothing to look for",
+    Decision.CLARIFY: "nothing was asked: the question is unclear or compares products",
     Decision.UNJUDGED: "no model answered: items as they were found",
 }
 """What came of a question."""

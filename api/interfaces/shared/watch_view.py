@@ -80,12 +80,8 @@ def requested_watch(request: WatchOptions, tenant: str, *, files: bool = False) 
     """A new watch; with `files` it may notify into one.
 
     Raises:
-        UsageError: a receiver is no address, or the question compares products.
+        UsageError: a receiver is no address.
     """
-    from api.services.product import Ask, compared_products  # loads with the product
-
-    if products := compared_products(Ask(request.query, about=request.about)):
-        raise UsageError(f"a watch is of one product, not of {' and '.join(products)}: add one for each", field="query")
     new = new_watch(tenant, request.query, request.every, utc_now())
     return replace(new, **watch_fields(request, files=files))
 

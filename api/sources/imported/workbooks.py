@@ -6,12 +6,10 @@ import csv
 import io
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import IO, Any
-from xml.etree.ElementTree import ParseError
 
 from openpyxl import load_workbook
 
@@ -22,11 +20,6 @@ LARGEST_WORKBOOK = 100_000_000
 MOST_SHEET, MOST_OTHER = 300_000_000, 100_000_000
 """Unpacked bytes of a sheet, which is read in pieces, and of all other parts, which are read into memory."""
 MOST_CELLS = 20_000_000
-# what openpyxl raises for a workbook that is damaged or forged
-_FAILURES = (
-    OSError, EOFError, zipfile.BadZipFile, zlib.error, ParseError, LookupError, ValueError, TypeError, AttributeError,
-    ArithmeticError, RuntimeError, NotImplementedError,
-)  # fmt: skip
 # characters of a cell: Excel's own limit
 _LONGEST_CELL = 32_767
 _ERRORS = ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?")
@@ -71,7 +64,7 @@ def is_workbook(raw: IO[bytes]) -> bool:
     try:
         with zipfile.ZipFile(raw) as archive:
             return "xl/workbook.xml" in archive.namelist()
-    except _FAILURES:
+    except Exception:
         return False
 
 
@@ -97,7 +90,9 @@ def opened_workbook(raw: IO[bytes], longest_line: int) -> Workbook:
                 if next(_filled(sheet), None) is not None:
                     others = tuple(other.title for other in visible if other is not sheet)
                     return Workbook(sheet.title, others, _lines(sheet, longest_line))
-    except _FAILURES as error:
+    except TooLarge:
+        raise
+    except Exception as error:  # what is damaged fails in whatever way openpyxl, zipfile or expat meets it
         raise UnreadableFile(f"cannot be read as a workbook ({type(error).__name__}); save it as CSV") from None
     raise UnreadableFile("is a workbook without a filled sheet")
 
@@ -129,7 +124,9 @@ def _lines(sheet: Any, longest_line: int) -> Iterator[bytes]:
                 text = io.StringIO()
                 csv.writer(text, lineterminator="\n").writerow(cells)
                 yield text.getvalue().encode("utf-8", "replace")
-    except _FAILURES:
+    except TooLarge:
+        raise
+    except Exception:
         raise EOFError("the sheet is damaged") from None
 
 

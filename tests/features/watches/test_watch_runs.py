@@ -16,7 +16,7 @@ from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import Delivery
 from api.features.watches.watch_service import changed_watch, find_watch, shortest_window, utc_now
 from api.reports.report import Report
-from api.services.product import Ask
+from api.services.product import Ask, compared_products
 from tests.features.watches.eight_weeks import CALM, COMPLAINT, HOOK, World, eight_weeks, posts
 from tests.features.watches.made import MONDAY, WATCH, WEEK, about, heard
 from tests.services.notebook import Notebook
@@ -134,6 +134,20 @@ async def test_run_without_a_report_says_why_and_the_next_is_due(store: Store) -
     world.reports = lambda week: about("Ember", []).model_copy(update={"sources": {}})
     (unclear,) = await world.due()
     assert (unclear.state, unclear.reason) == ("failed", "4 of 7")
+
+
+async def test_a_stored_watch_of_several_products_asks_its_text_as_one_name(store: Store) -> None:
+    """It was stored before those were refused; it can still be paused."""
+    world = World(store, lambda week: about("Ember", heard(CALM)))
+    several = replace(WATCH, query="Ember vs “Ohom”")
+    await store.add_watch(several, 9)
+    (run,) = await world.due()
+
+    assert (run.state, [ask.query for ask in world.asked]) == ("baseline", ['"Ember vs Ohom"'])
+    assert [compared_products(ask) for ask in (several, *world.asked)] == [("Ember", "Ohom"), ()]
+    assert changed_watch(several, {"paused": True}).paused
+    with pytest.raises(UsageError, match="not of Ember and Whoop"):
+        changed_watch(several, {"query": "Ember vs Whoop"})
 
 
 async def test_watch_that_stumbles_holds_up_no_other(store: Store) -> None:

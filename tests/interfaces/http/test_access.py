@@ -128,13 +128,13 @@ async def test_without_keys_this_machine_may_call(served: Served, base: str, pee
         assert (await client.get("/v1/analyses")).status_code == 200
 
 
-async def test_a_key_that_nobody_looks_at_is_named(served: Served) -> None:
-    """A server without keys says so to who sends one, and to nobody else."""
+async def test_a_server_without_keys_says_so_to_who_sends_one(served: Served) -> None:
+    """And to nobody else; the key, which nobody has, is refused."""
     async with served.calling("http://127.0.0.1:8420", "127.0.0.1") as client:
         answers = [await client.get("/v1/analyses", headers=headers) for headers in ({}, bearer("mine"))]
 
-    assert [answer.headers.get("listenpost-notice") for answer in answers] == [
-        None, "this server has no API keys; the one sent was not looked at",
+    assert [(answer.status_code, answer.headers.get("listenpost-notice")) for answer in answers] == [
+        (200, None), (401, "this server has no API keys: send none"),
     ]  # fmt: skip
 
 

@@ -41,6 +41,25 @@ async def test_watch_is_added_run_and_read(served: Served) -> None:
     assert "secret" not in watch
 
 
+async def test_a_watch_is_of_one_product(served: Served) -> None:
+    """Also a changed one; in quotation marks, or described, several names are one."""
+    several = {"query": "Oura vs Whoop"}
+    refused = [await served.client.post(URL, json=OURA | several)]
+    mark = (await served.client.post(URL, json=OURA)).json()["id"]
+    refused.append(await served.client.patch(f"{URL}/{mark}", json=several))
+    kept = (await served.client.get(f"{URL}/{mark}")).json()
+    described = await served.client.patch(f"{URL}/{mark}", json=several | {"about": "a podcast"})
+    paused = await served.client.patch(f"{URL}/{mark}", json={"paused": True})
+    refused.append(await served.client.patch(f"{URL}/{mark}", json={"about": ""}))
+    quoted = await served.client.patch(f"{URL}/{mark}", json={"query": '"Oura vs Whoop"', "about": ""})
+
+    assert [answer.status_code for answer in refused] == [422, 422, 422]
+    for answer in refused:
+        assert "a watch is of one product, not of Oura and Whoop: add one for each" in answer.text
+    assert kept["query"] == "Oura"
+    assert [answer.status_code for answer in (described, paused, quoted)] == [200, 200, 200]
+
+
 async def test_a_new_watch_takes_the_sense_that_was_chosen(served: Served) -> None:
     """And says so; a description of its own stays, and another tenant's choice is none of ours."""
     store = served.app_context.store

@@ -294,9 +294,35 @@ async def test_everyday_words_are_hinted_at_before_anything_is_spent(served: Ser
     assert (held, sure.status_code) == (0, 303)
 
 
-async def test_a_question_that_compares_leads_to_the_comparison(served: Served) -> None:
-    """From the first screen, as the form of comparisons does."""
-    answer = await submit(served.client, "/ask", query="Oura ring vs Fitbit", depth="quick", since="all")
+async def test_a_question_that_compares_leads_to_the_filled_in_form(served: Served) -> None:
+    """From the first screen, with what was chosen there; only the button of that form begins."""
+    chosen = {"depth": "quick", "since": "year", "not_about": "a band", "source": ["", "reddit"]}
+    answer = await submit(served.client, "/ask", query="Oura ring vs Fitbit", **chosen)
+    form = (await served.client.get(answer.headers["location"])).text
+    held = await begun(served)
+    fields = fields_of(form, "/compare")
 
-    assert (answer.status_code, await begun(served)) == (303, 2)
-    assert answer.headers["location"].startswith(f"{BETWEEN}?analysis=")
+    assert (answer.status_code, held) == (303, 0)
+    assert answer.headers["location"].startswith("/compare?product=Oura+ring&product=Fitbit&")
+    assert fields["product"] == ["Oura ring", "Fitbit", "", "", ""]
+    assert re.findall(r'<option value="(\w+)" selected', form)[1:3] == ["quick", "year"]
+    assert re.findall(r'value="(\w+)" checked', form) == ["reddit"]
+    assert "a band</textarea>" in form
+
+
+async def test_a_question_that_compares_costs_as_its_products_together(served: Served) -> None:
+    """On the first screen, by both of its ways; the form of comparisons says the same."""
+    await served.app_context.product()
+    chosen = {"query": "Oura ring vs Fitbit", "source": ["", "reddit"], "depth": "quick"}
+    priced = await submit(served.client, "/ask", **chosen, step="estimate")
+    by_depth = (await served.client.get("/ask/prices", params=chosen)).json()
+    alone = (await served.client.get("/ask/prices", params={**chosen, "query": "Fitbit"})).json()
+    compared = await submit(
+        served.client, "/compare", product=["Oura ring", "Fitbit"], source="reddit", depth="quick", step="estimate"
+    )
+    requests = [int(re.findall(r"likely (\d+) request", prices["quick"])[0]) for prices in (alone, by_depth)]
+
+    assert f"Depth quick, 1 place, 2 products: {by_depth['quick']}" in words_of(priced.text)
+    assert requests[1] == 2 * requests[0]
+    assert by_depth["quick"] in words_of(compared.text)
+    assert await begun(served) == 0

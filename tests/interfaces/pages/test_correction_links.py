@@ -9,8 +9,9 @@ import pytest
 
 from api.core.domain import Question
 from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.feedback import withdraw
 from api.features.analyses.share_links import CorrectionLink
-from api.features.watches.notification import LINKS_LAST, correction_path, correction_signature
+from api.features.watches.notification import LINK_LIFETIME, correction_path, correction_signature
 from api.features.watches.watch import Watch
 from api.features.watches.watch_run import WatchRun
 from api.services.product import question_digest
@@ -28,7 +29,7 @@ async def ran(served: Served, **more: Any) -> tuple[Watch, WatchRun]:
 
 def path_of(watch: Watch, run: WatchRun, key: str = "", report_id: str = "", until: int | None = None) -> str:
     """The link of a post of the run, the first of them unless another is named."""
-    until = int((run.created_at + LINKS_LAST).timestamp()) if until is None else until
+    until = int((run.created_at + LINK_LIFETIME).timestamp()) if until is None else until
     return correction_path(watch, report_id or run.report_id or "", key or run.new[0].key, until)
 
 
@@ -39,15 +40,18 @@ async def corrections(served: Served) -> dict[str, bool]:
 
 
 async def test_a_link_asks_and_its_button_corrects_once(served: Served) -> None:
-    """Opening it changes nothing, however often; the second press says that it was used."""
+    """Opening it changes nothing, however often; the second press says that it was used, until that is undone."""
     watch, run = await ran(served)
     path = path_of(watch, run)
 
     opened = [await served.client.get(path) for _ in range(2)]
     before = await corrections(served)
     pressed = await served.client.post(path)
+    held = await corrections(served)
     again = await served.client.post(path)
     later = await served.client.get(path)
+    await withdraw(served.app_context.store, LOCAL.id, run.report_id or "", run.new[0].key)
+    undone = await served.client.get(path)
 
     assert [answer.status_code for answer in opened] == [200, 200]
     assert opened[0].headers["X-Robots-Tag"] == "noindex, nofollow"
@@ -55,8 +59,9 @@ async def test_a_link_asks_and_its_button_corrects_once(served: Served) -> None:
     assert before == {}
     assert pressed.status_code == 200
     assert "It is marked as not about Oura." in pressed.text
-    assert await corrections(served) == {run.new[0].key: False}
+    assert held == {run.new[0].key: False}
     assert (again.status_code, later.status_code) == (409, 409)
+    assert undone.status_code == 200
     assert "this post was marked as not about it on" in later.text.replace("This post", "this post")
 
 

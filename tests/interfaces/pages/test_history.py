@@ -61,6 +61,15 @@ async def test_each_says_how_it_was_asked(served: Served) -> None:
     assert "asked: Reddit, YouTube" not in words
 
 
+async def test_a_question_that_was_not_asked_says_why(served: Served) -> None:
+    """In its line and in the filter, whether it named nothing or several products."""
+    await kept(served, "a1", "Oura vs Whoop", decision="clarify", compared=["Oura", "Whoop"])
+    page = await shown(served, decision="clarify")
+
+    assert page.count("nothing was asked: the question is unclear or compares products") == 2
+    assert 'href="/analyses/a1"' in page
+
+
 async def test_what_nobody_asked_by_itself_says_what_it_is_for(served: Served) -> None:
     """A watch by its name, also while it runs; a comparison; an own question says nothing."""
     for id_, query in (("a1", "Ember mug"), ("b2", "Oura"), ("c3", "Whoop"), ("d4", "Yeti")):

@@ -196,6 +196,17 @@ async def test_watch_is_changed(served: Served) -> None:
     assert ", 07:30 (Asia/Tokyo time). It has not run yet." in page
 
 
+async def test_watch_is_not_changed_into_one_of_several_products(served: Served) -> None:
+    """The form says so beside the question."""
+    await submit(served.client, "/watches", **OURA)
+    (watch,) = await served.app_context.store.watches(LOCAL.id)
+    answer = await submit(served.client, f"/watches/{watch.id}/edit", **OURA | {"query": "Oura vs Whoop"})
+    alert = answer.text.partition('role="alert">')[2].partition("</p>")[0]
+
+    assert (answer.status_code, await served.app_context.store.watches(LOCAL.id)) == (422, [watch])
+    assert alert == "A watch is of one product, not of Oura and Whoop: add one for each."
+
+
 async def test_what_the_form_has_no_field_for_stays(served: Served) -> None:
     """How many posts, made-up data, and, once it has run, whether the first run is told."""
     watch = replace(
