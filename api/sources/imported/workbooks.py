@@ -6,10 +6,12 @@ import csv
 import io
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import IO, Any
+from xml.etree.ElementTree import ParseError
 
 from openpyxl import load_workbook
 
@@ -20,12 +22,17 @@ LARGEST_WORKBOOK = 100_000_000
 MOST_SHEET, MOST_OTHER = 300_000_000, 100_000_000
 """Unpacked bytes of a sheet, which is read in pieces, and of all other parts, which are read into memory."""
 MOST_CELLS = 20_000_000
+# what openpyxl raises for a workbook that is damaged or forged
+_FAILURES = (
+    OSError, EOFError, zipfile.BadZipFile, zlib.error, ParseError, LookupError, ValueError, TypeError, AttributeError,
+    ArithmeticError, RuntimeError, NotImplementedError,
+)  # fmt: skip
 # characters of a cell: Excel's own limit
 _LONGEST_CELL = 32_767
 _ERRORS = ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?")
 
 
-class TooLarge(UnreadableFile):
+class WorkbookTooLarge(UnreadableFile):
     """A workbook is beyond one of the limits, which the message names."""
 
     def __init__(self, limit: str) -> None:
@@ -41,16 +48,16 @@ class Workbook:
     """Visible sheets that are not read."""
     _rows: Iterator[bytes]
     _left: bytes = b""
-    _error: EOFError | TooLarge | None = None
+    _error: EOFError | WorkbookTooLarge | None = None
 
     def read(self, size: int) -> bytes:
-        """At most so many of the next bytes, none at the end; then `EOFError` for a damaged sheet, or `TooLarge`."""
+        """At most so many of the next bytes, none at the end; then `EOFError` for a damaged sheet, or `WorkbookTooLarge`."""
         parts, length = [self._left], len(self._left)
         try:
             while length < size and self._error is None and (row := next(self._rows, b"")):
                 parts.append(row)
                 length += len(row)
-        except (EOFError, TooLarge) as error:
+        except (EOFError, WorkbookTooLarge) as error:
             self._error = error
         if self._error is not None and not length:
             raise self._error
@@ -64,7 +71,7 @@ def is_workbook(raw: IO[bytes]) -> bool:
     try:
         with zipfile.ZipFile(raw) as archive:
             return "xl/workbook.xml" in archive.namelist()
-    except Exception:
+    except _FAILURES:
         return False
 
 
@@ -78,9 +85,9 @@ def opened_workbook(raw: IO[bytes], longest_line: int) -> Workbook:
             parts = archive.infolist()
         sheets = [part.file_size for part in parts if part.filename.startswith("xl/worksheets/")]
         if max(sheets, default=0) > MOST_SHEET:
-            raise TooLarge(f"a sheet of more than {MOST_SHEET // 1_000_000} MB, unpacked")
+            raise WorkbookTooLarge(f"a sheet of more than {MOST_SHEET // 1_000_000} MB, unpacked")
         if sum(part.file_size for part in parts) - sum(sheets) > MOST_OTHER:
-            raise TooLarge(f"more than {MOST_OTHER // 1_000_000} MB beside its sheets, unpacked")
+            raise WorkbookTooLarge(f"more than {MOST_OTHER // 1_000_000} MB beside its sheets, unpacked")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of parts that are not read, such as styles and rules
             book = load_workbook(raw, read_only=True, data_only=True, keep_links=False)
@@ -90,20 +97,18 @@ def opened_workbook(raw: IO[bytes], longest_line: int) -> Workbook:
                 if next(_filled(sheet), None) is not None:
                     others = tuple(other.title for other in visible if other is not sheet)
                     return Workbook(sheet.title, others, _lines(sheet, longest_line))
-    except TooLarge:
-        raise
-    except Exception as error:  # what is damaged fails in whatever way openpyxl, zipfile or expat meets it
+    except _FAILURES as error:
         raise UnreadableFile(f"cannot be read as a workbook ({type(error).__name__}); save it as CSV") from None
     raise UnreadableFile("is a workbook without a filled sheet")
 
 
 def _filled(sheet: Any) -> Iterator[tuple[Any, ...]]:
-    """Its rows with a value; raises `TooLarge` for more than `MOST_CELLS`."""
+    """Its rows with a value; raises `WorkbookTooLarge` for more than `MOST_CELLS`."""
     cells = 0
     for row in sheet.iter_rows(values_only=True):
         cells += len(row) + 1
         if cells > MOST_CELLS:
-            raise TooLarge(f"more than {MOST_CELLS:,} cells")
+            raise WorkbookTooLarge(f"more than {MOST_CELLS:,} cells")
         if any(value is not None for value in row):
             yield row
 
@@ -124,9 +129,7 @@ def _lines(sheet: Any, longest_line: int) -> Iterator[bytes]:
                 text = io.StringIO()
                 csv.writer(text, lineterminator="\n").writerow(cells)
                 yield text.getvalue().encode("utf-8", "replace")
-    except TooLarge:
-        raise
-    except Exception:
+    except _FAILURES:
         raise EOFError("the sheet is damaged") from None
 
 
