@@ -24,7 +24,7 @@ import zstandard
 from api.core.text import quantity
 from api.errors import UsageError
 from api.sources.imported.text_encoding import UnreadableFile, encoding_of, named_encoding
-from api.sources.imported.workbooks import LARGEST_WORKBOOK, TooLarge, is_workbook, opened_workbook
+from api.sources.imported.workbooks import LARGEST_WORKBOOK, WorkbookTooLarge, is_workbook, opened_workbook
 
 LONGEST_LINE = 8_000_000
 """Bytes; of a longer line only the beginning is kept."""
@@ -46,7 +46,7 @@ _OTHER_FILES = {
     b"\xfd7zXZ": "is packed with xz; unpack it with `unxz`",
     b"SQLite format 3": "is a database; export the table as CSV",
 }
-_UNPACKING_ERRORS = (OSError, EOFError, zlib.error, zstandard.ZstdError, TooLarge)
+_UNPACKING_ERRORS = (OSError, EOFError, zlib.error, zstandard.ZstdError, WorkbookTooLarge)
 Read = Callable[[int], bytes]
 """`read(size)`: at most so many of the next bytes, none at the end."""
 
@@ -106,7 +106,7 @@ class OpenedFile:
                 break
             except _UNPACKING_ERRORS as error:
                 fault = f"the rest of the file cannot be unpacked ({_why(error)})"
-                if isinstance(error, TooLarge):
+                if isinstance(error, WorkbookTooLarge):
                     fault = f"the rest of the file is not read: it {error}"
                 self.damage = self._loss(end + len(pending), error)
                 break
@@ -163,7 +163,7 @@ class OpenedFile:
 
     def _loss(self, read: int, error: BaseException) -> str:
         """How much was read, and how much of the packed file was not; nobody knows what it would have held."""
-        if isinstance(error, TooLarge):
+        if isinstance(error, WorkbookTooLarge):
             return f"the file {error}; {read:,} bytes of text were read, the rest was not"
         taken = self._raw.tell() if self.size is not None and self.packing != "xlsx" else 0
         left = (self.size or 0) - taken
@@ -232,7 +232,7 @@ def _with_beginning(name: str, raw: IO[bytes], size: int | None, digest: str, na
         length = whole.seek(0, os.SEEK_END)
         # of a pipe the end, where the kind of an archive stands, is not read then
         if length > LARGEST_WORKBOOK and (size is None or is_workbook(whole)):
-            raise TooLarge(f"more than {LARGEST_WORKBOOK // 1_000_000} MB")
+            raise WorkbookTooLarge(f"more than {LARGEST_WORKBOOK // 1_000_000} MB")
         if is_workbook(whole):
             note = f"`--encoding {named}` is ignored: a workbook has its own" if named else ""
             return _of_workbook(name, whole, size, digest, note)

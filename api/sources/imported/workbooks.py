@@ -32,7 +32,7 @@ _LONGEST_CELL = 32_767
 _ERRORS = ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?")
 
 
-class TooLarge(UnreadableFile):
+class WorkbookTooLarge(UnreadableFile):
     """A workbook is beyond one of the limits, which the message names."""
 
     def __init__(self, limit: str) -> None:
@@ -48,16 +48,16 @@ class Workbook:
     """Visible sheets that are not read."""
     _rows: Iterator[bytes]
     _left: bytes = b""
-    _error: EOFError | TooLarge | None = None
+    _error: EOFError | WorkbookTooLarge | None = None
 
     def read(self, size: int) -> bytes:
-        """At most so many of the next bytes, none at the end; then `EOFError` for a damaged sheet, or `TooLarge`."""
+        """At most so many of the next bytes, none at the end; then `EOFError` for a damaged sheet, or `WorkbookTooLarge`."""
         parts, length = [self._left], len(self._left)
         try:
             while length < size and self._error is None and (row := next(self._rows, b"")):
                 parts.append(row)
                 length += len(row)
-        except (EOFError, TooLarge) as error:
+        except (EOFError, WorkbookTooLarge) as error:
             self._error = error
         if self._error is not None and not length:
             raise self._error
@@ -85,9 +85,9 @@ def opened_workbook(raw: IO[bytes], longest_line: int) -> Workbook:
             parts = archive.infolist()
         sheets = [part.file_size for part in parts if part.filename.startswith("xl/worksheets/")]
         if max(sheets, default=0) > MOST_SHEET:
-            raise TooLarge(f"a sheet of more than {MOST_SHEET // 1_000_000} MB, unpacked")
+            raise WorkbookTooLarge(f"a sheet of more than {MOST_SHEET // 1_000_000} MB, unpacked")
         if sum(part.file_size for part in parts) - sum(sheets) > MOST_OTHER:
-            raise TooLarge(f"more than {MOST_OTHER // 1_000_000} MB beside its sheets, unpacked")
+            raise WorkbookTooLarge(f"more than {MOST_OTHER // 1_000_000} MB beside its sheets, unpacked")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of parts that are not read, such as styles and rules
             book = load_workbook(raw, read_only=True, data_only=True, keep_links=False)
@@ -103,12 +103,12 @@ def opened_workbook(raw: IO[bytes], longest_line: int) -> Workbook:
 
 
 def _filled(sheet: Any) -> Iterator[tuple[Any, ...]]:
-    """Its rows with a value; raises `TooLarge` for more than `MOST_CELLS`."""
+    """Its rows with a value; raises `WorkbookTooLarge` for more than `MOST_CELLS`."""
     cells = 0
     for row in sheet.iter_rows(values_only=True):
         cells += len(row) + 1
         if cells > MOST_CELLS:
-            raise TooLarge(f"more than {MOST_CELLS:,} cells")
+            raise WorkbookTooLarge(f"more than {MOST_CELLS:,} cells")
         if any(value is not None for value in row):
             yield row
 
