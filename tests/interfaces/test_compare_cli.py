@@ -62,7 +62,7 @@ def test_every_format_has_the_same_table(here: Here, form: str, tmp_path: Path) 
     path = tmp_path / "comparison"
     ended = here(*TWO, "--format", form, "--output", str(path))
 
-    text = path.read_text()
+    text = path.read_text("utf-8-sig")
     assert (ended.code, ended.out) == (0, "")
     if form == "csv":
         rows = list(csv.reader(io.StringIO(text)))

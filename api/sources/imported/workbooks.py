@@ -51,7 +51,7 @@ class Workbook:
     _error: EOFError | WorkbookTooLarge | None = None
 
     def read(self, size: int) -> bytes:
-        """At most so many of the next bytes, none at the end; then `EOFError` for a damaged sheet, or `WorkbookTooLarge`."""
+        """At most so many of the next bytes, none at the end; raises `EOFError` or `WorkbookTooLarge` behind them."""
         parts, length = [self._left], len(self._left)
         try:
             while length < size and self._error is None and (row := next(self._rows, b"")):

@@ -6,7 +6,6 @@ import codecs
 import gzip
 import io
 import random
-import re
 import tracemalloc
 import zipfile
 from collections.abc import Iterator
@@ -27,6 +26,8 @@ from tests.sources.imported.files import entries, items, lines, looked_at, made,
 
 ROWS = [{"title": f"Mug {number}", "body": "größer ☕"} for number in range(1000)]
 TEXT = lines(*ROWS)
+SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006"
+KIND = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
 TITLES = [row["title"] for row in ROWS]
 
 
@@ -153,13 +154,16 @@ def repeated(cells: int, text: str) -> bytes:
     for row in (["Review"], ["MARK"] * cells, ["The mug leaks"]):
         book.active.append(row)  # type: ignore[union-attr]
     book.save(out)
+    texts = f'<sst xmlns="{SHEETS}/main"><si><t>{text}</t></si></sst>'
+    kind = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{KIND}"/></Types>'
     with zipfile.ZipFile(out) as source, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as target:
         for part in source.namelist():
-            written = re.sub(rb't="inlineStr"><is><t>MARK</t></is>', b't="s"><v>0</v>', source.read(part))
-            if part == "xl/sharedStrings.xml":
-                schema = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-                written = f'<sst xmlns="{schema}"><si><t>{text}</t></si></sst>'.encode()
-            target.writestr(part, written)
+            written = source.read(part).replace(b't="inlineStr"><is><t>MARK</t></is>', b't="s"><v>0</v>')
+            if part == "[Content_Types].xml" and b"sharedStrings" not in written:
+                written = written.replace(b"</Types>", kind.encode())
+            if part != "xl/sharedStrings.xml":
+                target.writestr(part, written)
+        target.writestr("xl/sharedStrings.xml", texts)
     return changed.getvalue()
 
 
