@@ -26,7 +26,7 @@ from api.features.watches.notification import Message, run_message, trial_messag
 from api.features.watches.watch import Target, Watch, check_one_product, length_of, next_after, zone_of
 from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
 from api.features.watches.watch_run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
-from api.pipeline.question.product_name import one_name
+from api.pipeline.question.query_screen import one_name
 from api.reports.report import Report
 from api.services.product import Ask, compared_products
 

@@ -57,7 +57,6 @@ _PLAIN_WORDS = 2
 # a name with a point inside: `plaud.ai`
 _POINT = regex.compile(r"\p{L}\.\p{L}")
 _OUTER = _EDGE + "¿¡«»‹›‚？！。，、：； "
-_QUOTES = regex.compile('["“”„«»]')
 _QUOTED_WHOLE = regex.compile(r"[\"“„«](?P<name>[^\"“”„«»]+)[\"”“»]")
 _BARE = regex.compile(r"\p{Lu}|^\S$")
 _SPACED = ("de", "en", "es", "fr", "pt")
@@ -158,11 +157,6 @@ def question_parts(text: str) -> QuestionParts:
     one_sided = lists["complaints"] | lists["praise"]
     content = tuple(token.word for token in tokens if token.named or token.plain in one_sided)
     return QuestionParts((product,) if product else (), aspect, "product", side, language, subject, content)
-
-
-def one_name(text: str) -> str:
-    """The text in quotation marks, so that it is one name to `question_parts`."""
-    return f'"{cut(_QUOTES.sub("", clean_query(text)), MAX_QUESTION_LENGTH - 2)}"'
 
 
 class _Token(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import regex
 
 from api.choices import MAX_QUESTION_LENGTH
-from api.core.text import clean_query, fold, one_line
+from api.core.text import clean_query, cut, fold, one_line
 from api.core.words import LANGUAGES, stop_words, words
 
 STOP_WORDS_ALONE = 3
@@ -86,6 +86,12 @@ SOURCE_OPERATOR_FIELDS: Mapping[str, tuple[str, ...]] = {
 """Further fields by source; for the others these may be words of a name."""
 
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»「」『』", '"') | dict.fromkeys("‘’‛", "'"))
+
+
+def one_name(text: str) -> str:
+    """The text in quotation marks, so that it is asked as one name, whatever it holds."""
+    name = clean_query(text).translate(_QUOTES).replace('"', "")
+    return f'"{cut(name, MAX_QUESTION_LENGTH - 2)}"'
 
 
 def _without_fields(names: Iterable[str]) -> tuple[tuple[regex.Pattern[str], str], ...]:
