@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, cast
 import regex
 
 from api.choices import MAX_QUESTION_LENGTH
-from api.core.text import clean_query, cut, one_line
+from api.core.text import clean_query, one_line
 from api.core.words import canonical, stem, stop_words
 from api.pipeline.question.query_guard import compared_names, refers_back
 from api.pipeline.question.query_screen import is_small_talk
