@@ -66,7 +66,7 @@ def seen(doors: Doors, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     command = ["node", "drive.mjs", chromium(), doors.sample, doors.slow, doors.keyed, KEY]
     done = subprocess.run(
         [*command, pictures],
-        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=600,
+        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=1_200,
     )  # fmt: skip
     if folder_of_docs := os.environ.get("LISTENPOST_TEST_SCREENS"):
         for name in SCREENS:
