@@ -101,8 +101,8 @@ async def test_the_page_shows_sources_with_their_share(report: dict[str, Any]) -
 async def test_strangers_cannot_write_the_page(report: dict[str, Any]) -> None:
     """The same tags as without them, no attribute of theirs, and only web links."""
     plain, evil = (
-        # a summary of the claims is not repeated, one by a model is
-        Tags(report_html(Report.model_validate({**report, "summary": "It warms."}))),
+        # a short summary, or one that counts the claims, has no heading
+        Tags(report_html(Report.model_validate({**report, "summary": "It warms. " * 99}))),
         Tags(report_html(Report.model_validate(hostile(report)))),
     )
     harmless = {"a", "p", "li", "br", "blockquote", "mark", "q"}  # words that a claim quotes stand there alone
