@@ -24,7 +24,7 @@ GRADED = re.compile(r"(reddit|youtube|amazon) (\d+)( \(.+?\))?: score ([1-5])/5 
         ("markdown", "# "),
         ("json", '{\n "id"'),
         ("html", "<!doctype html>"),
-        ("csv", "rank,key,"),
+        ("csv", "\ufeffrank,key,"),
     ],
 )
 def test_a_new_file_takes_the_answer(here: Here, form: str, start: str) -> None:

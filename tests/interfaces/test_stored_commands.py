@@ -146,7 +146,7 @@ def test_a_report_is_exported(tmp_path: Path) -> None:
     assert written.stdout == ""
     assert file.read_text("utf-8").startswith("<!doctype html>")
     assert isinstance(again.exception, UsageError)
-    assert table.startswith("rank,key,")
+    assert table.startswith("\ufeffrank,key,")
     assert {row["url"] for row in csv.DictReader(table.splitlines())} >= {"sample"}
 
 
