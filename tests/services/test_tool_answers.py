@@ -114,8 +114,8 @@ async def test_the_metadata_has_one_shape_on_every_path(product: Product | None,
 
     assert {*part.metadata, "disputed"} == {*Fetched.model_fields, "exhibits", "error"}  # `disputed` only where set
     assert (answer.source, answer.query, answer.outcome) == ("reddit", query, outcome)
-    assert answer.yield_ratio is not None
-    assert 0 <= answer.yield_ratio <= 1
+    assert (answer.yield_ratio is None) is not Outcome(outcome).answered  # unknown of what gave no answer
+    assert 0 <= (answer.yield_ratio or 0) <= 1
     assert (part.metadata["error"] is None) is (outcome not in {"not_asked", "broken"})
     assert list(part.metadata["exhibits"]) == labels(part)
 
