@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import IO, Any
-from xml.etree.ElementTree import ParseError
 
 from openpyxl import load_workbook
 
@@ -22,9 +21,9 @@ LARGEST_WORKBOOK = 100_000_000
 MOST_SHEET, MOST_OTHER = 300_000_000, 100_000_000
 """Unpacked bytes of a sheet, which is read in pieces, and of all other parts, which are read into memory."""
 MOST_CELLS = 20_000_000
-# what openpyxl raises for a workbook that is damaged or forged
+# what openpyxl raises for a workbook that is damaged or forged; broken XML is a `SyntaxError`
 _FAILURES = (
-    OSError, EOFError, zipfile.BadZipFile, zlib.error, ParseError, LookupError, ValueError, TypeError, AttributeError,
+    OSError, EOFError, zipfile.BadZipFile, zlib.error, SyntaxError, LookupError, ValueError, TypeError, AttributeError,
     ArithmeticError, RuntimeError, NotImplementedError,
 )  # fmt: skip
 # characters of a cell: Excel's own limit
