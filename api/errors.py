@@ -212,7 +212,7 @@ class Blocked(SourceError):
 
 
 class TimedOut(SourceError):
-    """No answer within the deadline."""
+    """A source or model gave no answer within its deadline in seconds."""
 
     code, status = "timed_out", 504
     remedy = "raise `LISTENPOST_SOURCE_TIMEOUT` or try again later"

@@ -39,7 +39,7 @@ _caller: ContextVar[Caller] = ContextVar("listenpost_caller", default=_DEFAULT_C
 
 
 def current_caller() -> Caller:
-    """The caller of this task."""
+    """Who called, as `set_caller` said for this task; the default caller where it was not called."""
     return _caller.get()
 
 

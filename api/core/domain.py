@@ -112,7 +112,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class FetchPlan:
-    """What to ask one source."""
+    """The query, window and number of items that one source is asked for."""
 
     query: str
     limit: int

@@ -59,7 +59,7 @@ class Connecting:
         self.fresh = False
 
     async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        """See what the client does."""
+        """Note whether a connection was opened; httpcore calls it with each of its trace events."""
         self.fresh = self.fresh or event == "connection.connect_tcp.started"
 
 

@@ -86,7 +86,7 @@ class SourceLookedAgain(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SourceEnded(Event):
-    """How asking a source ended."""
+    """Outcome, counts, yield and status of asking one source."""
 
     query: str = ""
     outcome: Outcome
@@ -145,7 +145,7 @@ class ItemsGraded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing(Event):
-    """The report is being written."""
+    """The writer of the report has been asked."""
 
     kind = "writing"
     exhibits: int

@@ -100,7 +100,7 @@ class SharedTask(Generic[T]):
             self.cancel()
 
     def cancel(self) -> None:
-        """End the work, whoever waits."""
+        """Cancel the task that does the work, also while others wait for it."""
         self.cancelled = True
         self._task.cancel()
 

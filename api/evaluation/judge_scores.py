@@ -29,7 +29,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer about one page."""
+    """The opinions of one answer, one for each item of its page, with tokens and seconds."""
 
     opinions: tuple[Opinion, ...]
     usage: Usage = Usage()

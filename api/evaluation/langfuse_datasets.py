@@ -33,7 +33,7 @@ class Example:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def key(self, dataset: str) -> str:
-        """The id of its item."""
+        """Id of the dataset item in Langfuse, the same whenever it is pushed again."""
         return f"{_prefix(dataset)}{self.case}"
 
 

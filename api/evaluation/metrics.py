@@ -139,7 +139,7 @@ def intervals(
 
 
 def summed(tallies: Sequence[Tally]) -> Measures:
-    """Measures of many tallies together."""
+    """The measures of the sum of several tallies."""
     return measures(total(tallies))
 
 

@@ -131,7 +131,7 @@ def read_questions(lines: Iterable[str], name: str) -> list[LabelledQuestion]:
 
 
 async def retrieve(search: Search, questions: Sequence[LabelledQuestion]) -> list[Retrieved]:
-    """Ask everything, one after another."""
+    """Search for each question in order, one result a question."""
     answers = []
     for question in questions:
         began = perf_counter()

@@ -23,7 +23,7 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Adaptation:
-    """One change of a request."""
+    """A change of a request, made after a refusal that matches `pattern`."""
 
     name: str  # as `doctor` shows it: asked `without temperature`
     pattern: re.Pattern[str]  # matches refusals that this change may answer

@@ -103,7 +103,7 @@ class ModelStep:
 
     @property
     def name(self) -> str:
-        """The model that is asked."""
+        """Name of the model, as settings, results and traces have it."""
         return self.model
 
     async def ask(self, call: ModelCall[T], fence: Fence, lines: Iterable[str]) -> tuple[T, Usage]:
@@ -205,7 +205,7 @@ class OrderCheckedJudge:
 
     @property
     def name(self) -> str:
-        """The name of the judge."""
+        """Name of the inner judge, as results and traces have it."""
         return self.inner.name
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:

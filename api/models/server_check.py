@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Checked:
-    """What was learnt so far."""
+    """Tokens, findings, remedies and failures of the checks so far."""
 
     usage: Usage = Usage()
     details: list[str] = field(default_factory=list)

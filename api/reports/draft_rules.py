@@ -52,14 +52,14 @@ class DraftFinding(BaseModel):
 
 
 class DraftQuote(BaseModel):
-    """Verbatim words of one exhibit."""
+    """A quotation in a draft: the words, and the label of their exhibit."""
 
     text: str = Field(json_schema_extra=_at_most(LONGEST_SENTENCE))
     cite: str = Field(json_schema_extra=_at_most(40))
 
 
 class Draft(BaseModel):
-    """What the model hands in."""
+    """A report as the model wrote it, before any check."""
 
     topic: str = Field(json_schema_extra=_at_most(200))
     summary: str = Field(json_schema_extra=_at_most(1500))
@@ -416,7 +416,7 @@ def held_by(text: str, passages: Sequence[Passage], people: Mapping[str, int]) -
 
 
 def plain_topic(question: Question) -> str:
-    """The headline that claims nothing."""
+    """The question's text on one line, as a headline that claims nothing."""
     return one_line(clean(question.text))
 
 

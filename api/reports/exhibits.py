@@ -53,7 +53,7 @@ class Exhibit:
 
     @property
     def item(self) -> Item:
-        """The item that is shown."""
+        """The item of the exhibit."""
         return self.assessed.item
 
 

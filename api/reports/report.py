@@ -194,7 +194,7 @@ First = Annotated[FirstSearch | SkipJsonSchema[None], WHERE_THERE]
 
 
 class SourceReport(Published):
-    """How asking one source ended."""
+    """Outcome, yield, items and cost of one source in a report."""
 
     query: str
     source: str

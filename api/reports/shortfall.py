@@ -62,7 +62,7 @@ _OWN_ADVICE = (
 _UNASKED = (
     "Therefore nothing is known: neither that people talk about this, nor that they do not.",
     "`listenpost doctor` says what is wrong with each source, and what to set or to wait for.",
-    "Until then `--sandbox` shows the whole way on sample data, and `--items FILE.jsonl` analyzes "
+    "Until then `--sandbox` shows a report on made-up posts, and `--items FILE.jsonl` analyzes "
     "posts that you already have.",
 )
 
@@ -101,7 +101,7 @@ class Explanation:
 
 
 class Explainer(Protocol):
-    """Puts a shortfall into words."""
+    """Explains in words why too little was found."""
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
         """One model call; raises `ModelError` without a usable answer."""

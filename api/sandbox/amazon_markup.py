@@ -21,7 +21,7 @@ _BARS = ("five_star", "four_star", "three_star", "two_star", "one_star")
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """HTML that is not escaped again."""
 
 
 @cache

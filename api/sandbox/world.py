@@ -199,7 +199,7 @@ class World:
     """Unix seconds from which the ages of posts are counted back."""
 
     def of(self, source: str) -> tuple[Post, ...]:
-        """The posts of one source."""
+        """Posts of one source, in the order of the corpus."""
         return tuple(post for post in self.posts if post.source == source)
 
     def post(self, source: str, id_: str | None) -> Post | None:
@@ -286,11 +286,11 @@ class SandboxCall:
 
     @property
     def path(self) -> str:
-        """The path of its URL."""
+        """Path of the request's URL, without its query."""
         return self.request.url.path
 
     def parameter(self, name: str) -> str:
-        """A parameter of its path."""
+        """Value of a parameter of the route's path, decoded."""
         return str(self.request.path_params[name])
 
     def number(self, parameter: str, default: int) -> int:

@@ -76,7 +76,7 @@ class SourceSpec(SourceLabel):
         return tuple(name for name in self.needs(settings) if not setting_value(settings, name))
 
     def configured(self, settings: SourceSettings) -> bool:
-        """Whether it can be built."""
+        """Whether the settings hold what the source needs."""
         return not self.missing(settings)
 
     async def left(self, settings: SourceSettings, memory: SourceMemory) -> int | None:

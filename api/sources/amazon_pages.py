@@ -224,7 +224,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class ResultPage:
-    """Results of one search page."""
+    """Listings of one page of Amazon's search, and whether there is a next page."""
 
     tiles: tuple[Tile | None, ...]
     """In order, without advertisements; None for an entry that names no product."""
@@ -234,7 +234,7 @@ class ResultPage:
 
 @dataclass(frozen=True, slots=True)
 class ProductPage:
-    """What a product page shows."""
+    """Details and reviews that a product page of Amazon shows."""
 
     title: str = ""
     bullets: tuple[str, ...] = ()

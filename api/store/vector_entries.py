@@ -93,7 +93,7 @@ def _signs(vectors: Any) -> Any:
 
 
 def compared(entries: Entries) -> Compared:
-    """Entries that are in memory."""
+    """Numbers, signs and vectors of entries, as arrays that a search compares."""
     signs = numpy.ascontiguousarray(entries["signs"].T)
     return Compared(entries["number"], signs, entries["vector"])
 

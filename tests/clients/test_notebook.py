@@ -40,7 +40,7 @@ def test_the_page_in_jupyter(tmp_path: Path) -> None:
     printed = ["".join(output["text"]) for (output,) in outputs]
 
     assert {output["name"] for (output,) in outputs} == {"stdout"}
-    assert "Subscription: people speak of it" in printed[0]
+    assert "Subscription, for example: “" in printed[0]
     assert printed[1].startswith("ok ")
     assert "Say which product" in printed[2]
     assert printed[3] == "1 0.5 ok 0.0\n"

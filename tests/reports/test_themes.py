@@ -102,7 +102,7 @@ def test_a_subject_of_many_is_shown_though_few_say_alike() -> None:
     assert finding.text == (
         f"Battery: five people speak of it, for example “{finding.example}”; at least one praises it and one complains."
     )
-    assert finding.bare == f"Battery: people speak of it, for example “{finding.example}”."
+    assert finding.bare == f"Battery, for example: “{finding.example}”."
 
 
 def test_those_who_take_one_side_are_counted() -> None:
@@ -249,10 +249,13 @@ def test_its_own_sentences_are_known() -> None:
     assert subject == "Battery: 15 people speak of it, for example “It dies”; at least two complain."
     assert subject_sentence("Battery", "", 15) == "Battery: 15 people speak of it."
     assert COUNTED.match("Price: people complain that it rose.") is None
-    for sentence in (claim, side, every, one, subject, "Battery: people complain, for example “It dies”."):
+    bare = ("Battery: people complain, for example “It dies”.", "Battery, for example: “It dies”.")
+    for sentence in (claim, side, every, one, subject, *bare):
         match = COUNTED.match(sentence)
         assert match is not None
         assert match["name"] == "Battery"
+    # what one person says of a subject is no claim that a summary could name
+    assert recount_summary("Most said: “It dies” (six people).", [bare[1]]) == ""
     assert SUMMARY.match(theme_summary([("It dies", 3)], [("app", 4)], "No people speak of the price."))
     assert SUMMARY.match(theme_summary([], [("app", 4)]))
     assert COUNTED.match("Three owners say the lid leaks.") is None

@@ -59,7 +59,7 @@ class WorkOrder:
 
     @classmethod
     def read(cls, text: str) -> WorkOrder:
-        """The order from its JSON."""
+        """The order that `written` wrote; raises `ValueError` for another text."""
         return _ORDER.validate_json(text)
 
 
@@ -94,7 +94,7 @@ class AnalysisTask(SharedTask[Report]):
 
     @property
     def query(self) -> str:
-        """The query that is asked."""
+        """Text of the question, as the person wrote it."""
         return self.ask.query
 
     def cancel(self) -> None:

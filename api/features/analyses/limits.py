@@ -47,7 +47,7 @@ class Slot:
 
     @property
     def running(self) -> bool:
-        """Whether the work may run."""
+        """Whether the work has its slot, and was not cancelled while it waited for it."""
         return self._start.done() and not self._start.cancelled()
 
     @property

@@ -56,7 +56,7 @@ class StoredAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisSummary:
-    """One analysis in a listing."""
+    """Id, question, state and numbers of one analysis, without its items."""
 
     id: str
     tenant: str
@@ -71,7 +71,7 @@ class AnalysisSummary:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which analyses a listing shows."""
+    """Conditions on the listed analyses; what is empty excludes none."""
 
     decision: str | None = None
     source: str | None = None
@@ -168,7 +168,7 @@ class Tally(Published):
 
     @classmethod
     def of(cls, report: Report) -> Self:
-        """The numbers of a report."""
+        """Decision, counts and yields of a report, for listings and statistics."""
         sources = {
             name: SourceTally.model_validate(source, from_attributes=True) for name, source in report.sources.items()
         }
@@ -341,7 +341,7 @@ class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, P
         """Note that a running analysis ended without a report."""
 
     async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
-        """One analysis of this tenant."""
+        """The analysis with its report; None where the tenant has none of this id."""
 
     async def listing(self, tenant: str, filters: Filters, limit: int, cursor: str | None = None) -> Listing:
         """Analyses, newest first, with summaries instead of reports.

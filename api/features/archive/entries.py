@@ -132,7 +132,7 @@ class FloorCounts(Published):
 
 
 class Retrieval(Published):
-    """How the hits were found."""
+    """Scores and counts of a search: the best raw ones, and what the floor removed."""
 
     vectorMax: float | None = None  # noqa: N815
     """Highest raw cosine of all that was found; None: nobody looked for the nearest."""

@@ -40,7 +40,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """An item after a merge."""
+    """A stored item with its imported copy merged in, and counts of what is new."""
 
     facts: dict[str, Any]
     comments: tuple[str, ...] = ()  # ids of the comments that are new and were kept
@@ -101,12 +101,12 @@ def is_stub(facts: Facts) -> bool:
 
 
 def comment_ids(facts: Facts) -> list[str]:
-    """The ids of its comments."""
+    """Ids of the item's comments, without those that have none."""
     return [comment["id"] for comment in _comments(facts)]
 
 
 def without_comments(facts: Facts, ids: frozenset[str]) -> dict[str, Any]:
-    """The item without these comments."""
+    """A copy of the item without the comments of these ids."""
     left = [comment for comment in _comments(facts) if comment["id"] not in ids]
     return {**facts, "comments": left}
 

@@ -159,7 +159,7 @@ class Chunk:
 
     @property
     def full_text(self) -> str:
-        """The title and the piece."""
+        """Title and piece, separated by a line end."""
         return f"{self.title}\n{self.text}".strip()
 
     @property

@@ -95,7 +95,7 @@ def names_product(question: str) -> bool:
 
 
 def is_comparing(sentence: str) -> bool:
-    """Whether a sentence compares products."""
+    """Whether a sentence holds a word of comparing, such as `than` or `versus`."""
     return _COMPARING.search(sentence) is not None
 
 

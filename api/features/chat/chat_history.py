@@ -24,7 +24,7 @@ MOST_RATINGS = 10  # ratings that one turn takes, one of each author
 
 @dataclass(frozen=True, slots=True)
 class ListedChat:
-    """One conversation in a listing."""
+    """Id, first question, dates and number of turns of one conversation."""
 
     id: str
     title: str

@@ -195,7 +195,7 @@ class ChatLookups:
         return answer
 
     async def search_archive(self, archive: ArchiveSearch, query: str) -> str:
-        """Search the stored items."""
+        """Search the stored items for a query of the model; the text that the model reads."""
         answer = await contained(archive.search(self.session.tenant, query, KEPT), "the archive")
         return await self._recall(archive, query, [answer])
 

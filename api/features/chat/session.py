@@ -35,7 +35,7 @@ _DEPTHS: Mapping[DepthName, int] = {"quick": 0, "standard": 1, "deep": 2}
 
 @dataclass(frozen=True, slots=True)
 class Thumb:
-    """Somebody's rating of an answer."""
+    """A rating, up or down, of one answer, with its comment."""
 
     author: str  # a pseudonym
     rating: Rating
@@ -45,7 +45,7 @@ class Thumb:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question and its answer."""
+    """A question of a chat, its answer, and people's ratings of it."""
 
     question: str
     answer: str  # empty when the turn was stopped before anything was written
@@ -102,7 +102,7 @@ _SAVED = TypeAdapter(SavedSession)
 
 
 def session_json(saved: SavedSession) -> str:
-    """The text that `read_session` reads."""
+    """The session as JSON, which `read_session` reads."""
     return _SAVED.dump_json(saved).decode()
 
 
@@ -120,7 +120,7 @@ def read_session(text: str) -> SavedSession | None:
 
 @dataclass(slots=True)
 class Session:
-    """One conversation of one tenant."""
+    """The exchanges, exhibits and look-ups of one conversation of one tenant."""
 
     id: str
     tenant: str

@@ -229,7 +229,7 @@ class Closable(Protocol):
     """What a command builds and must close."""
 
     async def aclose(self) -> None:
-        """Close its connections and threads."""
+        """Close connections and threads, at the end of the command."""
         ...
 
 

@@ -207,7 +207,7 @@ class _TextPage:
         self._lines.append(" ".join(cells).rstrip())
 
     def title(self, text: object) -> None:
-        """A heading of strangers' words."""
+        """Add text of strangers as a heading, underlined with `=`."""
         lines = wrapped(text, self.width)
         widest = max(map(cell_len, lines), default=0)
         self._lines += [*lines, "=" * min(widest, self.width)]
@@ -217,11 +217,11 @@ class _TextPage:
         self._lines += ["", text, "-" * len(text)]
 
     def wrapped(self, text: object, lead: str = "") -> None:
-        """Strangers' words, within the width."""
+        """Add text of strangers, wrapped to the width."""
         self._lines += wrapped(text, self.width, lead)
 
     def bar(self, value: int, most: int) -> str:
-        """A share as a bar."""
+        """`value` of `most` as a bar of a fixed width: `███··`."""
         columns = _NARROW_BAR if self.narrow else _BAR
         filled = round(columns * value / most) if most else 0
         return "█" * filled + "·" * (columns - filled)

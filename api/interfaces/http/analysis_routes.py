@@ -160,7 +160,7 @@ _READ: dict[int | str, dict[str, Any]] = {
 
 
 class ReadQuery(RequestBody):
-    """How a report is read."""
+    """The format in which a report is read."""
 
     format: Annotated[Format | None, Field(description="Takes precedence over `Accept`.")] = None
 

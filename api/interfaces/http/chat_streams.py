@@ -84,7 +84,7 @@ class AgUi(AGUIEventStream[Any, Any]):
 
 
 def vercel() -> TurnWire:
-    """For `useChat` and the like."""
+    """The stream of a turn for clients of Vercel's AI SDK, such as `useChat`."""
     return _wire(Vercel())
 
 

@@ -130,7 +130,7 @@ def documented(*statuses: int, wrong: str = "", missing: str = "") -> dict[int |
 
 
 def error_body(code: str, message: str, trace_id: str) -> dict[str, Any]:
-    """The JSON of every error."""
+    """The JSON object of an error: code, message and trace id."""
     return {"error": {"code": code, "message": message, "trace_id": trace_id}}
 
 

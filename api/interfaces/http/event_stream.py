@@ -215,7 +215,7 @@ class TurnWire:
 
 
 class TurnStream(Response):
-    """A turn as it happens."""
+    """The response that streams the events of a chat's turn, in the format of its `TurnWire`."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """Every error of every route."""
+    """The JSON object of an error, the same on every route."""
 
     error: ErrorDetail
 
@@ -83,7 +83,7 @@ class ListedAnalysis(BaseModel):
 
     @classmethod
     def of(cls, listed: AnalysisSummary) -> Self:
-        """From what the store lists."""
+        """One analysis of a listing, from what the store returns."""
         summary = listed.summary
         sources = summary.sources.values() if summary else ()
         return cls(
@@ -120,7 +120,7 @@ class Relevance(BaseModel):
 
     @classmethod
     def of(cls, items: Sequence[dict[str, Any]], gated: Gated) -> Self:
-        """The items by their verdicts."""
+        """The items, split by their verdicts, and the yield."""
         pairs = list(zip(cast(Sequence[OwnItem], items), gated.verdicts, strict=True))
         relevant = [item for item, verdict in pairs if verdict.relevant]
         return cls(

@@ -159,7 +159,7 @@ class Lanes:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the template is given."""
+        """The values that the template of a running analysis shows."""
         return {"lanes": list(self.lanes.values()), "step": self.step}
 
 
@@ -276,7 +276,7 @@ async def cancel(analysis_id: AnalysisId, form: Ending, app_context: OpenContext
 
 @router.get("/{analysis_id}/export/{form}")
 async def export(analysis_id: AnalysisId, form: str, visitor: Guest, app_context: OpenContext) -> Response:
-    """The report as a file."""
+    """The report as HTML, Markdown, CSV or JSON, to be saved."""
     kind = kind_of(form)
     answer = await asyncio.to_thread(shown_as, await report_of(app_context, visitor, analysis_id), kind)
     return as_file(answer, f"analysis-{analysis_id}", kind)

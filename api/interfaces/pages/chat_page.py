@@ -33,7 +33,7 @@ _ELSEWHERE = {"search_archive": "through what is stored", "analyze_product": "on
 
 @dataclass(slots=True)
 class LiveTurn:
-    """What has happened by now."""
+    """Question, look-ups and text of a turn that has not ended."""
 
     question: str
     text: str = ""

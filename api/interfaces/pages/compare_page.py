@@ -99,7 +99,7 @@ async def between(request: Request, visitor: Guest, app_context: OpenContext, id
 
 @router.get("/between/export/{form}")
 async def export(form: str, visitor: Guest, app_context: OpenContext, ids: Ids = ()) -> Response:
-    """The comparison as a file."""
+    """The comparison as HTML, Markdown, CSV or JSON, to be saved."""
     kind = kind_of(form)
     analyses = await _named(app_context, visitor, ids)
     for kept in analyses:

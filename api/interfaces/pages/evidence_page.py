@@ -76,7 +76,7 @@ class EvidenceFilter:
         ]
 
     def dropped(self, cards: Iterable[DroppedCard]) -> list[DroppedCard]:
-        """Of those that were dropped."""
+        """The dropped items that fit the filter, in their order."""
         return [
             card
             for card in cards

@@ -84,7 +84,7 @@ async def history_page(
 
 @router.get("/{analysis_id}/delete")
 async def delete_page(request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext) -> Response:
-    """Asks whether it shall go."""
+    """Asks to confirm that an analysis is deleted."""
     kept = await app_context.runner.kept(visitor.tenant.id, analysis_id)
     if kept is None:
         raise NotFound(NO_ANALYSIS)

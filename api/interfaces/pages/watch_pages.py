@@ -180,7 +180,7 @@ async def edit(request: Request, watch_id: str, form: Filled, app_context: OpenC
 
 @router.get("/{watch_id}/remove")
 async def remove_page(request: Request, watch_id: str, visitor: Guest, app_context: OpenContext) -> Response:
-    """Asks whether it shall go."""
+    """Asks to confirm that a watch is removed."""
     watch = await find_watch(app_context.store, visitor.tenant.id, watch_id)
     return page(request, visitor, "remove_watch.html", title=f"Remove: {watch.name}", id=watch.id)
 

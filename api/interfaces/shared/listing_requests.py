@@ -85,13 +85,13 @@ class SearchRequest(RequestBody):
 
 
 class RunsRequest(RequestBody):
-    """Which runs of a watch."""
+    """How many of a watch's runs are returned."""
 
     limit: Annotated[int, Field(description="Number of runs at most, newest first.", ge=1, le=100)] = 20
 
 
 class TrendRequest(RequestBody):
-    """Which weeks of a watch."""
+    """How many weeks of a watch's trend are returned."""
 
     weeks: Annotated[int, Field(description="Weeks, the current one included.", ge=1, le=MAX_TREND_WEEKS)] = TREND_WEEKS
 
@@ -138,7 +138,7 @@ Moment = Annotated[str | None, Field(max_length=40, json_schema_extra={"format":
 
 
 class PageRequest(RequestBody):
-    """Which part of a list."""
+    """Number of entries of a page, and the cursor where it begins."""
 
     limit: Annotated[int, Field(description="Number of entries at most.", ge=1, le=100)] = 20
     cursor: Annotated[str | None, Field(description="`cursor` of the page before.", max_length=500)] = None

@@ -180,7 +180,7 @@ ItemSource = Annotated[
 
 
 class SubjectOptions(RequestBody):
-    """What a question is about."""
+    """The query, what the product is and is not, and what makes an item relevant."""
 
     query: Query
     about: About = ""

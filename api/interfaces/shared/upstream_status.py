@@ -57,7 +57,7 @@ class Upstream:
 
     @property
     def is_source(self) -> bool:
-        """Whether posts come from it."""
+        """True of a source; false of the model and of Langfuse."""
         return self.upstream not in _OTHERS
 
 

@@ -11,7 +11,7 @@ from api.interfaces.shared.requests import AskOptions, Label, RequestBody, Sourc
 
 
 class WatchOptions(AskOptions, SubjectOptions):
-    """What to watch, and when."""
+    """The sources, schedule and receivers of a watch, beside its question."""
 
     sources: SourceNames = ()
     every: Annotated[

@@ -245,7 +245,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """The state of one prompt."""
+    """The version of one prompt that has our label, and whether any version is in production."""
 
     text: str | None = None  # of the version with our label; None: there is none
     labels: tuple[str, ...] = ()  # of that version

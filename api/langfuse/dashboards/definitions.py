@@ -57,7 +57,7 @@ class Definitions:
 
 
 def load() -> Definitions:
-    """The definitions of the package."""
+    """Read all definitions from the package's TOML files."""
     dashboards = [_read(name) for name in DASHBOARDS]
     return Definitions(
         (

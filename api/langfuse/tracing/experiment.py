@@ -36,7 +36,7 @@ class ExperimentItem:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentOutcome:
-    """The result of one item."""
+    """Output and scores of one dataset item, and why it has none."""
 
     output: Any
     scores: Mapping[str, bool | float | None]  # by name; None is not sent
@@ -47,7 +47,7 @@ class ExperimentOutcome:
 
 @dataclass(slots=True)
 class Experiment:
-    """One run over a dataset."""
+    """A run over a dataset, whose item results are sent to Langfuse."""
 
     client: Client
     id: str

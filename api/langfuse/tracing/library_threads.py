@@ -86,7 +86,7 @@ class LogFilter(logging.Filter):
             logging.getLogger(name).removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record passes."""
+        """False for records of the library's threads, and of those that are made while it is quiet."""
         if record.thread in self._threads:
             if record.levelno >= logging.ERROR:
                 self._notice()

@@ -43,7 +43,7 @@ LISTING = 6
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Weights of one logistic model."""
+    """Intercept and weights by feature of one logistic model."""
 
     bias: float
     weights: Mapping[str, float]

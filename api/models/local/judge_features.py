@@ -108,7 +108,7 @@ def adverts(title: str, text: str, known: Set[str]) -> list[str]:
 
 
 def job(text: str) -> bool:
-    """Somebody is looking for staff."""
+    """Whether the text offers or seeks a job."""
     return bool(_JOB.search(text.casefold()))
 
 

@@ -179,7 +179,7 @@ class Reading:
 
     @cached_property
     def words(self) -> tuple[list[Word], list[Word]]:
-        """Those of title and passage."""
+        """The words of the title and those of the passage."""
         return split_words(self.lines[0]), split_words(self.lines[1])
 
     @cached_property

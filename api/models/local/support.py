@@ -93,7 +93,7 @@ class SecondOpinion:
 
     @property
     def name(self) -> str:
-        """The name of the model."""
+        """Name of the model that checks first, as results and traces show it."""
         return self.inner.name
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:

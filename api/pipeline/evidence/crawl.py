@@ -40,7 +40,7 @@ class Crawl:
 
     @property
     def kept(self) -> tuple[Assessed, ...]:
-        """Everything the gate let through."""
+        """Items of all sources that the gate kept, in the order of the sources."""
         return tuple(assessed for gathered in self.sources for assessed in gathered.kept)
 
     @property
@@ -171,7 +171,7 @@ Searches = SharedTasks[tuple[Hashable, ...], Gathered]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far this run goes."""
+    """Limits of one crawl: seconds, window and refetch."""
 
     adaptive: AdaptiveSettings
     seconds: float

@@ -211,7 +211,7 @@ class Timeline(Published):
 
     @property
     def dated(self) -> int:
-        """Items that have a date."""
+        """Number of items that have a date."""
         return sum(period.count for period in self.points)
 
 
@@ -235,7 +235,7 @@ class PlaceCount(Published):
 
 
 class Spread(Published):
-    """One measure of one source."""
+    """One measure of one source's items: how many have it, the median and the largest value."""
 
     n: int
     median: float | int

@@ -133,7 +133,7 @@ class SourceItems:
             self.note("second look: its comment does not speak for it")
 
     def note(self, *notes: str) -> None:
-        """Add notes, each once."""
+        """Add notes that are not there yet, in order."""
         self._notes |= dict.fromkeys(notes)
 
     def note_failure(self, failed_step: str, error: Failure) -> None:

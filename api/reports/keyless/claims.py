@@ -99,7 +99,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class SharedSubject:
-    """A subject that people share."""
+    """A subject, its sentences, and the people who speak of it."""
 
     name: str
     terms: frozenset[str]
@@ -250,7 +250,7 @@ def _spoken(
 
 
 def word_pattern(word: str) -> regex.Pattern[str]:
-    """A word with any ending."""
+    """A pattern that matches the word at the beginning of a word, whatever follows."""
     return regex.compile(rf"(?<!\w){regex.escape(word)}", regex.I)
 
 

@@ -13,13 +13,14 @@ VOICE = "One voice"
 """Name of what one person alone says, where no subject is shared."""
 
 COUNTED = regex.compile(
-    r"^(?!Most |One person each said)(?P<name>[^:“”\n]{1,60}): "
+    r"^(?!Most |One person each said)(?P<name>[^:“”\n]{1,60}?)(?P<example>, for example)?: "
     r"(?:“(?P<claim>.+)”|(?:(?P<number>[\w ,]+?) )?(?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b"
     r"|people (?:complain|praise it|wish for something)(?=, for example “)"
     r"|(?:at least )?(?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of|about) it\b)",
     regex.S,
 )
-"""A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike.`
+"""A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike.`, or a subject of which
+people only speak: `Battery, for example: “It does not last a day”.`
 
 The last form is of reports of older versions.
 """
@@ -117,7 +118,8 @@ def recount_summary(summary: str, findings: Sequence[str]) -> str | None:
     if not SUMMARY.match(summary):
         return None
     matches = (COUNTED.match(text) for text in findings)
-    claims = [(match["claim"].partition("”: ")[0], 0) for match in matches if match and match["claim"]]
+    held = (match for match in matches if match and match["claim"] and not match["example"])
+    claims = [(match["claim"].partition("”: ")[0], 0) for match in held]
     return theme_summary(claims) if claims else ""
 
 

@@ -91,8 +91,9 @@ class ThemeFinding:
         """The finding without its counts, as a model would write it."""
         if self.claim and not self.side:
             return f"{_title(self.name)}: “{self.claim}”"
-        phrase = example_phrase(self.claim or self.example)
-        return f"{_title(self.name)}: people {self.side or 'speak of it'}{phrase}."
+        if self.example:
+            return f"{_title(self.name)}, for example: “{self.example}”."
+        return f"{_title(self.name)}: people {self.side or 'speak of it'}{example_phrase(self.claim)}."
 
     @property
     def shown(self) -> tuple[ThemePassage, ...]:
@@ -116,7 +117,7 @@ class ThemeReport:
 
     @property
     def bare_summary(self) -> str:
-        """The summary without counts."""
+        """The summary without numbers of people, for passages that were removed."""
         claimed = [finding for finding in self.findings if finding.claim]
         held = [finding for finding in claimed if finding.alike > 1] or claimed
         several = any(finding.alike > 1 for finding in held)

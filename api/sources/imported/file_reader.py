@@ -53,7 +53,7 @@ Read = Callable[[int], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its end."""
+    """A line without its end, its number, and the position of the next one."""
 
     number: int
     """The line's number, from 1."""

@@ -428,7 +428,7 @@ def _column_names(cells: Sequence[str]) -> Iterator[str]:
 
 
 class _TooLong(Exception):
-    """A quote is never closed."""
+    """A quoted cell is longer than a line may be: its quote is never closed."""
 
 
 def rows(lines: Iterable[Line], head: Head) -> Iterator[Record | Unread]:
