@@ -71,7 +71,7 @@ class Origin:
 
 
 NO_SENSES = NamedSenses(())
-"""The name means one thing."""
+"""No groups: the default of `report_of`, which says nothing about whether the name is ambiguous."""
 
 
 def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, named: NamedSenses = NO_SENSES) -> Report:

@@ -56,7 +56,10 @@ def unformatted(text: str) -> str:
 
 
 def unformatted_piece(text: str) -> tuple[str, str]:
-    """As `unformatted`, of a text that goes on, and its end that has to stand before what follows."""
+    """`unformatted` for a text that arrives in pieces: the converted text, and the end to put before the next piece.
+
+    The end may be a part of an escape or entity, so it is not converted yet.
+    """
     undecided = _UNDECIDED.search(text)
     decided = text if undecided is None else text[: undecided.start()]
     return unformatted(decided), text[len(decided) :]

@@ -290,7 +290,8 @@ class Report(Published):
     compared: Annotated[tuple[str, ...], IF_SET] = ()
     """The products that the question compares: nothing was asked, a comparison of them answers it."""
     did_you_mean: Annotated[str, IF_SET] = ""
-    """A name in the titles that came, one or two letters from what was asked, where nothing was kept."""
+    """A similar name that two fetched titles or more hold (letter ratio of 0.8 or more), where nothing was kept and no
+    title holds the name as it was asked."""
     senses: Annotated[tuple[Sense, ...], IF_SET] = ()
     """The things that share the name, where it has several meanings and none was chosen."""
     decision: Decision

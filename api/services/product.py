@@ -364,7 +364,7 @@ def _notes_on_request(ask: Ask) -> Iterator[str]:
     if ask.again:
         yield f"the items are those of report {ask.again[:SHORT_ID]}: no source was asked"
     if ask.chosen_before:
-        yield f"taken as “{ask.about}”, as chosen before; `about` takes another"
+        yield f"taken as “{ask.about}”, the meaning that was chosen before; set `about` for another"
     _, denied = split_exclusions(clean(ask.about))
     if denied:
         named = " and ".join(f"“{text}”" for text in denied)

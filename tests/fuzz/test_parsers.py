@@ -21,7 +21,7 @@ from api.core.items import Item
 from api.core.text import Fence, clean, cut, fold, one_line, unescape, web_url
 from api.core.words import canonical
 from api.errors import Broken, ConfigurationError, ModelError, UsageError
-from api.interfaces.shared.comparison_table import cell
+from api.interfaces.shared.csv_export import cell
 from api.models.answer_parsing import entries, record, verdicts
 from api.pipeline.evidence.duplicates import canonical_url
 from api.pipeline.question.product_name import search_words

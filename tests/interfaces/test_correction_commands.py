@@ -151,9 +151,11 @@ def test_a_meaning_is_chosen_by_its_number(in_sandbox: Here) -> None:
     assert f"there are {len(senses)}" in missing.err
     assert chosen["about"] == later.json["about"] == "; ".join(filter(None, described))
     assert [product["about"] for product in compared["products"]] == [chosen["about"], ""]
-    assert f"taken as “{chosen['about']}”, as chosen before; `--about` takes another" in watched.err
+    assert (
+        f"watched as “{chosen['about']}”, the meaning that was chosen before; set `--about` for another" in watched.err
+    )
     assert "senses" not in chosen
-    assert any("as chosen before" in note for note in later.json["quality_notes"])
+    assert any("the meaning that was chosen before" in note for note in later.json["quality_notes"])
 
 
 def test_an_audit_reads_some_of_the_dropped_items(in_sandbox: Here) -> None:

@@ -11,7 +11,7 @@ from api.core.progress import SourceJudged, SourceLookedAgain
 from api.interfaces.cli.terminal_text import report_text
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.shared import presentation
-from api.interfaces.shared.comparison_table import report_csv
+from api.interfaces.shared.csv_export import report_csv
 from api.interfaces.shared.markdown_report import report_markdown
 from api.interfaces.shared.presentation import (
     LONGEST_HEADING,

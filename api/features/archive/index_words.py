@@ -56,7 +56,7 @@ def word_forms(word: str) -> tuple[str, ...]:
     By Snowball in English, German, Spanish and French; other words have one form.
     """
     forms = dict.fromkeys((word,))
-    # of `Taskly` nothing is a form that is not so spelled
+    # words in `-ly` and words with other signs than a to z match as spelled: `Taskly` is mostly a name
     if not _LETTERS.fullmatch(word) or word.endswith("ly"):
         return tuple(forms)
     for language, endings in _ENDINGS.items():

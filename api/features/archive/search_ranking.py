@@ -17,7 +17,8 @@ from api.features.archive.index_words import bm25, held_share, holds_phrase, wit
 from api.settings import RankingSettings, RetrievalSettings
 
 WORDS_IN_ORDER = 3
-"""Words of a question from which an entry that holds them one after another stands first."""
+"""Fewest words of a question for the rule of order: an entry that holds all of them one after another passes every
+floor and is first."""
 ASPECT_FLOOR = 0.6
 """Share that one entry must hold of what is asked about a product, beside `evidence_floor` of all words:
 a name of three words would pass that floor alone. Fitted with it on the dev part: docs/archive.md."""

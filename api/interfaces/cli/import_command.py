@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FILE = "FILE"
 """Stands in the place of a command's name when a file is named."""
 DAMAGED = 3
-"""Exit code of an import of which a part could not be unpacked."""
+"""Exit code where the rest of a file was not read, since it is damaged or beyond a limit; what was read is stored."""
 # Between two lines of progress where there is no terminal.
 _SECONDS = 5.0
 ImportId = Annotated[str, typer.Argument(metavar="ID", help="Id of an import, or its beginning.")]

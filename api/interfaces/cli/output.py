@@ -34,7 +34,7 @@ ReportAs = Annotated[ReportFormat, typer.Option("--format", help="Output format.
 Dropped = Annotated[bool, typer.Option("--dropped", help="Also list dropped items, with the reasons.")]
 Output = Annotated[Path | None, typer.Option(help="Write the answer to this new file.")]
 Encoding = Annotated[
-    str, typer.Option("--encoding", help="Encoding of the file (such as `cp1251`); default: recognised.")
+    str, typer.Option("--encoding", help="Encoding of the file (such as `cp1251`); default: detected.")
 ]
 INTERRUPTED, TERMINATED = 130, 143
 _FILE_COLUMNS = 100
@@ -139,7 +139,7 @@ def _rendered(answer: Answer, options: OutputOptions, columns: int | None) -> st
     """The answer without the last line's end; `columns` of a file, None for the terminal's."""
     from api.features.comparisons.comparison import Comparison
     from api.interfaces.cli import terminal_text
-    from api.interfaces.shared import comparison_table, markdown_report
+    from api.interfaces.shared import csv_export, markdown_report
     from api.reports.report import Report
 
     form, dropped = options.format, options.dropped
@@ -152,7 +152,7 @@ def _rendered(answer: Answer, options: OutputOptions, columns: int | None) -> st
 
             text = comparison_html(answer)
         elif form == "csv":
-            text = comparison_table.comparison_csv(answer)
+            text = csv_export.comparison_csv(answer)
         elif form == "markdown":
             text = markdown_report.comparison_markdown(answer)
         else:
@@ -163,7 +163,7 @@ def _rendered(answer: Answer, options: OutputOptions, columns: int | None) -> st
 
             text = report_html(answer)
         elif form == "csv":
-            text = comparison_table.report_csv(answer)
+            text = csv_export.report_csv(answer)
         elif form == "markdown":
             text = markdown_report.report_markdown(answer, dropped)
         else:

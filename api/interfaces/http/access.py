@@ -175,11 +175,10 @@ class KeyNotice:
     """Adds a header when a key is sent to a server without keys."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
-        """Changes nothing but one header."""
         self.app, self._keys = app, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The app's answer, with the notice where it belongs."""
+        """Pass the request on; an `Authorization` header without keys here adds `Listenpost-Notice` to the answer."""
         sends_key = scope["type"] == "http" and any(name == b"authorization" for name, _ in scope["headers"])
 
         async def sending(message: Message) -> None:

@@ -37,7 +37,7 @@ from api.interfaces.http.event_stream import (
 from api.interfaces.http.schemas import AnalysesPage, Done, Format, ListedAnalysis, Pending
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.pages.templates_rendering import saved_policy
-from api.interfaces.shared.comparison_table import report_csv
+from api.interfaces.shared.csv_export import report_csv
 from api.interfaces.shared.listing_requests import AgainRequest, ListingRequest
 from api.interfaces.shared.markdown_report import report_markdown
 from api.interfaces.shared.requests import AnalysisRequest, RequestBody

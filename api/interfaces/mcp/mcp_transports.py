@@ -161,7 +161,10 @@ def over_http(app_context: AppContext) -> tuple[ASGIApp, AbstractAsyncContextMan
 
 
 def _by_accept(streaming: ASGIApp, plain: ASGIApp) -> ASGIApp:
-    """The app whose answers the client accepts."""
+    """One app of two, by `Accept`: a POST that takes no event stream goes to `plain`, all else to `streaming`.
+
+    `plain` answers with one JSON object; `streaming` also refuses what neither can answer.
+    """
 
     async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
         others = [(name, value) for name, value in scope["headers"] if name != b"accept"]

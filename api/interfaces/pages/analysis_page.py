@@ -383,7 +383,7 @@ async def correction_page(request: Request, link: OpenedLink, app_context: OpenC
 
 @share_router.post("/corrections/{watch_id}/{report_id}")
 async def correct_post(request: Request, link: OpenedLink, app_context: OpenContext) -> Response:
-    """The post is not about the product; the link needs no login, since it is signed."""
+    """Store the correction of the link's post and confirm it; the signature replaces a login."""
     post = await correct_by_link(app_context.store, app_context.keys, app_context.limits, link)
     return _corrected(request, post, done=True)
 

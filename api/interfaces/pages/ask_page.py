@@ -44,7 +44,7 @@ def price(settings: Settings, asks: Sequence[Ask]) -> str:
 
 
 def prices(settings: Settings, asks: Sequence[Ask]) -> dict[DepthName, str]:
-    """Of questions together, by how deep they are asked."""
+    """The estimated price of all questions together by depth, in words; asks nobody. Raises `UsageError`."""
     return {depth: price(settings, [replace(ask, depth=depth) for ask in asks]) for depth in get_args(DepthName)}
 
 
@@ -222,7 +222,7 @@ async def _form(
 
 
 async def _prices(app_context: AppContext, form: QuestionForm) -> Mapping[DepthName, str]:
-    """By how deep it is asked, of all products that it names; none of what cannot be asked."""
+    """The estimated price of the form's question by depth, over all that it compares; empty for an invalid form."""
     try:
         choice = _choice(form, _usual(app_context))
     except UsageError:

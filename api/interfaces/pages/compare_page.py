@@ -45,7 +45,7 @@ async def compare_page(request: Request, visitor: Guest, app_context: OpenContex
 
 @router.post("")
 async def compare(request: Request, form: Filled, app_context: OpenContext) -> Response:
-    """Begin an analysis for each, which runs whoever waits, and go to where all are compared."""
+    """Show the price, or begin all analyses and redirect to the comparison, by the button that was pressed."""
     try:
         if form.text("step") == "estimate":
             _priced(form)
@@ -181,14 +181,14 @@ async def _form(
 
 
 async def _begin(visitor: Visitor, app_context: AppContext, asks: Sequence[Ask]) -> Response:
-    """Begin an analysis for each, which runs whoever waits, and go to where all are compared."""
+    """Begin an analysis of each question in the background and redirect; none runs where it raises `LimitReached`."""
     async with comparisons_of(app_context).begun(visitor.tenant, asks) as tasks:
         left_running(tasks)
     return RedirectResponse(f"/compare/between?{_comparison_query([each.id for each in tasks])}", 303)
 
 
 def _comparison_query(ids: Sequence[str]) -> str:
-    """What the address of a comparison names."""
+    """The query of a comparison's address: `analysis=ID` for each analysis, in order."""
     return urlencode([("analysis", analysis_id) for analysis_id in ids])
 
 

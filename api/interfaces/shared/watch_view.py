@@ -135,9 +135,9 @@ def meaning_words(watch: Watch) -> str:
 def meaning_note(requested: Watch, kept: Watch) -> str:
     """Which meaning a new watch takes, where its request did not say and the name has several."""
     if (kept.about, kept.not_about) != (requested.about, requested.not_about):
-        return f"taken as “{one_line(kept.about)}”, as chosen before; `about` takes another"
+        return f"watched as “{one_line(kept.about)}”, the meaning that was chosen before; set `about` for another"
     name = "" if kept.not_about else namesake(kept.query, kept.about)
-    remedy = "`about` says which one is meant, or a group of its first report"
+    remedy = "to choose one, set `about` or pick a group in its first report"
     return f"“{name}” is also an everyday word, and all its meanings are watched; {remedy}" if name else ""
 
 

@@ -120,7 +120,7 @@ class Server:
             )
         self._wait_left -= seconds
         if not self._waited:
-            self._notice(f"Langfuse allows no more requests for {seconds:.0f} s; waiting, now and whenever it says so")
+            self._notice(f"Langfuse's rate limit is reached: waiting {seconds:.0f} s; later waits are not announced")
         self._waited = True
         self._pause(seconds)
 

@@ -1,7 +1,7 @@
 """A question taken apart: its product or products, what is asked about them, and in which language.
 
-One function does it for every interface: for searching, judging, comparing, chat and display. Also
-what a description says that the product is not: `the payments company; not crochet`.
+One function does it for search, judges, comparisons, chat and display. Its words are in `question_words.toml`; the
+languages are listed in `_SPACED` and `_SCRIPTS`. What a description excludes is read by `exclusions.py`.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class _Token(NamedTuple):
     plain: str
     named: bool
     """It may name a product or an aspect."""
-    owned: bool = False
-    """What follows it owns what stands before it: `of`."""
+    links_aspect: bool = False
+    """It is a word such as `of`: before it stands the aspect, behind it the product."""
     owner: bool = False
     """It owns what follows it: `Oura's battery`."""
     proper: bool = False
@@ -175,8 +175,8 @@ class _Token(NamedTuple):
 
 class _Chunk(NamedTuple):
     tokens: tuple[_Token, ...]
-    after: str
-    """The word before it by which it owns what stands before that: `of`; empty without one."""
+    preposition: str
+    """The preposition before it, articles left out: `of` in `battery of the Oura`; empty without one."""
 
     @property
     def text(self) -> str:
@@ -286,8 +286,8 @@ def _chunks(tokens: Sequence[_Token]) -> list[_Chunk]:
         if run:
             chunks.append(_Chunk(tuple(run), owned_run))
             run, owner = [], ""
-        if token.plain not in _asking_words("shared")["articles"] or token.owned:
-            owner = token.plain if token.owned else ""
+        if token.plain not in _asking_words("shared")["articles"] or token.links_aspect:
+            owner = token.plain if token.links_aspect else ""
     return chunks
 
 
@@ -298,7 +298,7 @@ def _product_and_aspect(tokens: Sequence[_Token], language: str) -> tuple[str, s
         return "", ""
     if language == "de" and len(chunks) > 1 and chunks[0].tokens == (tokens[0],):
         chunks = chunks[1:]  # the verb that a question begins with has a capital: `Zahlt`
-    owners = [number for number, chunk in enumerate(chunks) if chunk.after and number]
+    owners = [number for number, chunk in enumerate(chunks) if chunk.preposition and number]
     proper_owners = [number for number in owners if chunks[number].proper]
     most = max(chunk.proper for chunk in chunks)
     if proper_owners:
@@ -306,14 +306,14 @@ def _product_and_aspect(tokens: Sequence[_Token], language: str) -> tuple[str, s
     elif most:
         at = next(number for number, chunk in enumerate(chunks) if chunk.proper == most)
     else:
-        owners = [number for number in owners if chunks[number].after not in _asking_words("shared")["where"]]
+        owners = [number for number in owners if chunks[number].preposition not in _asking_words("shared")["where"]]
         verbs = tokens[0].plain in _asking_words("shared")["yes_no"]
         at = owners[0] if owners else 0 if verbs else len(chunks) - 1
         if refers_back(" ".join(token.word for token in tokens)):
             return "", " ".join(chunk.text for chunk in chunks)
     name, rest = _name_in(chunks[at], language)
     others = [chunk.text for number, chunk in enumerate(chunks) if number != at]
-    if at and chunks[at].after:
+    if at and chunks[at].preposition:
         others = [chunks[at - 1].text]
     return name, " ".join(filter(None, (*rest[:1], *others, *rest[1:])))
 

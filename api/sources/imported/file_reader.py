@@ -40,7 +40,7 @@ _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZIP = b"PK\x03\x04"
 # first bytes of files that cannot be read, and what to do
 _OTHER_FILES = {
-    _ZIP: "is a zip archive or a spreadsheet; unpack it, or save it as CSV",
+    _ZIP: "is a zip archive but no `.xlsx` workbook; unpack it, or save the spreadsheet as `.xlsx` or CSV",
     b"\xd0\xcf\x11\xe0": "is a workbook of an old kind; save it as `.xlsx` or CSV",
     b"BZh": "is packed with bzip2; unpack it with `bunzip2`",
     b"\xfd7zXZ": "is packed with xz; unpack it with `unxz`",
@@ -141,7 +141,11 @@ class OpenedFile:
         return [*filter(None, [self.damage]), *([letters] if self.undecoded else [])]
 
     def _look_at_letters(self, number: int, data: bytes) -> None:
-        """Count a line that is no text in the encoding; raises `UnreadableFile` where that is only supposed."""
+        """Add 1 to `undecoded` where the line does not decode.
+
+        Raises:
+            UnreadableFile: UTF-8 was only assumed, since nobody named an encoding and all before was ASCII.
+        """
         # what the decoder could not read is U+FFFD already, which texts in UTF-16 may have by themselves
         wrong = not self.encoding.startswith("utf") and "\ufffd".encode() in data
         try:
@@ -162,7 +166,7 @@ class OpenedFile:
             self._raw.close()
 
     def _loss(self, read: int, error: BaseException) -> str:
-        """How much was read, and how much of the packed file was not; nobody knows what it would have held."""
+        """The sentence of `damage`: bytes of text that were read and, where known, packed bytes that were not."""
         if isinstance(error, WorkbookTooLarge):
             return f"the file {error}; {read:,} bytes of text were read, the rest was not"
         taken = self._raw.tell() if self.size is not None and self.packing != "xlsx" else 0

@@ -95,7 +95,7 @@ class Columns:
     dates: str
     """The form of the dates, in words."""
     shared: bool = False
-    """Several texts have one id and address: these are a product's, and a row is known by its text, too."""
+    """Rows with different texts share an id or address, as reviews of a product do: the text is part of their key."""
     guess: str = ""
     """That the column of texts was chosen by what it holds, in words; else empty."""
     more_texts: tuple[str, ...] = ()

@@ -54,7 +54,10 @@ _FOREIGN = regex.compile(r"[^\x00-\x7f]")
 
 
 class UnreadableFile(UsageError):
-    """A file of a known kind cannot be read; the message says how it can."""
+    """A file cannot be read, or not in the encoding that was named.
+
+    The message is a predicate without a subject: the caller puts the path before it.
+    """
 
 
 def encoding_of(head: bytes, named: str = "") -> tuple[str, int]:

@@ -24,7 +24,7 @@ MOST_CELLS = 20_000_000
 # what openpyxl raises for a workbook that is damaged or forged; broken XML is a `SyntaxError`
 _FAILURES = (
     OSError, EOFError, zipfile.BadZipFile, zlib.error, SyntaxError, LookupError, ValueError, TypeError, AttributeError,
-    ArithmeticError, RuntimeError, NotImplementedError,
+    ArithmeticError, RuntimeError,
 )  # fmt: skip
 # characters of a cell: Excel's own limit
 _LONGEST_CELL = 32_767
@@ -50,7 +50,12 @@ class Workbook:
     _error: EOFError | WorkbookTooLarge | None = None
 
     def read(self, size: int) -> bytes:
-        """At most so many of the next bytes, none at the end; raises `EOFError` or `WorkbookTooLarge` behind them."""
+        """Up to `size` bytes, none at the end. Bytes before a row that fails come first; the call after them raises.
+
+        Raises:
+            EOFError: the sheet is damaged there.
+            WorkbookTooLarge: it is beyond a limit there.
+        """
         parts, length = [self._left], len(self._left)
         try:
             while length < size and self._error is None and (row := next(self._rows, b"")):
@@ -66,7 +71,7 @@ class Workbook:
 
 
 def is_workbook(raw: IO[bytes]) -> bool:
-    """Whether a zip archive is a workbook; the file is anywhere afterwards."""
+    """Whether a zip archive holds `xl/workbook.xml`; False for a damaged one. Moves the position in the file."""
     try:
         with zipfile.ZipFile(raw) as archive:
             return "xl/workbook.xml" in archive.namelist()

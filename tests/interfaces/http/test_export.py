@@ -17,7 +17,7 @@ from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.http.analysis_routes import preferred
 from api.interfaces.pages.report_files import report_html
-from api.interfaces.shared.comparison_table import cell, report_csv
+from api.interfaces.shared.csv_export import cell, report_csv
 from api.interfaces.shared.requests import AnalysisRequest
 from api.reports.report import Finding, Passage, Quote, Report
 from tests.interfaces.http.conftest import QUESTION, Served

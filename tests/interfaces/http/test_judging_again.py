@@ -55,7 +55,7 @@ async def test_a_sense_is_chosen_and_remembered(served: Served) -> None:
 
     assert (again["about"], again["not_about"]) == ("recorder, notes", ["fish, pond"])
     assert (later["about"], later["not_about"]) == ("recorder, notes", ["fish, pond"])
-    assert any("as chosen before" in note for note in later["quality_notes"])
+    assert any("the meaning that was chosen before" in note for note in later["quality_notes"])
     described = await analyzed(served, about="the voice recorder")
     assert described["about"] == "the voice recorder"
     digest = question_digest(Question("plaud.ai"))

@@ -73,7 +73,10 @@ async def test_a_new_watch_takes_the_sense_that_was_chosen(served: Served) -> No
     other = (await served.client.post(URL, json=OURA)).json()
 
     assert (taken["about"], taken["not_about"]) == (sense.about, ["rock, lava"])
-    assert taken["note"] == "taken as “a notes app; vault, plugin”, as chosen before; `about` takes another"
+    assert (
+        taken["note"]
+        == "watched as “a notes app; vault, plugin”, the meaning that was chosen before; set `about` for another"
+    )
     assert (own["about"], own["not_about"], other["about"]) == ("volcanic glass", [], "")
     assert "note" not in own
     assert "note" not in other

@@ -39,7 +39,7 @@ def test_waiting_is_said_once() -> None:
         server.wait(1)
     server.close()
 
-    assert lines == ["Langfuse allows no more requests for 1 s; waiting, now and whenever it says so"]
+    assert lines == ["Langfuse's rate limit is reached: waiting 1 s; later waits are not announced"]
 
 
 def test_a_change_waits_as_well(project: Project) -> None:

@@ -488,7 +488,7 @@ EXPORTS = (
     Export("named.csv", foreign(CHINESE[:1], "gb18030"), CHINESE[:1], encoding="gbk"),
     Export("unsure.csv", table([("text",), ("כוס מצוינת",)], "cp1255"), (), "name it with `--encoding`"),
     Export("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), (), "save it as `.xlsx` or CSV"),
-    Export("archive.zip", b"PK\x03\x04 no workbook", (), "save it as CSV"),
+    Export("archive.zip", b"PK\x03\x04 no workbook", (), "no `.xlsx` workbook"),
     Export("numbers.csv", table([("a", "b"), (1, 2), (3, 4)]), (), "--map body=COLUMN"),
 )
 
