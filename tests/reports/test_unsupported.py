@@ -13,7 +13,7 @@ import pytest
 from api.core.display_names import reason_in_words
 from api.core.ports import SupportChecker
 from api.interfaces.shared.markdown_report import report_markdown
-from api.models.local.support import LocalSupport
+from api.reports.local_support import LocalSupport
 from api.models.model_calls import OpenAISupport
 from api.reports.draft_rules import DraftFlaws, DraftText
 from api.reports.report import Finding, Passage, Report

@@ -106,7 +106,12 @@ async def _stored_text(store: Sessions, tenant: str, session_id: str) -> str:
 
 async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript:
     """A stored conversation, without turns when it cannot be read; raises `NotFound`."""
-    saved = read_session(await _stored_text(store, tenant, session_id))
+    text = await _stored_text(store, tenant, session_id)
+    return await asyncio.to_thread(_transcript, session_id, text)  # as each citation is looked for in its post
+
+
+def _transcript(session_id: str, text: str) -> Transcript:
+    saved = read_session(text)
     if saved is None:
         return Transcript(session_id, [], sample=False)
     exhibits = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}

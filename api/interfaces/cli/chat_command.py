@@ -31,12 +31,13 @@ from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.feedback import Send, author_of
 from api.features.analyses.store_ports import Store
+from api.features.chat.chat_citations import is_quoted
 from api.features.chat.chat_history import rate_turn
 from api.features.chat.chat_sessions import ChatSessions, SessionsInMemory
 from api.features.chat.chat_turn import SAMPLE, AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
 from api.interfaces.cli.command_product import greet
 from api.interfaces.cli.output import INTERRUPTED, TERMINATED, langfuse_words, leave
-from api.interfaces.shared.presentation import LONGEST_HEADING, shortened
+from api.interfaces.shared import presentation
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation, unformatted, unformatted_piece
 from api.reports.report import Report
@@ -219,7 +220,7 @@ class _Screen:
             case AnswerPiece(text):
                 self._say(text)
             case LookupStarted(_, tool, arguments):
-                query = shortened(str(arguments.get("query", "")), LONGEST_HEADING)
+                query = presentation.shortened(str(arguments.get("query", "")), presentation.LONGEST_HEADING)
                 _tell(f"{tool}: {query} …")
             case LookupEnded(_, _, line):
                 _tell(line)
@@ -243,14 +244,17 @@ class _Screen:
         if turn.citations:
             print()
         for citation in turn.citations:
-            print(f"[{citation.label}] {one_line(clean(citation.title)) or 'untitled'}")
-            if citation.passage and citation.passage != citation.title:
-                print(f"     “{quotation(one_line(clean(citation.passage)))}”")
+            facts = presentation.cited_facts(citation)
+            title = one_line(clean(citation.title)) or "untitled"
+            print(f"[{citation.label}] {title}{f' - {one_line(clean(facts))}' if facts else ''}")
+            # what stands in the answer is not repeated below it
+            for words in (each.text for each in citation.passages):
+                if words != citation.title and not is_quoted(words, turn.text):
+                    print(f"     “{quotation(one_line(clean(words)))}”")
             url = None if turn.sample else web_url(citation.url)  # a sample leads nowhere
             if url:
                 print(f"     {url}")
-            if citation.credit:
-                by, profile = parts_of(citation.credit)
+            for by, profile in map(parts_of, presentation.credits_of(citation)):
                 print(f"     by {one_line(clean(by))}")
                 if profile and not turn.sample:
                     print(f"     {profile}")

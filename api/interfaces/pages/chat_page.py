@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,9 +14,10 @@ from fastapi.responses import RedirectResponse, Response
 from api.bootstrap.app_context import AppContext
 from api.choices import MAX_QUESTION_LENGTH
 from api.errors import ListenpostError, UsageError
+from api.features.chat.chat_citations import MOST_PASSAGES
 from api.features.chat.chat_history import PastTurn, Transcript, read_chat
 from api.features.chat.chat_sessions import UNKEPT
-from api.features.chat.chat_turn import AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
+from api.features.chat.chat_turn import AnswerPiece, ChatEvent, CitedPassage, LookupEnded, LookupStarted, Turn
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.chat_routes import last_of
 from api.interfaces.http.errors_json import described, trace_id_of
@@ -156,19 +158,24 @@ async def _answered(request: Request, analysis_id: str, form: Filled, app_contex
 
 def _in_its_words(turn: PastTurn, report: Report) -> PastTurn:
     """The report as a conversation begins with it: under its sentences the words they rest on."""
-    passages = [passage for finding in report.findings for passage in finding.evidence]
-    words = {passage.key: passage.passage for passage in reversed(passages)}
-    items = {item.key: item for item in report.items if item.key in words}
-    citations = [
-        replace(
-            citation,
-            passage=words[citation.key],
-            credit=credit_of(items[citation.key], words[citation.key]),
-        )
-        if citation.key in items
-        else citation
-        for citation in turn.citations
-    ]
+    items = {item.key: item for item in report.items}
+    words: dict[str, dict[str, CitedPassage]] = defaultdict(dict)
+    for passage in (passage for finding in report.findings for passage in finding.evidence):
+        if item := items.get(passage.key):
+            credit = credit_of(item, passage.passage)
+            cited = CitedPassage(passage.passage, passage.comment_id, credit=credit)
+            words[passage.key].setdefault(passage.passage, cited)
+    citations = []
+    for citation in turn.citations:
+        passages = tuple(words[citation.key].values())[:MOST_PASSAGES]
+        if passages:
+            first = passages[0]
+            place = presentation.text_part(items[citation.key], first.comment_id)
+            citation = replace(
+                citation, passage=first.text, credit=first.credit, passages=passages,
+                created_at=place.created_at, engagement=place.engagement,
+            )  # fmt: skip
+        citations.append(citation)
     return replace(turn, citations=citations)
 
 

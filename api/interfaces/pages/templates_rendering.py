@@ -19,6 +19,7 @@ from fastapi.responses import Response
 from api.core.text import clean, quantity, utc_minute, web_url
 from api.core.words import index_tokens
 from api.errors import NotFound
+from api.features.chat.chat_citations import is_quoted
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.event_stream import unless_kept
 from api.interfaces.shared import claim_layout, comparison_table, presentation
@@ -128,6 +129,7 @@ def _environment() -> Environment:
         "parts_of": parts_of,
         "anchor": anchor,
         "answer_markup": answer_markup,
+        "is_quoted": is_quoted,
     }
     made.filters |= {
         "web": web_url,
