@@ -120,8 +120,8 @@ _HOW_MANY = regex.compile(
 _MARKS = regex.compile(r"^\s*(?:[-*+]|\d+[.)])\s+|[*_`#]+")
 _RUN = regex.compile(rf"[{UNSPACED}]")
 _FOREIGN = regex.compile(r"[\p{L}--[\p{Latin}]]{2}", regex.V1)
-MOST_PASSAGES = 2
-"""Passages of one citation: of the sentences that cite it those that its words carry best."""
+MOST_PASSAGES, _MOST_QUOTED = 2, 8
+"""Passages of one citation: of the sentences that cite it those that its words carry best; quotations of it."""
 _TRIED = 8  # sentences of an item that share most words with the citing one, to which the rules are put
 # Share of the citing sentence's words that a passage holds at least; in languages whose rules are not known.
 _LEAST_SHARE, _LEAST_FOREIGN = 0.75, 0.5
@@ -182,17 +182,15 @@ def passages_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> tuple[Cit
     else does. Empty when nothing carries what cites it. Reads `READ` characters of the exhibit.
     """
     reading = _Reading(exhibit, tuple(names))
-    best: dict[str, tuple[float, _Part]] = {}
-    for words in (m["words"] for m in _QUOTED.finditer(text) if exhibit.label in LABEL.findall(m["labels"])):
-        if part := reading.quoted(unformatted(words)):
-            best.setdefault(part.text, (2, part))
-    if not best:
-        for claims in _citing(text, exhibit.label):
-            share, part = next(filter(None, map(reading.carrying, claims)), (0, None))
-            if part and share > best.get(part.text, (0,))[0]:
-                best[part.text] = share, part
-    chosen = sorted(best.values(), key=lambda entry: -entry[0])[:MOST_PASSAGES]
-    return tuple(reading.passage(part) for _, part in chosen)
+    quotations = (m["words"] for m in _QUOTED.finditer(text) if exhibit.label in LABEL.findall(m["labels"]))
+    quoted = dict.fromkeys(filter(None, map(reading.quoted, map(unformatted, quotations))))
+    best: dict[_Part, float] = {}
+    for claims in _citing(text, exhibit.label) if not quoted else ():
+        if carried := next(filter(None, map(reading.carrying, claims)), None):
+            share, part = carried
+            best[part] = max(share, best.get(part, 0))
+    carrying = sorted(best, key=lambda part: -best[part])[:MOST_PASSAGES]
+    return tuple(map(reading.passage, [*quoted][:_MOST_QUOTED] or carrying))
 
 
 def _citing(text: str, label: str) -> Iterator[tuple[str, ...]]:

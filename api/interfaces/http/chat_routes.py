@@ -34,7 +34,7 @@ from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import NO_CHAT, WRONG_LIMIT, documented
 from api.interfaces.http.event_stream import EVENT_SCHEMA, GONE, MEDIA_TYPE, turn_stream, unless_gone, wants_events
 from api.interfaces.http.feedback_routes import LangfuseState, sender_of
-from api.interfaces.shared.listing_requests import PageRequest
+from api.interfaces.shared.listing_requests import ChatsRequest
 from api.interfaces.shared.requests import ChatRequest, EvidenceOptions, RequestBody, SessionId
 
 router = APIRouter(prefix="/v1", tags=["chat"])
@@ -222,9 +222,9 @@ _COMMON = (401, 403, 429, 500, 503)
     responses=documented(422, *_COMMON, wrong=WRONG_LIMIT),
     summary="List conversations, the last used first",
 )
-async def list_chats(tenant: Asker, app_context: OpenContext, query: Annotated[PageRequest, Query()]) -> ChatListing:
+async def list_chats(tenant: Asker, app_context: OpenContext, query: Annotated[ChatsRequest, Query()]) -> ChatListing:
     """Yours only; what was said is at `/v1/chats/{id}`."""
-    return await chat_history.list_chats(app_context.store, tenant.id, query.limit, query.cursor)
+    return await chat_history.list_chats(app_context.store, tenant.id, query.limit, query.cursor, query.report_id)
 
 
 class TurnFeedback(RequestBody):

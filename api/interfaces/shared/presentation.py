@@ -322,9 +322,16 @@ def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
 
 
 def cited_facts(citation: Citation) -> str:
-    """As `facts_of`, of the post or comment whose words a chat cites; the place alone where nothing carries."""
-    written = (citation.created_at, citation.engagement) if citation.passage else (None, {})
-    return _facts(citation.source, citation.place, *written)
+    """As `facts_of`, of the post or comment whose words a chat cites: `Reddit (r/mugs), comment, 2026-05-03, 3 votes`.
+
+    The place alone where nothing carries, or words of several people do.
+    """
+    where = _facts(citation.source, citation.place, None, {})
+    texts = {passage.comment_id for passage in citation.passages}
+    if len(texts) != 1:
+        return where
+    facts = _facts(citation.source, citation.place, citation.created_at, citation.engagement)
+    return facts if texts == {None} else f"{where}, comment{facts.removeprefix(where)}"
 
 
 def credits_of(citation: Citation) -> list[str]:
