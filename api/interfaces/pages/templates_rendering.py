@@ -22,6 +22,7 @@ from api.errors import NotFound
 from api.features.chat.chat_citations import is_quoted
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.event_stream import unless_kept
+from api.interfaces.pages.report_charts import claim_line
 from api.interfaces.shared import claim_layout, comparison_table, presentation
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
@@ -129,6 +130,7 @@ def _environment() -> Environment:
         "parts_of": parts_of,
         "anchor": anchor,
         "answer_markup": answer_markup,
+        "claim_line": claim_line,
         "is_quoted": is_quoted,
     }
     made.filters |= {
