@@ -22,7 +22,8 @@ POST = post(
     comments=(said("The price is a robbery"), said("电池很好。价格太高。", "c2")),
 )
 EXHIBIT = Exhibit("E1", assessed(POST))
-PARTLY_HELD = frozenset[str]()
+# the passage corrects its sentence where a reader sees it
+PARTLY_HELD = {"a sale as the price"}
 
 
 def words(text: str, exhibit: Exhibit, *names: str) -> list[str]:
@@ -76,7 +77,7 @@ def test_what_nothing_carries_has_no_passage(text: str) -> None:
 
 @pytest.mark.parametrize("pair", UNSUPPORTED, ids=lambda pair: pair.kind)
 def test_a_passage_that_says_something_else_is_never_shown(pair: Pair) -> None:
-    """Each kind of plausible sentence that the local support check refuses, bar those that share most words."""
+    """Each kind of plausible sentence that the local support check refuses, bar one that corrects it."""
     exhibit = Exhibit("E1", assessed(post(4, title=pair.item, body=pair.passage)))
     shown = words(f"{pair.sentence} [E1]", exhibit, "ember mug")
 
