@@ -93,6 +93,32 @@ def test_a_passage_that_says_it_is_found_among_others(pair: Pair) -> None:
     assert any(pair.passage in passage for passage in words(f"{pair.sentence} [E1]", exhibit, "ember mug"))
 
 
+LONG_SENTENCE = (
+    "I took it along on every trip this year, which was a lot of trains and hotels, and the screen never cracked, "
+    "but the battery died within six hours on most days, so that I had to carry the charger, which weighs more than "
+    "the thing itself."
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "claim", "passage"),
+    [
+        (LONG_SENTENCE, "The charger had to be carried", "so that I had to carry the charger"),
+        (LONG_SENTENCE, "The battery died within six hours", "the battery died within six hours on most days"),
+        (LONG_SENTENCE, "The battery died within six minutes", ""),
+        ("It lost 28lbs of weight.", "It lost 28 lbs of weight", "It lost 28lbs of weight."),
+        ("Battery life is better than on the Fold 5.", "Battery life is better than on the Fold 5", "better than"),
+        ("Battery life is better than on the Fold 5.", "Battery life is worse than on the Fold 5", ""),
+    ],
+)
+def test_long_sentences_amounts_and_directions(body: str, claim: str, passage: str) -> None:
+    """Clauses of a long sentence, numbers with their units, another thing that the claim names, and no opposite."""
+    shown = words(f"{claim} [E1].", Exhibit("E1", assessed(post(8, title="A year", body=body))), "mug")
+
+    assert bool(shown) == bool(passage)
+    assert all(passage in each and each in body and len(each) <= 200 for each in shown)
+
+
 def test_quoted_lines_of_others_are_no_passage() -> None:
     """A reply's own words carry what it is cited for, or nothing does."""
     reply = post(5, title="Reply", body="> The battery is terrible\n\nNot in my experience.", thread="reddit:t")
