@@ -103,7 +103,7 @@ LONG_SENTENCE = (
 @pytest.mark.parametrize(
     ("body", "claim", "passage"),
     [
-        (LONG_SENTENCE, "The charger had to be carried", "so that I had to carry the charger"),
+        (LONG_SENTENCE, "The screen never cracked", "the screen never cracked"),
         (LONG_SENTENCE, "The battery died within six hours", "the battery died within six hours on most days"),
         (LONG_SENTENCE, "The battery died within six minutes", ""),
         ("It lost 28lbs of weight.", "It lost 28 lbs of weight", "It lost 28lbs of weight."),
