@@ -138,6 +138,15 @@ def test_each_line_of_the_support_set_has_two_readings(name: str, count: int) ->
             assert (reading["lean"] if name == "triples.jsonl" else reading) in (-1, 0, 1)
 
 
+def test_each_everyday_sentence_was_read_twice() -> None:
+    """By who wrote it and by another, sixty in each of four languages."""
+    lines = rows(SUPPORT / "polarity_everyday.jsonl")
+
+    assert Counter(line["language"] for line in lines) == dict.fromkeys(("de", "en", "es", "fr"), 60)
+    assert {line[by] for line in lines for by in ("lean", "second")} == {-1, 0, 1}
+    assert len({line["text"] for line in lines}) == len(lines)
+
+
 def test_each_passage_of_the_chat_was_read_twice() -> None:
     """With the question that showed it, each under one theme once."""
     lines = rows(SUPPORT / "chat.jsonl")
