@@ -80,7 +80,7 @@ _VERB = regex.compile(
 )
 # the end of a sentence inside one, behind an abbreviation: `at 1.9 V. New ones`
 _INNER_END = regex.compile(r"[.!?]\s+\S")
-_UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because))$", regex.I)
+_UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because|is|are|was|were))$", regex.I)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _DEGREE = regex.compile(
 _BEING = regex.compile(r"(?i)\b(?:is|are|was|were|isn't|aren't|wasn't|it's|has|have|had)\b")
 # begins with a word that points at what was said before
 _POINTING = regex.compile(r"(?i)^\W*(?:it|this|that|these|those|he|she|they|there|here)\b")
-_CODE = regex.compile(r"[`{}<>\\_=]|https?:|/\w+/|#\d+|\d+\.\d+\.\d+")
+_CODE = regex.compile(r"[`{}<>\\_=]|https?:|\p{L}\.\p{L}{2,4}/|/\w+/|#\d+|\d+\.\d+\.\d+")
 
 # Fitted by scripts/training/fit_informative.py.
 _BIAS = -3.28
