@@ -178,7 +178,7 @@ def _left_of(
     people = people_by_source(passages, items)
     text: str | None = held_by(finding.text, passages, people) if passages else finding.text
     sure = any((id(finding), passage) not in doubted for passage in passages)
-    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified", people)
+    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified", items)
     if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
         text = recount_theme(finding.text)
     return replace(left, text=text) if passages and text is not None else None

@@ -14,7 +14,7 @@ import regex
 
 from api.core.text import quantity, utc_minute
 from api.core.words import words
-from api.interfaces.shared import presentation
+from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import SUMMARY, is_subject
@@ -48,6 +48,8 @@ class ShownClaim:
     finding: Finding
     held: str
     """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`."""
+    over_time: str
+    """Its people by month as text, where there are enough: `by month ▂▁▅█`."""
     quotes: tuple[ShownQuote, ...]
     """Of listed posts, the first the most telling; at most `presentation.SHOWN`."""
     others: tuple[str, ...]
@@ -90,7 +92,15 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
         for facts in [presentation.facts_of(items[p.key], p.comment_id)]
     )
     others = tuple(key for key in finding.cites if key in items and key not in keys)
-    return ShownClaim(finding, "; ".join(filter(None, (_holders(finding, items), span(moments)))), quotes, others)
+    held = "; ".join(filter(None, (_holders(finding, items), span(moments))))
+    unit, periods = chart_data.claim_line(finding)
+    over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
+    return ShownClaim(finding, held, over_time, quotes, others)
+
+
+def in_words(claim: ShownClaim) -> str:
+    """Who says so, when, and how many by month, for interfaces without pictures."""
+    return ", ".join(filter(None, (claim.held, claim.over_time)))
 
 
 def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
