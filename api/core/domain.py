@@ -159,6 +159,10 @@ class Verdict:
     """A second judge is sure of the opposite."""
     reason: str = ""
     """What decided, in a few words; empty where the judge does not say."""
+    place: int | None = field(default=None, compare=False)
+    """Number of the item in the call that judged it, from 1."""
+    second: bool | None = field(default=None, compare=False)
+    """What a second judge says, sure or not; None: it was not asked."""
 
 
 @dataclass(frozen=True, slots=True)

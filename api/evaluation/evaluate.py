@@ -26,6 +26,7 @@ from api.errors import ConfigurationError, ModelError
 from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opinion, score
 from api.evaluation.labelled_items import LabelledQuery
 from api.evaluation.metrics import summary
+from api.pipeline.gate.verdicts import fixed_pattern
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would repeat: the evaluation stops."""
@@ -235,9 +236,6 @@ class RememberedAnswers:
 
 UNSTABLE = 0.9
 """Share of verdicts that stay, at which and below which a judge is not to be trusted with a page."""
-# Share of the verdicts that are those of their position in every call, from which a pattern is named,
-# how far above the labels' own share that is, and calls that it takes.
-_PATTERN, _ABOVE_LABELS, _LEAST_CALLS = 0.95, 0.1, 4
 
 
 async def order_stability(
@@ -251,29 +249,31 @@ async def order_stability(
     """
     slots = asyncio.Semaphore(options.concurrency)
     labels = [[item.relevant for item in query.items] for query in queries]
-    calls: list[tuple[list[bool], list[bool]]] = []
+    given: list[tuple[int, bool]] = []
+    right: list[tuple[int, bool]] = []
     stays: dict[str, list[tuple[int, int]]] = {"shuffled": [], "other_yield": []}
 
     async def flags_of(page: _LabelledPage, order: Sequence[int]) -> dict[int, bool]:
         changed = replace(page, items=tuple(page.items[at] for at in order))
         answered = await _answered(candidate, changed, cache)
         flags = [opinion.relevant for opinion in answered.opinions]
-        calls.append((flags, [labels[page.number][page.start + at] for at in order]))
+        given.extend(enumerate(flags, 1))
+        right.extend(enumerate((labels[page.number][page.start + at] for at in order), 1))
         return dict(zip(order, flags, strict=True))
 
     async def compare_orders(page: _LabelledPage) -> None:
         truth = labels[page.number][page.start : page.start + len(page.items)]
-        given, shuffled = list(range(len(truth))), list(range(len(truth)))
+        as_given, shuffled = list(range(len(truth))), list(range(len(truth)))
         Random(_digest(f"{page.number} {page.start}")).shuffle(shuffled)  # noqa: S311 # nosec B311 (no secret)
         majority = 2 * sum(truth) >= len(truth)
-        alike = [at for at in given if truth[at] is majority]
-        fewer = [at for at in given if at not in set(alike[1::2])]
+        alike = [at for at in as_given if truth[at] is majority]
+        fewer = [at for at in as_given if at not in set(alike[1::2])]
         async with slots:
             try:
-                first = await flags_of(page, given)
+                first = await flags_of(page, as_given)
                 for kind, order in (("shuffled", shuffled), ("other_yield", fewer)):
                     # a page that is all the same has no other yield, and a single item no other order
-                    if order != given and (kind == "shuffled" or len(set(truth)) > 1):
+                    if order != as_given and (kind == "shuffled" or len(set(truth)) > 1):
                         again = await flags_of(page, order)
                         same = sum(first[at] is again[at] for at in order)
                         stays[kind].append((same, len(order)))
@@ -282,7 +282,7 @@ async def order_stability(
                     raise
 
     await asyncio.gather(*map(compare_orders, _pages(queries, options)))
-    return {**{kind: _stayed(pages) for kind, pages in stays.items()}, "pattern": _fixed_pattern(calls)}
+    return {**{kind: _stayed(pages) for kind, pages in stays.items()}, "pattern": fixed_pattern(given, right)}
 
 
 def _stayed(pages: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -293,22 +293,6 @@ def _stayed(pages: Sequence[tuple[int, int]]) -> dict[str, Any]:
     figures = summary(pages, share)
     low, high = figures["intervals"].get("stay", (None, None))
     return {"n": sum(count for _, count in pages), "stay": figures["stay"], "low": low, "high": high}
-
-
-def _fixed_pattern(calls: Sequence[tuple[Sequence[bool], Sequence[bool]]]) -> str:
-    """The verdicts by position, `TFTF`, where they do not depend on what was read."""
-    if len(calls) < _LEAST_CALLS:
-        return ""
-
-    def by_position(rows: Sequence[Sequence[bool]]) -> tuple[str, float]:
-        columns = [[row[at] for row in rows if at < len(row)] for at in range(max(map(len, rows)))]
-        usual = [2 * sum(column) > len(column) for column in columns]
-        agreeing = sum(column.count(flag) for column, flag in zip(columns, usual, strict=True))
-        return "".join("FT"[flag] for flag in usual), agreeing / sum(map(len, columns))
-
-    pattern, share = by_position([flags for flags, _ in calls])
-    _, expected = by_position([truth for _, truth in calls])
-    return pattern if share >= max(_PATTERN, expected + _ABOVE_LABELS) else ""
 
 
 def _result(

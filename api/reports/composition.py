@@ -19,6 +19,7 @@ from api.pipeline.evidence.figures import Figures
 from api.pipeline.evidence.sufficiency import SufficiencyDecision
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.gate.refetch import NO_TIME, UNJUDGED_REFETCH
+from api.pipeline.gate.verdicts import fixed_pattern
 from api.pipeline.question.product_name import new_queries, question_parts
 from api.reports.draft_rules import DraftText
 from api.reports.exhibits import gate_lines
@@ -263,10 +264,12 @@ def _disputed(gathered: Gathered) -> int:
 # Shares of the judged items from which a report says that a second judge disagrees, and from which
 # that its judge may not read them; the latter takes so many items of a source.
 _SOME_DISPUTED, _MANY_DISPUTED, _LEAST_DISPUTED = 0.03, 0.3, 3
+_TEST = "`listenpost doctor` tests that"
 
 
-def _disagreement(sources: Iterable[Gathered]) -> Iterator[str]:
+def _disagreement(sources: Sequence[Gathered]) -> Iterator[str]:
     """What the local judge, which is asked beside a model, thinks of the verdicts."""
+    yield from _fixed(sources)
     pages = [(gathered, _disputed(gathered), len(gathered.kept) + len(gathered.dropped)) for gathered in sources]
     disputed, judged = sum(count for _, count, _ in pages), sum(total for *_, total in pages)
     if not disputed or disputed < _SOME_DISPUTED * judged:
@@ -275,7 +278,23 @@ def _disagreement(sources: Iterable[Gathered]) -> Iterator[str]:
     for gathered, count, total in pages:
         if count >= max(_LEAST_DISPUTED, _MANY_DISPUTED * total):
             where = f"{gathered.title or gathered.source}, {count} of {total}"
-            yield f"the model may not read what it judges ({where}): `listenpost doctor` tests that"
+            yield f"the model may not read what it judges ({where}): {_TEST}"
+
+
+def _fixed(sources: Iterable[Gathered]) -> Iterator[str]:
+    """That the model answers by position, or all alike where the local judge does not."""
+    entries = [entry.verdict for gathered in sources for entry in (*gathered.kept, *gathered.dropped)]
+    judged = [(v.place, v.relevant, v.second) for v in entries if v.place is not None and v.second is not None]
+    given = [(place, relevant) for place, relevant, _ in judged]
+    pattern = fixed_pattern(given, [(place, second) for place, _, second in judged])
+    opposed = sum(relevant is not second for _, relevant, second in judged)
+    if len(set(pattern)) > 1:
+        answers = f"it answers {pattern} (T: relevant) whatever stands there"
+        yield f"the model does not read what it judges, {answers}: {_TEST}"
+    elif pattern and opposed >= _MANY_DISPUTED * len(judged):
+        kept = f"it kept {sum(flag for _, flag in given)} of {len(judged)}"
+        other = f"the local judge says the opposite of {opposed}"
+        yield f"the model may not read what it judges ({kept}, and {other}): {_TEST}"
 
 
 def _first(gathered: Gathered) -> FirstSearch:

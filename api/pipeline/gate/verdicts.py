@@ -81,7 +81,7 @@ class Gate:
         verdicts = judged.verdicts
         if second:
             verdicts = tuple(
-                replace(verdict, disputed=_opposed(verdict.relevant, other.probability))
+                replace(verdict, disputed=_opposed(verdict.relevant, other.probability), second=other.relevant)
                 for verdict, other in zip(verdicts, second, strict=True)
             )
         return Gated(verdicts, "ok", None, judged.model, judged.usage)
@@ -162,7 +162,9 @@ async def _judge(judge: Judge, question: Question, items: Sequence[Item], source
         lambda chunk: translated(answer(chunk), name, defect),
         lambda judged: [verdict.relevant for verdict in judged.verdicts],
     )
-    verdicts = tuple(verdict for judged in answers for verdict in judged.verdicts)
+    verdicts = tuple(
+        replace(verdict, place=place) for judged in answers for place, verdict in enumerate(judged.verdicts, 1)
+    )
     return Judgement(verdicts, answers[0].model, sum((a.usage for a in answers), Usage()))
 
 
@@ -170,3 +172,30 @@ def _opposed(relevant: bool, probability: float | None) -> bool:
     if probability is None:
         return False
     return probability < SURE_NO if relevant else probability > SURE_YES
+
+
+# Share of the verdicts that are those of their places in every call, from which a pattern is fixed, how
+# far that is above the share of right or likely verdicts, and calls and verdicts that it takes.
+_FIXED, _ABOVE_LIKELY, _LEAST_CALLS, _LEAST_VERDICTS = 0.95, 0.1, 3, 12
+
+
+def fixed_pattern(given: Sequence[tuple[int, bool]], likely: Sequence[tuple[int, bool]]) -> str:
+    """The verdicts by place, `TFTF`, where they are nearly the same in each of three calls or more; else empty.
+
+    `given` holds place and verdict of each item, `likely` those of labels or of another judge, whose
+    verdicts by place must differ from call to call.
+    """
+    pattern, share = _by_place(given)
+    if sum(place == 1 for place, _ in given) < _LEAST_CALLS or len(given) < _LEAST_VERDICTS:
+        return ""
+    return pattern if share >= max(_FIXED, _by_place(likely)[1] + _ABOVE_LIKELY) else ""
+
+
+def _by_place(verdicts: Sequence[tuple[int, bool]]) -> tuple[str, float]:
+    """The usual verdict at each place, and the share of all verdicts that are the usual one."""
+    columns: dict[int, list[bool]] = {}
+    for place, flag in verdicts:
+        columns.setdefault(place, []).append(flag)
+    usual = {place: 2 * sum(column) > len(column) for place, column in columns.items()}
+    agreeing = sum(column.count(usual[place]) for place, column in columns.items())
+    return "".join("FT"[usual[place]] for place in sorted(usual)), agreeing / max(1, len(verdicts))
