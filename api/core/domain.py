@@ -159,8 +159,8 @@ class Verdict:
     """A second judge is sure of the opposite."""
     reason: str = ""
     """What decided, in a few words; empty where the judge does not say."""
-    place: int | None = field(default=None, compare=False)
-    """Number of the item in the call that judged it, from 1."""
+    place: tuple[str, int] | None = field(default=None, compare=False)
+    """Key of the first item of the call that judged it, and the item's number in that call, from 1."""
     second: bool | None = field(default=None, compare=False)
     """What a second judge says, sure or not; None: it was not asked."""
 

@@ -26,7 +26,7 @@ from api.errors import ConfigurationError, ModelError
 from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opinion, score
 from api.evaluation.labelled_items import LabelledQuery
 from api.evaluation.metrics import summary
-from api.pipeline.gate.verdicts import fixed_pattern
+from api.pipeline.gate.verdicts import alike_in_each, fixed_pattern
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would repeat: the evaluation stops."""
@@ -234,6 +234,8 @@ class RememberedAnswers:
         return self._known[key]
 
 
+ALIKE = "the same for all items of a page"
+"""The pattern of a judge that tells no two items of a page apart."""
 UNSTABLE = 0.9
 """Share of verdicts that stay, at which and below which a judge is not to be trusted with a page."""
 
@@ -245,35 +247,36 @@ async def order_stability(
     """Shares of verdicts that stay when a page is shuffled, and when its yield is another.
 
     Each with a 95 % interval over pages. `pattern` holds the verdicts by position where they are
-    nearly the same in all calls, whatever was read; else it is empty. Pages that fail count nowhere.
+    nearly the same in all calls, whatever was read, or `ALIKE`; else it is empty. Pages that fail
+    count nowhere.
     """
     slots = asyncio.Semaphore(options.concurrency)
     labels = [[item.relevant for item in query.items] for query in queries]
-    given: list[tuple[int, bool]] = []
-    right: list[tuple[int, bool]] = []
+    calls: list[tuple[list[bool], list[bool]]] = []
+    pages: list[tuple[list[bool], list[bool]]] = []
     stays: dict[str, list[tuple[int, int]]] = {"shuffled": [], "other_yield": []}
 
     async def flags_of(page: _LabelledPage, order: Sequence[int]) -> dict[int, bool]:
         changed = replace(page, items=tuple(page.items[at] for at in order))
         answered = await _answered(candidate, changed, cache)
         flags = [opinion.relevant for opinion in answered.opinions]
-        given.extend(enumerate(flags, 1))
-        right.extend(enumerate((labels[page.number][page.start + at] for at in order), 1))
+        calls.append((flags, [labels[page.number][page.start + at] for at in order]))
         return dict(zip(order, flags, strict=True))
 
     async def compare_orders(page: _LabelledPage) -> None:
         truth = labels[page.number][page.start : page.start + len(page.items)]
-        as_given, shuffled = list(range(len(truth))), list(range(len(truth)))
+        given, shuffled = list(range(len(truth))), list(range(len(truth)))
         Random(_digest(f"{page.number} {page.start}")).shuffle(shuffled)  # noqa: S311 # nosec B311 (no secret)
         majority = 2 * sum(truth) >= len(truth)
-        alike = [at for at in as_given if truth[at] is majority]
-        fewer = [at for at in as_given if at not in set(alike[1::2])]
+        alike = [at for at in given if truth[at] is majority]
+        fewer = [at for at in given if at not in set(alike[1::2])]
         async with slots:
             try:
-                first = await flags_of(page, as_given)
+                first = await flags_of(page, given)
+                pages.append((list(first.values()), truth))
                 for kind, order in (("shuffled", shuffled), ("other_yield", fewer)):
                     # a page that is all the same has no other yield, and a single item no other order
-                    if order != as_given and (kind == "shuffled" or len(set(truth)) > 1):
+                    if order != given and (kind == "shuffled" or len(set(truth)) > 1):
                         again = await flags_of(page, order)
                         same = sum(first[at] is again[at] for at in order)
                         stays[kind].append((same, len(order)))
@@ -282,7 +285,8 @@ async def order_stability(
                     raise
 
     await asyncio.gather(*map(compare_orders, _pages(queries, options)))
-    return {**{kind: _stayed(pages) for kind, pages in stays.items()}, "pattern": fixed_pattern(given, right)}
+    pattern = fixed_pattern(calls) or (ALIKE if alike_in_each(pages) else "")
+    return {**{kind: _stayed(counts) for kind, counts in stays.items()}, "pattern": pattern}
 
 
 def _stayed(pages: Sequence[tuple[int, int]]) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import argparse
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -59,6 +59,8 @@ class Counted:
     inner: Any
     until: float
     tokens: int = 0
+    pages: list[str] = field(default_factory=list)
+    """The verdicts on each page, as T and F."""
     unasked: int = 0
     """Calls that were not made, or not answered, by then."""
 
@@ -69,7 +71,9 @@ class Counted:
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """See `Judge.judge`."""
-        return await self._within(partial(self.inner.judge, question, items, source))
+        judged = await self._within(partial(self.inner.judge, question, items, source))
+        self.pages.append(signs(verdict.relevant for verdict in judged.verdicts))
+        return judged
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         """See `SupportChecker.check`."""
@@ -178,7 +182,8 @@ async def gate(options: argparse.Namespace, settings: Settings, until: float) ->
     # the two other orders of each page take twice as long, but verdicts on half of the pages say less
     judge.until -= (until - asyncio.get_running_loop().time()) / 2
     result = (await evaluate(candidate, queries, conditions)).overall
-    middle, cut, tokens = perf_counter(), judge.words, judge.tokens
+    middle, cut, tokens, given = perf_counter(), judge.words, judge.tokens, " ".join(judge.pages)
+    right = " ".join(signs(item.relevant for item in query.items) for query in queries[: len(judge.pages)])
     judge.until, judge.unasked = until, 0
     orders = await order_stability(candidate, queries, conditions)
     shuffled, other = (orders[key]["stay"] for key in ("shuffled", "other_yield"))
@@ -192,6 +197,7 @@ async def gate(options: argparse.Namespace, settings: Settings, until: float) ->
             tokens,
             middle - began,
         ),
+        Row("", f"answered {given}, right were {right}"),
         Row(
             "orders",
             f"shuffled {shuffled} stay, other yield {other} stay{pattern}{judge.words}",
@@ -238,7 +244,7 @@ async def support(options: argparse.Namespace, settings: Settings, until: float)
     await client.aclose()
     doubted = sum(doubts(labelled.claim, labelled.question) for labelled in made_up)
     answered = f"{len(some) - result.unanswered} of {len(some)} answered"
-    words = f"{answered}, recall {result.recall}, share of the others let by {result.let_by}"
+    words = f"{answered}, recall {result.recall:.2f}, share of the others let by {result.let_by:.2f}"
     words += f", of these the local check doubts {doubted} of {len(made_up)}{checker.words}"
     return [Row("support", words, checker.tokens, perf_counter() - began)]
 
@@ -273,6 +279,11 @@ async def chat(options: argparse.Namespace, settings: Settings, until: float) ->
     await product.aclose()
     words = f"{turn.outcome}, {len(turn.citations)} citations: {json.dumps(turn.text[:80])}; {'; '.join(turn.notes)}"
     return [Row("chat", words, total(turn.usage), perf_counter() - began)]
+
+
+def signs(flags: Iterable[bool]) -> str:
+    """Verdicts as T and F."""
+    return "".join("FT"[flag] for flag in flags)
 
 
 def total(usage: Usage) -> int:

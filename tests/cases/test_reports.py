@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -321,6 +322,16 @@ async def test_a_fixed_pattern_is_named_in_the_report(
     notes = await notes_with(sandboxed, lambda texts: [sign == "T" for sign in pattern[: len(texts)]])
 
     assert any(re.fullmatch(f"the model {words}: `listenpost doctor` tests that", note) for note in notes)
+
+
+async def test_a_model_that_keeps_whole_pages_is_named_in_the_report(sandboxed: tuple[ModelServer, Product]) -> None:
+    """All of one page and nothing of the next, as a real model of 135 million parameters did."""
+    calls = count()
+
+    notes = await notes_with(sandboxed, lambda texts: [next(calls) % 2 == 0] * len(texts))
+
+    words = r"of a page it keeps all or nothing, and the local judge says the opposite of \d+ of \d+"
+    assert any(re.search(words, note) for note in notes)
 
 
 async def test_right_verdicts_are_no_pattern(sandboxed: tuple[ModelServer, Product]) -> None:

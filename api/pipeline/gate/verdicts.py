@@ -162,10 +162,11 @@ async def _judge(judge: Judge, question: Question, items: Sequence[Item], source
         lambda chunk: translated(answer(chunk), name, defect),
         lambda judged: [verdict.relevant for verdict in judged.verdicts],
     )
-    verdicts = tuple(
-        replace(verdict, place=place) for judged in answers for place, verdict in enumerate(judged.verdicts, 1)
-    )
-    return Judgement(verdicts, answers[0].model, sum((a.usage for a in answers), Usage()))
+    verdicts: list[Verdict] = []
+    for judged in answers:
+        call = items[len(verdicts)].key
+        verdicts += [replace(verdict, place=(call, number)) for number, verdict in enumerate(judged.verdicts, 1)]
+    return Judgement(tuple(verdicts), answers[0].model, sum((a.usage for a in answers), Usage()))
 
 
 def _opposed(relevant: bool, probability: float | None) -> bool:
@@ -175,27 +176,40 @@ def _opposed(relevant: bool, probability: float | None) -> bool:
 
 
 # Share of the verdicts that are those of their places in every call, from which a pattern is fixed, how
-# far that is above the share of right or likely verdicts, and calls and verdicts that it takes.
+# far that is above the share of the others' verdicts, and calls and verdicts that it takes.
 _FIXED, _ABOVE_LIKELY, _LEAST_CALLS, _LEAST_VERDICTS = 0.95, 0.1, 3, 12
+# Verdicts of a call from which it counts that all are alike, and the share of the rarer ones among the
+# others' from which they should not be.
+_LEAST_ALIKE, _MIXED = 4, 0.2
+Calls = Sequence[tuple[Sequence[bool], Sequence[bool]]]
+"""Of each call the verdicts in the order of their places, and those of labels or of another judge on the same items."""
 
 
-def fixed_pattern(given: Sequence[tuple[int, bool]], likely: Sequence[tuple[int, bool]]) -> str:
+def fixed_pattern(calls: Calls) -> str:
     """The verdicts by place, `TFTF`, where they are nearly the same in each of three calls or more; else empty.
 
-    `given` holds place and verdict of each item, `likely` those of labels or of another judge, whose
-    verdicts by place must differ from call to call.
+    The others' verdicts must differ from call to call.
     """
-    pattern, share = _by_place(given)
-    if sum(place == 1 for place, _ in given) < _LEAST_CALLS or len(given) < _LEAST_VERDICTS:
+    if len(calls) < _LEAST_CALLS or sum(len(given) for given, _ in calls) < _LEAST_VERDICTS:
         return ""
-    return pattern if share >= max(_FIXED, _by_place(likely)[1] + _ABOVE_LIKELY) else ""
+    pattern, share = _by_place([given for given, _ in calls])
+    _, likely = _by_place([others for _, others in calls])
+    return pattern if share >= max(_FIXED, likely + _ABOVE_LIKELY) else ""
 
 
-def _by_place(verdicts: Sequence[tuple[int, bool]]) -> tuple[str, float]:
+def alike_in_each(calls: Calls) -> bool:
+    """Whether all verdicts of a call are alike in each of three calls or more of which the others' are mixed."""
+    mixed = [
+        given
+        for given, others in calls
+        if len(others) >= _LEAST_ALIKE and min(sum(others), len(others) - sum(others)) >= _MIXED * len(others)
+    ]
+    return len(mixed) >= _LEAST_CALLS and all(len(set(given)) == 1 for given in mixed)
+
+
+def _by_place(rows: Sequence[Sequence[bool]]) -> tuple[str, float]:
     """The usual verdict at each place, and the share of all verdicts that are the usual one."""
-    columns: dict[int, list[bool]] = {}
-    for place, flag in verdicts:
-        columns.setdefault(place, []).append(flag)
-    usual = {place: 2 * sum(column) > len(column) for place, column in columns.items()}
-    agreeing = sum(column.count(usual[place]) for place, column in columns.items())
-    return "".join("FT"[usual[place]] for place in sorted(usual)), agreeing / max(1, len(verdicts))
+    columns = [[row[at] for row in rows if at < len(row)] for at in range(max(map(len, rows)))]
+    usual = [2 * sum(column) > len(column) for column in columns]
+    agreeing = sum(column.count(flag) for column, flag in zip(columns, usual, strict=True))
+    return "".join("FT"[flag] for flag in usual), agreeing / sum(map(len, columns))
