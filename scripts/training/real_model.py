@@ -244,7 +244,7 @@ async def support(options: argparse.Namespace, settings: Settings, until: float)
     await client.aclose()
     doubted = sum(doubts(labelled.claim, labelled.question) for labelled in made_up)
     answered = f"{len(some) - result.unanswered} of {len(some)} answered"
-    words = f"{answered}, recall {result.recall:.2f}, share of the others let by {result.let_by:.2f}"
+    words = f"{answered}, recall {rounded(result.recall)}, share of the others let by {rounded(result.let_by)}"
     words += f", of these the local check doubts {doubted} of {len(made_up)}{checker.words}"
     return [Row("support", words, checker.tokens, perf_counter() - began)]
 
@@ -284,6 +284,11 @@ async def chat(options: argparse.Namespace, settings: Settings, until: float) ->
 def signs(flags: Iterable[bool]) -> str:
     """Verdicts as T and F."""
     return "".join("FT"[flag] for flag in flags)
+
+
+def rounded(share: float | None) -> float | None:
+    """To two places."""
+    return None if share is None else round(share, 2)
 
 
 def total(usage: Usage) -> int:
