@@ -181,7 +181,7 @@ def passages_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> tuple[Cit
     the author's own words by the rules of the local support check, then by words in common; the title when nothing
     else does. Empty when nothing carries what cites it. Reads `READ` characters of the exhibit.
     """
-    reading = _Reading(exhibit, tuple(names))
+    reading = _ReadExhibit(exhibit, tuple(names))
     quotations = (m["words"] for m in _QUOTED.finditer(text) if exhibit.label in LABEL.findall(m["labels"]))
     quoted = dict.fromkeys(filter(None, map(reading.quoted, map(unformatted, quotations))))
     best: dict[_Part, float] = {}
@@ -221,7 +221,7 @@ class _Part(NamedTuple):
 
 
 @dataclass
-class _Reading:
+class _ReadExhibit:
     """The sentences of an exhibit that may be shown, read once for all that cites it."""
 
     exhibit: Exhibit
