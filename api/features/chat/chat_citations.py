@@ -162,10 +162,12 @@ def plain_text(words: str) -> str:
 
 
 def is_quoted(passage: str, text: str) -> bool:
-    """Whether an answer shows these words of a post between quotation marks."""
-    return _shown(passage) in {_shown(unformatted(words)) for words in _QUOTATION.findall(text)}
+    """Whether an answer shows these words of a post between quotation marks, with or without their full stop."""
+    quoted = {_shown(unformatted(words)).rstrip(_STOPS) for words in _QUOTATION.findall(text)}
+    return _shown(passage).rstrip(_STOPS) in quoted
 
 
+_STOPS = " .。"
 _QUOTATION = regex.compile(r"“([^“”\n]{1,600})”")
 
 
