@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Protocol
 
 from api.core.domain import Correction, Question
-from api.pipeline.gate import audit
-from api.pipeline.gate.audit import UncertainFigure
+from api.features.analyses import audit
+from api.features.analyses.audit import UncertainFigure
 from api.reports.report import Report
 from api.services.product import question_digest
 
