@@ -24,6 +24,8 @@ from typing_extensions import TypedDict
 
 from api.choices import (
     MAX_ABOUT_LENGTH,
+    MAX_BLOCKED,
+    MAX_BLOCKED_LENGTH,
     MAX_EXCLUSION_LENGTH,
     MAX_EXCLUSIONS,
     MAX_LIMIT,
@@ -164,6 +166,34 @@ WhatCounts = Annotated[
         description="What makes a post relevant: to be `about` the product, or to `mention` it.",
     ),
 ]
+_Blocked = Annotated[str, Field(max_length=MAX_BLOCKED_LENGTH)]
+ExcludedWords = Annotated[
+    tuple[_Blocked, ...],
+    Label("Words", "posts and comments that have one, one a line"),
+    Field(
+        description="Words or phrases: posts and comments that have one are left out before judging.",
+        max_length=MAX_BLOCKED,
+    ),
+]
+ExcludedAuthors = Annotated[
+    tuple[_Blocked, ...],
+    Label("Authors", "by their names in the place, one a line"),
+    CliOption("--exclude-author"),
+    Field(
+        description="Authors, as their place writes them, whose posts and comments are left out before judging.",
+        max_length=MAX_BLOCKED,
+    ),
+]
+ExcludedSites = Annotated[
+    tuple[_Blocked, ...],
+    Label("Sites", "example.com or r/deals, one a line"),
+    CliOption("--exclude-site"),
+    Field(
+        description="Sites (`example.com`, `example.com/deals`) or places (`r/deals`) whose posts are left out "
+        "before judging.",
+        max_length=MAX_BLOCKED,
+    ),
+]
 Depth = Annotated[
     DepthName,
     Label("How deep"),
@@ -253,6 +283,14 @@ class AskOptions(RequestBody):
     sandbox: Sandbox = False
 
 
+class ExcludeOptions(RequestBody):
+    """What is left out before anything is judged."""
+
+    exclude: ExcludedWords = ()
+    exclude_authors: ExcludedAuthors = ()
+    exclude_sites: ExcludedSites = ()
+
+
 # Items of the caller
 
 
@@ -282,7 +320,7 @@ class EvidenceOptions(BaseModel):
 # Questions
 
 
-class QuestionRequest(AskOptions, SubjectOptions):
+class QuestionRequest(ExcludeOptions, AskOptions, SubjectOptions):
     """One question to every source, or to those that are named."""
 
     sources: SourceNames = ()
@@ -301,7 +339,7 @@ class AnalysisRequest(EvidenceOptions, QuestionRequest):
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]})
 
 
-class FetchRequest(AskOptions, SubjectOptions):
+class FetchRequest(ExcludeOptions, AskOptions, SubjectOptions):
     """One question to one source."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "limit": 5}]})
@@ -333,7 +371,7 @@ class ProductOptions(RequestBody):
     aim: WhatCounts = "about"
 
 
-class ComparisonRequest(AskOptions, ProductOptions):
+class ComparisonRequest(ExcludeOptions, AskOptions, ProductOptions):
     """The same question about each of several products."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]})
