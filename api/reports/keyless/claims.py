@@ -18,10 +18,11 @@ from api.core.text import fold
 from api.core.words import stop_words
 from api.pipeline.gate.name_matches import zipf
 from api.pipeline.question.product_name import KINDS
-from api.reports.keyless import subjects
+from api.reports.keyless import product_mentions
 from api.reports.keyless.aspects import aspects, aspects_named
 from api.reports.keyless.informative import informativeness
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
+from api.reports.keyless.product_mentions import Subject
 from api.reports.keyless.sentence_index import (
     MONEY,
     PRICE,
@@ -34,7 +35,6 @@ from api.reports.keyless.sentence_index import (
     term_of,
 )
 from api.reports.keyless.sentence_topic import STATING, is_about_theme, is_led_by
-from api.reports.keyless.subjects import Subject
 
 # Terms that are looked at closely, sentences of one person on one of them, and statements of a subject that are
 # compared with each other: what the cost is bounded by.
@@ -224,7 +224,7 @@ def own_kinds(index: SentenceIndex) -> set[str]:
 
 def _names(index: SentenceIndex) -> set[str]:
     """Terms that are names of others: well-known products, and handles."""
-    return {term_of(name) for name in subjects.OTHER_NAMES} - {aspect.name for aspect in aspects()}
+    return {term_of(name) for name in product_mentions.OTHER_NAMES} - {aspect.name for aspect in aspects()}
 
 
 def _topic(term: str, index: SentenceIndex) -> SharedSubject:

@@ -19,9 +19,9 @@ from api.reports.keyless import claims
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.claims import SharedSubject, Statement
 from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified
 from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
 from api.reports.keyless.sentence_topic import KIND
-from api.reports.keyless.subjects import Subject, is_excluded, is_identified
 from api.reports.keyless.theme_sentences import (
     SHARED,
     VOICE,
