@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 Status = Literal["ok", "degraded", "skipped"]
-Stage = Literal["unfit", "gate", "cutoff", "floor", "duplicate"]
+Stage = Literal["unfit", "excluded", "gate", "cutoff", "floor", "duplicate"]
+BEFORE_JUDGING: frozenset[Stage | None] = frozenset({"unfit", "excluded"})
+"""Stages that drop an item before a judge sees it."""
+EXCLUDED = "excluded: "
+"""Begins the reason why an item is unfit that the question leaves out."""
 PUBLISHED_VALUE: ConfigDict = {"extra": "ignore"}
 """Of a dataclass within a `Published`, which has no room for what it does not know."""
 
@@ -159,6 +163,10 @@ class Verdict:
     """A second judge is sure of the opposite."""
     reason: str = ""
     """What decided, in a few words; empty where the judge does not say."""
+    place: tuple[str, int] | None = field(default=None, compare=False)
+    """Key of the first item of the call that judged it, and the item's number in that call, from 1."""
+    second: bool | None = field(default=None, compare=False)
+    """What a second judge says, sure or not; None: it was not asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from api.choices import Aim, DepthName, Window
 from api.core.domain import (
+    BEFORE_JUDGING,
     PUBLISHED_VALUE,
     Attempt,
     Decision,
@@ -248,7 +249,7 @@ class SourceReport(Published):
     @property
     def fit(self) -> int:
         """Distinct items that were fit to be judged: not removed, and somebody's words."""
-        return self.fetched - sum(item.dropped_by == "unfit" for item in self.dropped)
+        return self.fetched - sum(item.dropped_by in BEFORE_JUDGING for item in self.dropped)
 
 
 class Fetched(SourceReport):
@@ -306,6 +307,10 @@ class Report(Published):
     not_about: Annotated[tuple[str, ...], IF_SET] = ()
     """What it is not: one namesake or topic each."""
     aim: Annotated[Aim, _IF_MENTION] = "about"
+    exclude: Annotated[tuple[str, ...], IF_SET] = ()
+    """Words whose posts and comments were left out before judging."""
+    exclude_authors: Annotated[tuple[str, ...], IF_SET] = ()
+    exclude_sites: Annotated[tuple[str, ...], IF_SET] = ()
     rewritten_queries: tuple[str, ...]
     depth: DepthName
     since: Since = None

@@ -91,6 +91,7 @@ OUTCOMES = {
 UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
 """Outcomes of a source that got no request."""
 DROPPED = {
+    "excluded": "left out as asked",
     "gate": "not about it",
     "cutoff": "does not answer the question",
     "floor": "too little about it",

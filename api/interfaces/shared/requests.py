@@ -12,16 +12,24 @@ fields alone.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Number
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator, with_config
+from typing_extensions import TypedDict
 
 from api.choices import (
     MAX_ABOUT_LENGTH,
+    MAX_BLOCKED,
+    MAX_BLOCKED_LENGTH,
     MAX_EXCLUSION_LENGTH,
     MAX_EXCLUSIONS,
     MAX_LIMIT,
+    MAX_OWN_ITEMS,
     MAX_PRODUCTS,
     MAX_QUESTION_LENGTH,
     MAX_SESSION_ID_LENGTH,
@@ -32,12 +40,63 @@ from api.choices import (
 )
 from api.core.text import quantity
 from api.errors import UsageError
-from api.interfaces.shared.own_item_schema import OwnItems
-from api.pipeline.gate.caller_items import TEXT_FIELD_NAMES
+from api.pipeline.gate.caller_items import FIELDS, TEXT_FIELD_NAMES
 from api.sources import ASKABLE_SOURCES, ITEM_SOURCES
 
 if TYPE_CHECKING:
     from api.services.product import Ask
+
+
+_JSON: Mapping[type, dict[str, Any]] = {
+    str: {"type": "string"},
+    Number: {"type": "number"},
+    list: {"type": "array"},
+    NoneType: {"type": "null"},
+    Mapping: {"type": "object", "properties": {"body": {"description": "Or another text."}}},
+}
+
+
+def _field(name: str, description: str = "") -> WithJsonSchema:
+    """What `FIELDS` lets a field of an item hold, as it is published; the product checks it."""
+    holding = FIELDS[name]
+    each = {"anyOf": [_JSON[part] for part in holding.each]}
+    kinds = []
+    for kind in (*holding.types, NoneType):
+        if kind is list:
+            kinds.append({"type": "array", "items": each})
+        elif kind is Mapping:
+            kinds.append({"type": "object", "additionalProperties": each})
+        elif kind in _JSON:  # Python's tuples and dates do not exist in JSON
+            kinds.append(_JSON[kind])
+    return WithJsonSchema({"anyOf": kinds, **({"description": description} if description else {})})
+
+
+@with_config(ConfigDict(extra="allow"))
+class OwnItem(TypedDict, total=False):
+    """A post, video or review of yours: a text, and what else is known of it."""
+
+    title: Annotated[Any, _field("title")]
+    body: Annotated[Any, _field("body", f"Or another text: {TEXT_FIELD_NAMES}.")]
+    id: Annotated[Any, _field("id")]
+    source: Annotated[Any, _field("source", "Where it is from.")]
+    url: Annotated[Any, _field("url")]
+    author: Annotated[Any, _field("author", "Stored as a pseudonym only.")]
+    created_at: Annotated[Any, _field("created_at", "ISO 8601, or seconds since 1970.")]
+    place: Annotated[Any, _field("place", "A subreddit, channel or brand.")]
+    engagement: Annotated[Any, _field("engagement", "Numbers by name, such as votes.")]
+    comments: Annotated[Any, _field("comments", "Texts, or objects like this one.")]
+
+
+def _strict_json(items: list[Any]) -> list[Any]:
+    """Python reads `NaN` and `Infinity`, which could not be sent back."""
+    try:
+        json.dumps(items, allow_nan=False)
+    except ValueError:
+        raise ValueError("holds `NaN` or `Infinity`, which are no JSON") from None
+    return items
+
+
+OwnItems = Annotated[list[OwnItem], Field(max_length=MAX_OWN_ITEMS), AfterValidator(_strict_json)]
 
 
 class RequestBody(BaseModel):
@@ -105,6 +164,34 @@ WhatCounts = Annotated[
     CliOption("--mentions", "mention", "Keep posts that only mention the product, too."),
     Field(
         description="What makes a post relevant: to be `about` the product, or to `mention` it.",
+    ),
+]
+_Blocked = Annotated[str, Field(max_length=MAX_BLOCKED_LENGTH)]
+ExcludedWords = Annotated[
+    tuple[_Blocked, ...],
+    Label("Words", "posts and comments that have one, one a line"),
+    Field(
+        description="Words or phrases: posts and comments that have one are left out before judging.",
+        max_length=MAX_BLOCKED,
+    ),
+]
+ExcludedAuthors = Annotated[
+    tuple[_Blocked, ...],
+    Label("Authors", "by their names in the place, one a line"),
+    CliOption("--exclude-author"),
+    Field(
+        description="Authors, as their place writes them, whose posts and comments are left out before judging.",
+        max_length=MAX_BLOCKED,
+    ),
+]
+ExcludedSites = Annotated[
+    tuple[_Blocked, ...],
+    Label("Sites", "example.com or r/deals, one a line"),
+    CliOption("--exclude-site"),
+    Field(
+        description="Sites (`example.com`, `example.com/deals`) or places (`r/deals`) whose posts are left out "
+        "before judging.",
+        max_length=MAX_BLOCKED,
     ),
 ]
 Depth = Annotated[
@@ -196,6 +283,14 @@ class AskOptions(RequestBody):
     sandbox: Sandbox = False
 
 
+class ExcludeOptions(RequestBody):
+    """What is left out before anything is judged."""
+
+    exclude: ExcludedWords = ()
+    exclude_authors: ExcludedAuthors = ()
+    exclude_sites: ExcludedSites = ()
+
+
 # Items of the caller
 
 
@@ -225,7 +320,7 @@ class EvidenceOptions(BaseModel):
 # Questions
 
 
-class QuestionRequest(AskOptions, SubjectOptions):
+class QuestionRequest(ExcludeOptions, AskOptions, SubjectOptions):
     """One question to every source, or to those that are named."""
 
     sources: SourceNames = ()
@@ -244,7 +339,7 @@ class AnalysisRequest(EvidenceOptions, QuestionRequest):
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]})
 
 
-class FetchRequest(AskOptions, SubjectOptions):
+class FetchRequest(ExcludeOptions, AskOptions, SubjectOptions):
     """One question to one source."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "limit": 5}]})
@@ -276,7 +371,7 @@ class ProductOptions(RequestBody):
     aim: WhatCounts = "about"
 
 
-class ComparisonRequest(AskOptions, ProductOptions):
+class ComparisonRequest(ExcludeOptions, AskOptions, ProductOptions):
     """The same question about each of several products."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]})

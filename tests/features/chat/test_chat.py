@@ -648,6 +648,7 @@ async def test_a_model_that_looks_nothing_up_is_not_believed() -> None:
     assert len(source.plans) == 1
     assert "best mug" not in turn.text
     assert [c.label for c in turn.citations] == ["E1", "E2"]
+    assert "the chat model looked nothing up, so its words rest on nothing and are left out" in turn.notes
 
 
 async def test_words_without_a_citation_are_noted() -> None:

@@ -234,6 +234,22 @@ async def test_a_turn_pays_what_it_cost(opening: Opening) -> None:
     assert 1_000 < real < 100_000, "millionths of a USD"
 
 
+async def test_turns_by_a_server_of_ones_own_cost_nothing(opening: Opening) -> None:
+    """With a model that nobody has a price for; what would be reserved for each is half of the day's budget."""
+    own = {"AGENT_MODEL": "own-7b", "FILTER_MODEL": "own-7b", "LIMIT_REQUESTS_PER_MINUTE": "0"}
+    async with opening(keys="ada-key", token="ada-key", LIMIT_USD_PER_DAY="0.4", **own) as served:
+        tenant = await served.app_context.keys.authenticate("ada-key")
+        day = served.app_context.limits.clock().date()
+        first = await say(served, ASKED)
+        asked = {"message": "and the battery?", "session_id": first["session_id"]}
+        answers = [await served.client.post(URL, json=asked) for _ in range(11)]
+        spent = await served.app_context.store.spent(f"key:{tenant.id}:usd", day)
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert served.sandbox.requests("openai", "agent")
+    assert spent == 0
+
+
 async def test_a_bound_ends_in_a_useful_answer(opening: Opening) -> None:
     """B77: with one source a turn, that one is asked, and the answer says what was refused."""
     async with opening(CHAT_TOOL_CALLS="1") as served:
