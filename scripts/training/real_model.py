@@ -71,7 +71,7 @@ class Counted:
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """See `Judge.judge`."""
-        judged = await self._within(partial(self.inner.judge, question, items, source))
+        judged: Judgement = await self._within(partial(self.inner.judge, question, items, source))
         self.pages.append(signs(verdict.relevant for verdict in judged.verdicts))
         return judged
 

@@ -72,6 +72,7 @@ _INTENDING = regex.compile(
 _DENYING = regex.compile(
     rf"{DENIAL.pattern}|(?i:\b(?:stop(?:s|ped|ping)?|den(?:y|ies|ied)|refus\w+|lacks?|lacking|missing|without)\b)"
 )
+_NUMBER = regex.compile(r"\d+(?:[.,]\d+)*")
 # words that are no claim to show first where another one says the same
 _RUDE = regex.compile(r"(?i)\b(?:fuck|shit|damn|wtf|bitch|cunt|ass(?:hole)?)\w*")
 _VERB = regex.compile(
@@ -101,6 +102,8 @@ class Statement:
     plain: bool
     """Whether nothing but the subject and a feeling is said: `The battery is terrible`."""
 
+    numbers: frozenset[str] = frozenset()
+    """Numbers in figures: `35` of `I have lost 35 pounds`."""
     leads: bool = True
     """Whether the subject begins it or a clause of it: not `it wants an account before it shows the battery level`."""
 
@@ -310,6 +313,7 @@ def statement_of(
         not subject.is_named(text) and subject.names_unknown(text),
         frozenset(content),
         len(content - terms) < 2,
+        frozenset(_NUMBER.findall(text)),
         pattern is None or is_led_by(text, pattern),
     )
 
@@ -326,6 +330,8 @@ def alike(claim: Statement, other: Statement) -> bool:
     if other.asks or other.foreign or (claim.wish, claim.plan) != (other.wish, other.plan):
         return False
     if claim.lean is not None and other.lean is not None and claim.lean != other.lean:
+        return False
+    if not claim.numbers <= other.numbers:
         return False
     if claim.plain and claim.lean is not None and claim.lean == other.lean:
         return True

@@ -147,9 +147,14 @@ class SentenceIndex:
     def _add(self, sentence: Sentence) -> None:
         number = len(self.sentences)
         terms: list[str] = []
-        written = [match[0] for match in WORD.finditer(ADDRESSES.sub(" ", sentence.text))]
+        text = ADDRESSES.sub(" ", sentence.text)
+        matches = list(WORD.finditer(text))
+        written = [match[0] for match in matches]
+        # the rest of a word behind its hyphen is no word: `gen` of `next-gen`
+        joined = [text[max(0, match.start() - 1)] == "-" for match in matches]
         words = [fold(word).replace("’", "'").removesuffix("'s") for word in written]
-        kept = ["" if len(word) < 3 or word in _IDLE else term_of(word) for word in words]
+        idle = [len(word) < 3 or word in _IDLE or rest for word, rest in zip(words, joined, strict=True)]
+        kept = ["" if none else term_of(word) for word, none in zip(words, idle, strict=True)]
         for at, (word, term) in enumerate(zip(words, kept, strict=True)):
             if term:
                 before = words[at - 1] if at else ""
