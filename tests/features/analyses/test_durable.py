@@ -295,3 +295,23 @@ async def test_work_that_cannot_be_noted_is_refused_at_once(desk: Desk) -> None:
     ]  # fmt: skip
     assert isinstance(first, AnalysisTask)
     await runner.aclose()
+
+
+async def test_work_waits_while_requests_are_accepted(desk: Desk, notebook: Notebook) -> None:
+    """So that an answer of 202 waits for no work; afterwards it runs."""
+    runner = desk.runner(engine=notebook, turns=FairQueue(at_once=9))
+    desk.shelf.may_begin.clear()
+    first = asyncio.create_task(runner.join(ANN, ASK, detached=True))
+    await desk.shelf.beginning.wait()
+    second = asyncio.create_task(runner.join(ANN, replace(ASK, query="another mug"), detached=True))
+    desk.shelf.may_begin.set()
+    task = await first
+    asked = len(desk.asked)
+    await second
+    await desk.entered.wait()
+    desk.go.set()
+
+    assert asked == 0
+    assert isinstance(task, AnalysisTask)
+    assert (await task.result()).id == task.id
+    await runner.aclose()
