@@ -114,9 +114,10 @@ async def main() -> int:
                 await ready(client, address)
             since = time.perf_counter()
             ids, seconds = await begun(client, addresses, options.analyses)
+            at = [seconds[min(len(seconds) - 1, int(len(seconds) * share))] for share in (0.5, 0.95, 1.0)]
+            words = f"{at[0]:.2f} in the median, {at[1]:.2f} at the 95th percentile, {at[2]:.2f} at most"
+            print(f"202 in seconds: {words}", flush=True)
             states = await ended(client, addresses[0], ids, options.seconds)
-    at = [seconds[min(len(seconds) - 1, int(len(seconds) * share))] for share in (0.5, 0.95, 1.0)]
-    print(f"202 in seconds: {at[0]:.2f} in the median, {at[1]:.2f} at the 95th percentile, {at[2]:.2f} at most")
     print(f"{', '.join(f'{many} {state}' for state, many in states.items())} after {time.perf_counter() - since:.0f} s")
     return 0 if states == {"done": options.analyses} else 1
 
