@@ -163,6 +163,10 @@ class Verdict:
     """A second judge is sure of the opposite."""
     reason: str = ""
     """What decided, in a few words; empty where the judge does not say."""
+    place: tuple[str, int] | None = field(default=None, compare=False)
+    """Key of the first item of the call that judged it, and the item's number in that call, from 1."""
+    second: bool | None = field(default=None, compare=False)
+    """What a second judge says, sure or not; None: it was not asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from api.errors import ConfigurationError, ModelError
 from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opinion, score
 from api.evaluation.labelled_items import LabelledQuery
 from api.evaluation.metrics import summary
+from api.pipeline.gate.verdicts import alike_in_each, fixed_pattern
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would repeat: the evaluation stops."""
@@ -233,11 +234,10 @@ class RememberedAnswers:
         return self._known[key]
 
 
+ALIKE = "the same for all items of a page"
+"""The pattern of a judge that tells no two items of a page apart."""
 UNSTABLE = 0.9
 """Share of verdicts that stay, at which and below which a judge is not to be trusted with a page."""
-# Share of the verdicts that are those of their position in every call, from which a pattern is named,
-# how far above the labels' own share that is, and calls that it takes.
-_PATTERN, _ABOVE_LABELS, _LEAST_CALLS = 0.95, 0.1, 4
 
 
 async def order_stability(
@@ -247,11 +247,13 @@ async def order_stability(
     """Shares of verdicts that stay when a page is shuffled, and when its yield is another.
 
     Each with a 95 % interval over pages. `pattern` holds the verdicts by position where they are
-    nearly the same in all calls, whatever was read; else it is empty. Pages that fail count nowhere.
+    nearly the same in all calls, whatever was read, or `ALIKE`; else it is empty. Pages that fail
+    count nowhere.
     """
     slots = asyncio.Semaphore(options.concurrency)
     labels = [[item.relevant for item in query.items] for query in queries]
     calls: list[tuple[list[bool], list[bool]]] = []
+    pages: list[tuple[list[bool], list[bool]]] = []
     stays: dict[str, list[tuple[int, int]]] = {"shuffled": [], "other_yield": []}
 
     async def flags_of(page: _LabelledPage, order: Sequence[int]) -> dict[int, bool]:
@@ -271,6 +273,7 @@ async def order_stability(
         async with slots:
             try:
                 first = await flags_of(page, given)
+                pages.append((list(first.values()), truth))
                 for kind, order in (("shuffled", shuffled), ("other_yield", fewer)):
                     # a page that is all the same has no other yield, and a single item no other order
                     if order != given and (kind == "shuffled" or len(set(truth)) > 1):
@@ -282,7 +285,8 @@ async def order_stability(
                     raise
 
     await asyncio.gather(*map(compare_orders, _pages(queries, options)))
-    return {**{kind: _stayed(pages) for kind, pages in stays.items()}, "pattern": _fixed_pattern(calls)}
+    pattern = fixed_pattern(calls) or (ALIKE if alike_in_each(pages) else "")
+    return {**{kind: _stayed(counts) for kind, counts in stays.items()}, "pattern": pattern}
 
 
 def _stayed(pages: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -293,22 +297,6 @@ def _stayed(pages: Sequence[tuple[int, int]]) -> dict[str, Any]:
     figures = summary(pages, share)
     low, high = figures["intervals"].get("stay", (None, None))
     return {"n": sum(count for _, count in pages), "stay": figures["stay"], "low": low, "high": high}
-
-
-def _fixed_pattern(calls: Sequence[tuple[Sequence[bool], Sequence[bool]]]) -> str:
-    """The verdicts by position, `TFTF`, where they do not depend on what was read."""
-    if len(calls) < _LEAST_CALLS:
-        return ""
-
-    def by_position(rows: Sequence[Sequence[bool]]) -> tuple[str, float]:
-        columns = [[row[at] for row in rows if at < len(row)] for at in range(max(map(len, rows)))]
-        usual = [2 * sum(column) > len(column) for column in columns]
-        agreeing = sum(column.count(flag) for column, flag in zip(columns, usual, strict=True))
-        return "".join("FT"[flag] for flag in usual), agreeing / sum(map(len, columns))
-
-    pattern, share = by_position([flags for flags, _ in calls])
-    _, expected = by_position([truth for _, truth in calls])
-    return pattern if share >= max(_PATTERN, expected + _ABOVE_LABELS) else ""
 
 
 def _result(

@@ -75,7 +75,7 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
             checked.usage += usage_of_error(error)
             checked.failed.append(error.reason)
             checked.details.append(f"{what} failed: {_words(error)}")
-            if remedy := _remedy(error.reason, what, client.context(model)):
+            if remedy := _remedy(error.reason, what, models, client.context(model)):
                 checked.remedies[remedy] = None
             return None
         checked.usage += usage(answer)
@@ -105,7 +105,7 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
     if grades is not None:
         causes = grades[1]
         checked.failed += causes
-        if causes and (remedy := _remedy(causes[0], "grading", client.context(name))):
+        if causes and (remedy := _remedy(causes[0], "grading", models, client.context(name))):
             checked.remedies[remedy] = None
         checked.details.append(f"grading failed: {reason_in_words(causes[0])}" if causes else "graded an item")
     support = OpenAISupport(client, models.support_model or name, seconds)
@@ -148,11 +148,14 @@ def _words(error: ModelError) -> str:
     return f"{reason} ({error.detail})" if error.detail else reason
 
 
-def _remedy(reason: str, what: str, context: int | None) -> str:
+def _remedy(reason: str, what: str, models: ModelSettings, context: int | None) -> str:
     """The setting that mends a failure."""
     if reason == "timeout":
-        variable = "LISTENPOST_REPORT_TIMEOUT" if what == "the report" else "LISTENPOST_SCORING_TIMEOUT"
-        return f"the server is slow: raise `{variable}`, and set `LISTENPOST_MODEL_CONCURRENCY=1` if it has one slot"
+        variable, seconds = "LISTENPOST_SCORING_TIMEOUT", models.scoring_timeout
+        if what == "the report":
+            variable, seconds = "LISTENPOST_REPORT_TIMEOUT", models.report_timeout
+        slots = ", and set `LISTENPOST_MODEL_CONCURRENCY=1` if it has one slot" if models.model_concurrency > 1 else ""
+        return f"the server is slow: raise `{variable}`, which is {seconds:g} s{slots}"
     if reason == "too_long":
         held = f" than {context} tokens" if context else ""
         return f"give the server a larger context{held}, see docs/models.md"

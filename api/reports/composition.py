@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, Protocol
 
 import regex
@@ -19,6 +20,7 @@ from api.pipeline.evidence.figures import Figures
 from api.pipeline.evidence.sufficiency import SufficiencyDecision
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.gate.refetch import NO_TIME, UNJUDGED_REFETCH
+from api.pipeline.gate.verdicts import alike_in_each, fixed_pattern
 from api.pipeline.question.product_name import new_queries, question_parts
 from api.reports.draft_rules import DraftText
 from api.reports.exhibits import gate_lines
@@ -263,10 +265,12 @@ def _disputed(gathered: Gathered) -> int:
 # Shares of the judged items from which a report says that a second judge disagrees, and from which
 # that its judge may not read them; the latter takes so many items of a source.
 _SOME_DISPUTED, _MANY_DISPUTED, _LEAST_DISPUTED = 0.03, 0.3, 3
+_TEST = "`listenpost doctor` tests that"
 
 
-def _disagreement(sources: Iterable[Gathered]) -> Iterator[str]:
+def _disagreement(sources: Sequence[Gathered]) -> Iterator[str]:
     """What the local judge, which is asked beside a model, thinks of the verdicts."""
+    yield from _fixed(sources)
     pages = [(gathered, _disputed(gathered), len(gathered.kept) + len(gathered.dropped)) for gathered in sources]
     disputed, judged = sum(count for _, count, _ in pages), sum(total for *_, total in pages)
     if not disputed or disputed < _SOME_DISPUTED * judged:
@@ -275,7 +279,25 @@ def _disagreement(sources: Iterable[Gathered]) -> Iterator[str]:
     for gathered, count, total in pages:
         if count >= max(_LEAST_DISPUTED, _MANY_DISPUTED * total):
             where = f"{gathered.title or gathered.source}, {count} of {total}"
-            yield f"the model may not read what it judges ({where}): `listenpost doctor` tests that"
+            yield f"the model may not read what it judges ({where}): {_TEST}"
+
+
+def _fixed(sources: Iterable[Gathered]) -> Iterator[str]:
+    """That the model answers by position, or all alike where the local judge does not."""
+    verdicts = [entry.verdict for gathered in sources for entry in (*gathered.kept, *gathered.dropped)]
+    placed = sorted((v.place, v.relevant, v.second) for v in verdicts if v.place is not None and v.second is not None)
+    judged = [(relevant, second) for _, relevant, second in placed]
+    rows = [list(call) for _, call in groupby(placed, lambda row: row[0][0])]
+    calls = [([relevant for _, relevant, _ in row], [second for *_, second in row]) for row in rows]
+    pattern = fixed_pattern(calls)
+    kept, opposed = sum(relevant for relevant, _ in judged), sum(relevant is not second for relevant, second in judged)
+    if len(set(pattern)) > 1:
+        answers = f"it answers {pattern} (T: relevant) whatever stands there"
+        yield f"the model does not read what it judges, {answers}: {_TEST}"
+    elif (pattern or alike_in_each(calls)) and opposed >= _MANY_DISPUTED * len(judged):
+        how = f"it kept {kept} of {len(judged)}" if pattern else "of a page it keeps all or nothing"
+        other = f"the local judge says the opposite of {opposed}{'' if pattern else f' of {len(judged)}'}"
+        yield f"the model may not read what it judges ({how}, and {other}): {_TEST}"
 
 
 def _first(gathered: Gathered) -> FirstSearch:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 
+from api import bootstrap
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.shared.csv_export import cell, report_csv
 from api.interfaces.shared.markdown_report import report_markdown
 from api.reports.report import Report
+from api.sandbox import corpus
+from api.sandbox.server import Sandbox, environment
 from api.services import product
-from api.services.product import Ask
+from api.services.product import Ask, Product
 from tests.cases.conftest import DRAFT, GRADE, World, finding, handing_in
 from tests.loopback import Reply
-from tests.models.model_server import fails
+from tests.models.model_server import KEY, ModelServer, fails, says, serving, verdicts
 from tests.services.kit import plain
 from tests.sources.emulators import comment, listing, on, post
 
@@ -259,3 +265,84 @@ async def test_an_invention_that_its_model_supports_is_not_published_as_checked(
     assert "camera" not in report["topic"]
     assert "camera" not in report["summary"]
     assert report["support"]["disputed"] == 1
+
+
+@pytest.fixture
+async def sandboxed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[ModelServer, Product]]:
+    """The sandbox's sources with a model server of the test's own."""
+    with Sandbox.start() as sandbox:
+        async with serving() as model:
+            model.replies = [fails(400)]
+            server = {"LISTENPOST_MODE": "live", "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url}
+            for name, value in (environment(sandbox.url) | server | {"LANGFUSE_TRACING_ENABLED": "false"}).items():
+                monkeypatch.setenv(name, value)
+            built = bootstrap.build(bootstrap.load_settings())
+            yield model, built
+            await built.aclose()
+
+
+async def notes_with(
+    sandboxed: tuple[ModelServer, Product], answers: Callable[[Sequence[str]], Sequence[bool]]
+) -> list[str]:
+    """The quality notes of a report for which a model gives these verdicts on a page of texts."""
+    model, built = sandboxed
+
+    def respond(request: dict[str, Any]) -> Any:
+        schema = request.get("response_format", {}).get("json_schema", {})
+        texts = re.findall(r"<q-\w+ \d+>(.*)</q-\w+>", str(request["messages"][1]["content"]))
+        return says(verdicts(answers(texts))) if schema.get("name") == "relevance" else fails(400)
+
+    model.respond = respond
+    return list((await product.analyze(built, Ask("Ember mug", "quick", THREE))).quality_notes)
+
+
+THREE = ("reddit", "youtube", "amazon")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (
+            "TTTTTTTTTT",
+            r"may not read what it judges \(it kept (\d+) of \1, and the local judge says the opposite of \d+\)",
+        ),
+        (
+            "FFFFFFFFFF",
+            r"may not read what it judges \(it kept 0 of \d+, and the local judge says the opposite of \d+\)",
+        ),
+        ("TFTFTFTFTF", r"does not read what it judges, it answers TFTFT\w* \(T: relevant\) whatever stands there"),
+        ("TFTFFFFFFF", r"does not read what it judges, it answers TFTFF\w* \(T: relevant\) whatever stands there"),
+        ("TFFFFFFFFF", r"does not read what it judges, it answers TFFFF\w* \(T: relevant\) whatever stands there"),
+    ],
+)
+async def test_a_fixed_pattern_is_named_in_the_report(
+    sandboxed: tuple[ModelServer, Product], pattern: str, words: str
+) -> None:
+    """Whatever it is, also those that real small models answered; and what tests it."""
+    notes = await notes_with(sandboxed, lambda texts: [sign == "T" for sign in pattern[: len(texts)]])
+
+    assert any(re.fullmatch(f"the model {words}: `listenpost doctor` tests that", note) for note in notes)
+
+
+async def test_a_model_that_keeps_whole_pages_is_named_in_the_report(sandboxed: tuple[ModelServer, Product]) -> None:
+    """All of one page and nothing of the next, as a real model of 135 million parameters did."""
+    calls = count()
+
+    notes = await notes_with(sandboxed, lambda texts: [next(calls) % 2 == 0] * len(texts))
+
+    words = r"of a page it keeps all or nothing, and the local judge says the opposite of \d+ of \d+"
+    assert any(re.search(words, note) for note in notes)
+
+
+async def test_right_verdicts_are_no_pattern(sandboxed: tuple[ModelServer, Product]) -> None:
+    """Those of the sample data's labels."""
+    labels = corpus.labels("ember")
+    right = {post.title: labels[post.key]["relevant"] for post in corpus.load("ember") if post.key in labels}
+
+    def answers(texts: Sequence[str]) -> Sequence[bool]:
+        shown = [html.unescape(text) for text in texts]
+        return [any(right[title] for title in right if title and title in text) for text in shown]
+
+    notes = await notes_with(sandboxed, answers)
+
+    assert not any("read what it judges" in note for note in notes)

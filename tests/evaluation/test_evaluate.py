@@ -354,6 +354,25 @@ async def test_a_fixed_pattern_is_named(pattern: str) -> None:
         assert orders["shuffled"]["stay"] < 0.9
 
 
+@dataclass
+class Wholesale:
+    """Answers the same for all items of a page, by the page's first letter."""
+
+    name: str = "wholesale"
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """See `Judge.judge`."""
+        return Judgement((Verdict(question.text[-1] in "02", self.name),) * len(items), self.name)
+
+
+async def test_a_judge_that_tells_no_two_items_of_a_page_apart_is_named() -> None:
+    """As a real model of 135 million parameters did: its verdicts stay in any order."""
+    orders = await order_stability(JudgeCandidate(Wholesale(), "w"), MIXED, EvaluationOptions())
+
+    assert (orders["shuffled"]["stay"], orders["pattern"]) == (1.0, "the same for all items of a page")
+    assert "it answers the same for all items of a page\n" in f"{order_lines(orders)}\n"
+
+
 async def test_of_unstable_verdicts_is_said_what_to_do() -> None:
     """At 0.9 or less."""
     part = {"n": 40, "stay": 0.85, "low": 0.8, "high": 0.9}

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from api.interfaces.cli.server_commands import words_of_waiting
 from api.sandbox.server import Sandbox
+from api.settings import ModelSettings
 from tests.interfaces.command import Here
 
 NAMES = ["reddit", "youtube", "amazon", "model", "langfuse"]
@@ -36,6 +38,14 @@ def test_everything_answers_in_the_sandbox(here: Here) -> None:
     assert "to be real: set `REDDIT_CLIENT_ID` and `REDDIT_CLIENT_SECRET`" in text.out
     assert text.out.endswith("without it the real places are asked.\n")
     assert text.err == told.err == ""
+
+
+def test_who_waits_is_told_for_what_and_how_long() -> None:
+    """On stderr after ten seconds: a server of one's own may take minutes."""
+    assert words_of_waiting(ModelSettings(scoring_timeout=200, report_timeout=300)) == (
+        "waiting for the model server: four questions of up to 200 s (`LISTENPOST_SCORING_TIMEOUT`), "
+        "then a report in up to three forms, 300 s each (`LISTENPOST_REPORT_TIMEOUT`)"
+    )
 
 
 def test_a_key_that_the_sample_world_does_not_use_is_named(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,8 +112,9 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("relevance", "http"): {"judge": "a judge is a Python object"},
     ("relevance", "mcp"): {"judge": "a judge is a Python object"},
     ("chat", "cli"): {"items": FILES},
-    ("chat", "http"): {"depth": "a turn's price is reserved for quick look-ups"},
+    ("chat", "http"): {"depth": "a turn's price is reserved for quick look-ups", "list": "`GET /v1/chats` does it"},
     ("chat", "page"): {
+        "list": "the pages of a report and of its conversations list them",
         "depth": "as over HTTP", "items": FILES, "sandbox": PAGE_SERVER,
         "report_id": "it stands in the address of the page",
     },

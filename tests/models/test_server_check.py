@@ -82,7 +82,7 @@ async def test_a_slow_server_is_told_its_settings(model: ModelServer, client: Mo
     outcome, _, remedies = await check_server(client, slow, drafted)
 
     assert outcome == "timed_out"
-    assert remedies.startswith("the server is slow: raise `LISTENPOST_SCORING_TIMEOUT`")
+    assert remedies.startswith("the server is slow: raise `LISTENPOST_SCORING_TIMEOUT`, which is 0.2 s, and set")
     assert "`LISTENPOST_MODEL_CONCURRENCY=1`" in remedies
     assert len(model.asked) == 1
 
@@ -95,7 +95,10 @@ async def test_a_slow_report_names_its_own_setting(model: ModelServer, client: M
 
     assert outcome == "timed_out"
     assert "the report failed: no answer in time" in detail
-    assert "`LISTENPOST_REPORT_TIMEOUT`" in remedies
+    assert remedies.startswith("the server is slow: raise `LISTENPOST_REPORT_TIMEOUT`, which is 120 s, and set")
+
+    single = MODELS.model_copy(update={"model_concurrency": 1})
+    assert (await check_server(client, single, undrafted))[2].endswith("which is 120 s")
 
 
 async def test_a_small_context_is_measured(model: ModelServer, client: ModelClient) -> None:

@@ -62,7 +62,7 @@ class AnswerDraft:
         self._lookups = lookups
         self._cleaner = DraftCleaner(self._citable, markdown=True)
         self._known: dict[tuple[int, frozenset[str]], CitableText] = {}
-        self._held, self._text = "", ""
+        self._held, self._text, self._withdrawn = "", "", False
 
     @property
     def text(self) -> str:
@@ -87,7 +87,7 @@ class AnswerDraft:
 
     def withdraw(self) -> None:
         """Forget words that were held back, since they rest on nothing."""
-        self._held = ""
+        self._held, self._withdrawn = "", True
         self._cleaner = DraftCleaner(self._citable, markdown=True)
 
     async def finish(self, stopped: str | None, failed: str | None) -> Turn:
@@ -140,6 +140,8 @@ class AnswerDraft:
             yield FOREIGN
         if failed:
             yield f"the chat model could not be used ({reason_in_words(failed)})"
+        if self._withdrawn:
+            yield "the chat model looked nothing up, so its words rest on nothing and are left out"
         if stopped:
             yield f"cut short: {stopped}; this rests on what was found by then"
         if lookups.recalled and not lookups.gathered:

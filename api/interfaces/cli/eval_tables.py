@@ -8,7 +8,7 @@ from operator import getitem
 from typing import Any
 
 from api.core.text import clean, one_line, quantity
-from api.evaluation.evaluate import UNSTABLE
+from api.evaluation.evaluate import ALIKE, UNSTABLE
 from api.interfaces.cli.terminal_text import table_lines
 from api.interfaces.shared import svg
 
@@ -109,7 +109,9 @@ def order_lines(orders: Mapping[str, Any], *, markdown: bool = False) -> str:
             span = _span(part["low"], part["high"])
             lines.append(f"{where} {part['stay']:.3f} of {quantity(part['n'], 'verdict')} stay {span}".rstrip())
     if orders["pattern"]:
-        lines.append(f"this model does not read what it judges: it answers {orders['pattern'][:60]} to every page")
+        pattern = orders["pattern"]
+        answers = pattern if pattern == ALIKE else f"{pattern[:60]} to every page"
+        lines.append(f"this model does not read what it judges: it answers {answers}")
     elif any((orders[key]["stay"] or 1) <= UNSTABLE for key in ("shuffled", "other_yield")):
         lines.append(
             f"{UNSTABLE:g} or less stay: use another model, `LISTENPOST_JUDGE=local` or smaller pages (docs/models.md)"

@@ -15,10 +15,11 @@ import typer
 
 from api.core.http_limits import is_this_machine
 from api.errors import UsageError
-from api.interfaces.cli.output import INTERRUPTED, As, as_json, closing, say
+from api.interfaces.cli.output import INTERRUPTED, As, as_json, closing, say, tell
 
 if TYPE_CHECKING:
     from api.interfaces.shared.upstream_status import Upstream
+    from api.settings import ModelSettings
 
 Sandbox = Annotated[
     bool,
@@ -167,6 +168,8 @@ async def doctor(form: As = "text") -> int:
 
     All are asked at once, at the lowest possible cost; exits with 4 when no source answers.
     """
+    import asyncio
+
     from api import bootstrap
     from api.interfaces.cli.command_product import remembered
     from api.interfaces.shared.upstream_status import check_upstreams
@@ -176,13 +179,30 @@ async def doctor(form: As = "text") -> int:
         remembered(settings) as memory,
         closing(bootstrap.build(settings, memory=memory)) as product,
     ):
-        rows, sample = await check_upstreams(settings, product, thorough=True), product.sample
+        slow = asyncio.get_running_loop().call_later(_PATIENCE, tell, words_of_waiting(settings.models))
+        try:
+            rows, sample = await check_upstreams(settings, product, thorough=True), product.sample
+        finally:
+            slow.cancel()
     if form == "json":
         mode = "sandbox" if sample else "live"
         say(as_json({"mode": mode, "upstreams": list(map(asdict, rows))}))
     else:
         say("\n".join(_status_lines(rows, sample)))
     return 0 if any(row.outcome == "ok" for row in rows if row.is_source) else 4
+
+
+# Seconds after which `doctor` says on stderr what it waits for.
+_PATIENCE = 10
+
+
+def words_of_waiting(models: ModelSettings) -> str:
+    """What `doctor` waits for, and how long that may take at most."""
+    scoring, report = models.scoring_timeout, models.report_timeout
+    return (
+        f"waiting for the model server: four questions of up to {scoring:g} s (`LISTENPOST_SCORING_TIMEOUT`), "
+        f"then a report in up to three forms, {report:g} s each (`LISTENPOST_REPORT_TIMEOUT`)"
+    )
 
 
 def _status_lines(rows: Sequence[Upstream], sample: bool) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -13,18 +13,17 @@ from fastapi.responses import RedirectResponse, Response
 from api.bootstrap.app_context import AppContext
 from api.choices import MAX_QUESTION_LENGTH
 from api.errors import ListenpostError, UsageError
-from api.features.chat.chat_history import PastTurn, Transcript, read_chat
+from api.features.chat.chat_history import ListedChat, PastTurn, Transcript, read_chat
 from api.features.chat.chat_sessions import UNKEPT
 from api.features.chat.chat_turn import AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.chat_routes import last_of
 from api.interfaces.http.errors_json import described, trace_id_of
 from api.interfaces.http.event_stream import GONE, MEDIA_TYPE, TurnWire, frame, turn_stream, unless_gone, wants_events
-from api.interfaces.pages.analysis_page import AnalysisId, report_of
+from api.interfaces.pages.analysis_page import AnalysisId, conversations, report_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import rendered
-from api.interfaces.shared import presentation
-from api.reports.composition import credit_of
+from api.interfaces.shared import claim_layout, presentation
 from api.reports.report import Report
 
 # Where a look-up that asks not one place looks, by its tool.
@@ -104,7 +103,8 @@ _USUAL = (
 async def begin_chat(request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext) -> Response:
     """Nothing has been said yet; a session that has its name already goes on if stopped at once."""
     report = await report_of(app_context, visitor, analysis_id)
-    return _shown(request, visitor, report, Transcript(uuid4().hex, [], report.sample))
+    earlier = await conversations(app_context, visitor, report.id)
+    return _shown(request, visitor, report, Transcript(uuid4().hex, [], report.sample), earlier)
 
 
 @router.get("/{analysis_id}/chat/{session_id}")
@@ -118,7 +118,8 @@ async def chat_page(
     """What has been said, and the field for what comes next."""
     report = await report_of(app_context, visitor, analysis_id)
     transcript = await read_chat(app_context.store, visitor.tenant.id, session_id)
-    return _shown(request, visitor, report, transcript)
+    earlier = await conversations(app_context, visitor, report.id)
+    return _shown(request, visitor, report, transcript, [entry for entry in earlier if entry.id != session_id])
 
 
 @router.post("/{analysis_id}/chat")
@@ -151,32 +152,25 @@ async def _answered(request: Request, analysis_id: str, form: Filled, app_contex
         return RedirectResponse(kept, 303)
     past = (await read_chat(app_context.store, visitor.tenant.id, session_id)).turns
     transcript = Transcript(session_id, [*past, past_turn(message, turn)], turn.sample)
-    return _shown(request, visitor, report, transcript)
+    return _shown(request, visitor, report, transcript, ())
 
 
-def _in_its_words(turn: PastTurn, report: Report) -> PastTurn:
-    """The report as a conversation begins with it: under its sentences the words they rest on."""
-    passages = [passage for finding in report.findings for passage in finding.evidence]
-    words = {passage.key: passage.passage for passage in reversed(passages)}
-    items = {item.key: item for item in report.items if item.key in words}
-    citations = [
-        replace(
-            citation,
-            passage=words[citation.key],
-            credit=credit_of(items[citation.key], words[citation.key]),
-        )
-        if citation.key in items
-        else citation
+def _report_links(turns: Sequence[PastTurn], report: Report) -> dict[str, str]:
+    """Label -> where the report lists the post, in the turn that repeats the report; empty without that turn."""
+    numbers = presentation.numbered(report.items)
+    cited = {item.key for item in claim_layout.cited(report)}
+    return {
+        citation.label: f"/analyses/{report.id}#source-{numbers[citation.key]}"
+        for turn in turns
+        if (turn.turn, turn.question) == (1, report.query)
         for citation in turn.citations
-    ]
-    return replace(turn, citations=citations)
+        if citation.key in cited
+    }
 
 
-def _shown(request: Request, visitor: Visitor, report: Report, transcript: Transcript) -> Response:
-    turns = [
-        _in_its_words(turn, report) if (turn.turn, turn.question) == (1, report.query) else turn
-        for turn in transcript.turns
-    ]
+def _shown(
+    request: Request, visitor: Visitor, report: Report, transcript: Transcript, earlier: Sequence[ListedChat]
+) -> Response:
     # `What annoys people about it?` is the same as `What annoys people about Oura?`
     offered = " ".join(report.suggestions)
     usual = [question for question in _USUAL if question.rpartition(" ")[0] not in offered]
@@ -184,8 +178,10 @@ def _shown(request: Request, visitor: Visitor, report: Report, transcript: Trans
         request, visitor, "chat.html",
         title=f"Ask on: {presentation.heading(report)}",
         report=report,
-        chat=replace(transcript, turns=turns),
+        chat=transcript,
         lookups=(),
+        report_links=_report_links(transcript.turns, report),
+        earlier=earlier,
         examples=[*report.suggestions, *usual][:_EXAMPLES],
         longest=MAX_QUESTION_LENGTH,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import regex
@@ -19,8 +20,10 @@ from fastapi.responses import Response
 from api.core.text import clean, quantity, utc_minute, web_url
 from api.core.words import index_tokens
 from api.errors import NotFound
+from api.features.chat.chat_citations import is_quoted
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.event_stream import unless_kept
+from api.interfaces.pages.report_charts import claim_line
 from api.interfaces.shared import claim_layout, comparison_table, presentation
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
@@ -36,8 +39,8 @@ _CITATIONS = re.compile(r"\[(E\d+(?:, E\d+)*)\]")
 _SPOKEN = ("list", "heading", "emphasis", "backticks", "newline", "escape", "entity")
 
 
-def answer_markup(turn: PastTurn) -> str:
-    """The turn's words; each citation that is shown below them leads there."""
+def answer_markup(turn: PastTurn, links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The turn's words; each citation leads to what is shown below them, or to its address among `links` by label."""
     tokens = _markdown().parse(clean(turn.text))
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
@@ -45,9 +48,10 @@ def answer_markup(turn: PastTurn) -> str:
     shown = {citation.label for citation in turn.citations}
 
     def cites(match: re.Match[str]) -> str:
+        places = {label: links.get(label) or f"#{anchor(turn, label)}" for label in match[1].split(", ")}
         return "".join(
-            f'<a class="cite" href="#{anchor(turn, label)}">[{label}]</a>' if label in shown else f"[{label}]"
-            for label in match[1].split(", ")
+            f'<a class="cite" href="{escape(place)}">[{label}]</a>' if label in shown else f"[{label}]"
+            for label, place in places.items()
         )
 
     return _CITATIONS.sub(cites, _markdown().renderer.render(tokens, _markdown().options, {}))
@@ -128,6 +132,8 @@ def _environment() -> Environment:
         "parts_of": parts_of,
         "anchor": anchor,
         "answer_markup": answer_markup,
+        "claim_line": claim_line,
+        "is_quoted": is_quoted,
     }
     made.filters |= {
         "web": web_url,

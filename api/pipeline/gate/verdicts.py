@@ -81,7 +81,7 @@ class Gate:
         verdicts = judged.verdicts
         if second:
             verdicts = tuple(
-                replace(verdict, disputed=_opposed(verdict.relevant, other.probability))
+                replace(verdict, disputed=_opposed(verdict.relevant, other.probability), second=other.relevant)
                 for verdict, other in zip(verdicts, second, strict=True)
             )
         return Gated(verdicts, "ok", None, judged.model, judged.usage)
@@ -162,11 +162,54 @@ async def _judge(judge: Judge, question: Question, items: Sequence[Item], source
         lambda chunk: translated(answer(chunk), name, defect),
         lambda judged: [verdict.relevant for verdict in judged.verdicts],
     )
-    verdicts = tuple(verdict for judged in answers for verdict in judged.verdicts)
-    return Judgement(verdicts, answers[0].model, sum((a.usage for a in answers), Usage()))
+    verdicts: list[Verdict] = []
+    for judged in answers:
+        call = items[len(verdicts)].key
+        verdicts += [replace(verdict, place=(call, number)) for number, verdict in enumerate(judged.verdicts, 1)]
+    return Judgement(tuple(verdicts), answers[0].model, sum((a.usage for a in answers), Usage()))
 
 
 def _opposed(relevant: bool, probability: float | None) -> bool:
     if probability is None:
         return False
     return probability < SURE_NO if relevant else probability > SURE_YES
+
+
+# Share of the verdicts that are those of their places in every call, from which a pattern is fixed, how
+# far that is above the share of the others' verdicts, and calls and verdicts that it takes.
+_FIXED, _ABOVE_LIKELY, _LEAST_CALLS, _LEAST_VERDICTS = 0.95, 0.1, 3, 12
+# Verdicts of a call from which it counts that all are alike, and the share of the rarer ones among the
+# others' from which they should not be.
+_LEAST_ALIKE, _MIXED = 4, 0.2
+Calls = Sequence[tuple[Sequence[bool], Sequence[bool]]]
+"""Of each call the verdicts in the order of their places, and those of labels or of another judge on the same items."""
+
+
+def fixed_pattern(calls: Calls) -> str:
+    """The verdicts by place, `TFTF`, where they are nearly the same in each of three calls or more; else empty.
+
+    The others' verdicts must differ from call to call.
+    """
+    if len(calls) < _LEAST_CALLS or sum(len(given) for given, _ in calls) < _LEAST_VERDICTS:
+        return ""
+    pattern, share = _by_place([given for given, _ in calls])
+    _, likely = _by_place([others for _, others in calls])
+    return pattern if share >= max(_FIXED, likely + _ABOVE_LIKELY) else ""
+
+
+def alike_in_each(calls: Calls) -> bool:
+    """Whether all verdicts of a call are alike in each of three calls or more of which the others' are mixed."""
+    mixed = [
+        given
+        for given, others in calls
+        if len(others) >= _LEAST_ALIKE and min(sum(others), len(others) - sum(others)) >= _MIXED * len(others)
+    ]
+    return len(mixed) >= _LEAST_CALLS and all(len(set(given)) == 1 for given in mixed)
+
+
+def _by_place(rows: Sequence[Sequence[bool]]) -> tuple[str, float]:
+    """The usual verdict at each place, and the share of all verdicts that are the usual one."""
+    columns = [[row[at] for row in rows if at < len(row)] for at in range(max(map(len, rows)))]
+    usual = [2 * sum(column) > len(column) for column in columns]
+    agreeing = sum(column.count(flag) for column, flag in zip(columns, usual, strict=True))
+    return "".join("FT"[flag] for flag in usual), agreeing / sum(map(len, columns))

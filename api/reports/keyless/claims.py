@@ -18,9 +18,11 @@ from api.core.text import fold
 from api.core.words import stop_words
 from api.pipeline.gate.name_matches import zipf
 from api.pipeline.question.product_name import KINDS
-from api.reports.keyless import subjects
+from api.reports.keyless import product_mentions
 from api.reports.keyless.aspects import aspects, aspects_named
+from api.reports.keyless.informative import informativeness
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
+from api.reports.keyless.product_mentions import Subject
 from api.reports.keyless.sentence_index import (
     MONEY,
     PRICE,
@@ -32,8 +34,7 @@ from api.reports.keyless.sentence_index import (
     SentenceIndex,
     term_of,
 )
-from api.reports.keyless.sentence_topic import STATING, is_about_theme
-from api.reports.keyless.subjects import Subject
+from api.reports.keyless.sentence_topic import STATING, is_about_theme, is_led_by
 
 # Terms that are looked at closely, sentences of one person on one of them, and statements of a subject that are
 # compared with each other: what the cost is bounded by.
@@ -52,6 +53,10 @@ _POINTED, _CALLED = 0.2, 0.2
 _OWNED = 0.1
 # Share of the claim's content words that a statement must hold to say alike.
 _COVERED = 0.75
+INFORMATIVE = 0.15
+"""Probability that a reader finds a sentence informative from which it stands as an example of its subject."""
+# Part of a sentence's informativeness where its subject stands late in it.
+_NOT_LED = 0.4
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 140, 12, 3
 
 
@@ -67,6 +72,7 @@ _INTENDING = regex.compile(
 _DENYING = regex.compile(
     rf"{DENIAL.pattern}|(?i:\b(?:stop(?:s|ped|ping)?|den(?:y|ies|ied)|refus\w+|lacks?|lacking|missing|without)\b)"
 )
+_NUMBER = regex.compile(r"\d+(?:[.,]\d+)*")
 # words that are no claim to show first where another one says the same
 _RUDE = regex.compile(r"(?i)\b(?:fuck|shit|damn|wtf|bitch|cunt|ass(?:hole)?)\w*")
 _VERB = regex.compile(
@@ -75,7 +81,7 @@ _VERB = regex.compile(
 )
 # the end of a sentence inside one, behind an abbreviation: `at 1.9 V. New ones`
 _INNER_END = regex.compile(r"[.!?]\s+\S")
-_UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because))$", regex.I)
+_UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because|is|are|was|were))$", regex.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,20 @@ class Statement:
     """Content words, those of the subject among them, without the product's name and words of feeling."""
     plain: bool
     """Whether nothing but the subject and a feeling is said: `The battery is terrible`."""
+
+    numbers: frozenset[str] = frozenset()
+    """Numbers in figures: `35` of `I have lost 35 pounds`."""
+    leads: bool = True
+    """Whether the subject begins it or a clause of it: not `it wants an account before it shows the battery level`."""
+
+    @property
+    def worth(self) -> float:
+        """By what it is chosen among the statements on its subject."""
+        return self.informativeness() * (1 if self.leads else _NOT_LED)
+
+    def informativeness(self, *, shared: bool = True) -> float:
+        """Probability that a reader finds it worth showing by itself; with `shared`, others speak of its subject."""
+        return informativeness(self.sentence.text, shared, self.lean is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +218,13 @@ def own_kinds(index: SentenceIndex) -> set[str]:
         term for term, count in index.named.items() if count > 1 and 2 * index.capitals[term] > index.uses[term]
     }
     synonyms = {aspect.name for aspect in aspects()}
-    owned = {term for term, who in index.owned.items() if len(who) >= max(2, _OWNED * everybody)} - synonyms
-    return kinds | described | set(pointed) | lengthened | owned
+    owned = {term for term, who in index.owned.items() if len(who) >= max(2, _OWNED * everybody)}
+    return kinds | described | set(pointed) | lengthened | ((owned if described else owned | index.kinds) - synonyms)
 
 
 def _names(index: SentenceIndex) -> set[str]:
     """Terms that are names of others: well-known products, and handles."""
-    return {term_of(name) for name in subjects.OTHER_NAMES} - {aspect.name for aspect in aspects()}
+    return {term_of(name) for name in product_mentions.OTHER_NAMES} - {aspect.name for aspect in aspects()}
 
 
 def _topic(term: str, index: SentenceIndex) -> SharedSubject:
@@ -293,6 +313,8 @@ def statement_of(
         not subject.is_named(text) and subject.names_unknown(text),
         frozenset(content),
         len(content - terms) < 2,
+        frozenset(_NUMBER.findall(text)),
+        pattern is None or is_led_by(text, pattern),
     )
 
 
@@ -308,6 +330,8 @@ def alike(claim: Statement, other: Statement) -> bool:
     if other.asks or other.foreign or (claim.wish, claim.plan) != (other.wish, other.plan):
         return False
     if claim.lean is not None and other.lean is not None and claim.lean != other.lean:
+        return False
+    if not claim.numbers <= other.numbers:
         return False
     if claim.plain and claim.lean is not None and claim.lean == other.lean:
         return True
@@ -348,9 +372,8 @@ def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[S
             members = [other for other in left[:_MOST_COMPARED] if other is claim or alike(claim, other)]
             people = len({member.sentence.person for member in members})
             wanted = lean is not None and claim.lean == lean
-            text = claim.sentence.text
-            tells = _RUDE.search(text) is None, claim.lean is not None, is_statement(text), -len(claim.content)
-            weight = (wanted, people, not claim.sentence.doubted, *tells, -abs(len(claim.sentence.text) - 60))
+            fit = not claim.sentence.doubted, _RUDE.search(claim.sentence.text) is None, not claim.plan
+            weight = (wanted, people, *fit, claim.worth)
             if best is None or weight > best[0]:
                 best = weight, claim, members
         if best is None:

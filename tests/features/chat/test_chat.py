@@ -50,7 +50,8 @@ async def test_an_answer_cites_what_was_looked_up() -> None:
     assert turn.json() == {
         "session_id": session.id, "turn": 1, "text": turn.text, "notes": [], "partial": False,
         "sample": False, "trace_id": None, "citations": [
-            {"label": c.label, "key": c.key, "title": c.title, "url": c.url, "passage": ""}
+            {"label": c.label, "key": c.key, "title": c.title, "url": c.url, "passage": "", "source": "reddit",
+             "created_at": f"{c.created_at:%Y-%m-%dT%H:%M:%SZ}"}
             for c in turn.citations
         ],
     }  # fmt: skip
@@ -647,6 +648,7 @@ async def test_a_model_that_looks_nothing_up_is_not_believed() -> None:
     assert len(source.plans) == 1
     assert "best mug" not in turn.text
     assert [c.label for c in turn.citations] == ["E1", "E2"]
+    assert "the chat model looked nothing up, so its words rest on nothing and are left out" in turn.notes
 
 
 async def test_words_without_a_citation_are_noted() -> None:

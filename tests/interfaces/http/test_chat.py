@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import fields as fields_of
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from api.errors import LimitReached
 from api.features.analyses.api_keys import LOCAL
 from api.features.chat.chat_turn import AnswerPiece, ChatEvent, Citation, LookupEnded, LookupStarted, Turn
 from api.interfaces.http import chat_streams
-from api.interfaces.http.chat_routes import ChatTurn, Cited
+from api.interfaces.http.chat_routes import ChatTurn
 from api.interfaces.http.event_stream import TurnStream, TurnWire
 from api.services import product
 from api.services.product import Ask
@@ -93,8 +94,10 @@ async def test_citations_carry_their_links(served: Served) -> None:
     assert set(turn) == fields == set(ChatTurn.model_fields)
     assert any(one["passage"] for one in turn["citations"])
     for one in turn["citations"]:
-        assert set(one) == set(Cited.model_fields)
-        assert len(one["passage"]) <= 200
+        assert {"label", "key", "title", "url", "passage", "source"} <= set(one)
+        assert set(one) <= {known.name for known in fields_of(Citation)}
+        assert all(len(words["text"]) <= 200 for words in one.get("passages", ()))
+        assert one["passage"] == next((words["text"] for words in one.get("passages", ())), "")
 
 
 async def test_another_product_s_posts_are_not_cited(served: Served) -> None:
@@ -229,6 +232,22 @@ async def test_a_turn_pays_what_it_cost(opening: Opening) -> None:
 
     assert nothing == 0
     assert 1_000 < real < 100_000, "millionths of a USD"
+
+
+async def test_turns_by_a_server_of_ones_own_cost_nothing(opening: Opening) -> None:
+    """With a model that nobody has a price for; what would be reserved for each is half of the day's budget."""
+    own = {"AGENT_MODEL": "own-7b", "FILTER_MODEL": "own-7b", "LIMIT_REQUESTS_PER_MINUTE": "0"}
+    async with opening(keys="ada-key", token="ada-key", LIMIT_USD_PER_DAY="0.4", **own) as served:
+        tenant = await served.app_context.keys.authenticate("ada-key")
+        day = served.app_context.limits.clock().date()
+        first = await say(served, ASKED)
+        asked = {"message": "and the battery?", "session_id": first["session_id"]}
+        answers = [await served.client.post(URL, json=asked) for _ in range(11)]
+        spent = await served.app_context.store.spent(f"key:{tenant.id}:usd", day)
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert served.sandbox.requests("openai", "agent")
+    assert spent == 0
 
 
 async def test_a_bound_ends_in_a_useful_answer(opening: Opening) -> None:

@@ -60,6 +60,25 @@ async def test_a_report_is_asked_on(served: Served) -> None:
     assert f'name="session" value="{session}"' in page
 
 
+async def test_earlier_conversations_are_listed_beside_a_report(served: Served) -> None:
+    """On its page and beside each other, the last used first, and one is gone on with; no list without any."""
+    report = await finished(served)
+    place = f"/analyses/{report.id}"
+    bare = [(await served.client.get(path)).text for path in (place, f"{place}/chat")]
+    for session, message in (("first", "What annoys people about it?"), ("second", "<b>And the battery?</b>")):
+        await submit(served.client, f"{place}/chat", message=message, session=session)
+    pages = [(await served.client.get(path)).text for path in (place, f"{place}/chat", f"{place}/chat/second")]
+    await submit(served.client, f"{place}/chat", message="And the price?", session="first")
+    after = (await served.client.get(place)).text
+
+    assert not any("Earlier conversations" in page for page in bare)
+    entry = re.compile(rf'<li><a href="{place}/chat/(\w+)">([^<]*)</a> <small>(\d questions?), last 20')
+    both = [("second", "&lt;b&gt;And the battery?&lt;/b&gt;", "1 question"),
+            ("first", "What annoys people about it?", "1 question")]  # fmt: skip
+    assert [entry.findall(page) for page in pages] == [both, both, both[1:]]
+    assert entry.findall(after)[0] == ("first", "What annoys people about it?", "2 questions")
+
+
 async def test_small_talk_is_answered_and_not_kept(served: Served) -> None:
     """The guidance stands on the page that was sent."""
     report = await finished(served)
@@ -257,14 +276,16 @@ async def test_who_has_asked_nothing_is_offered_questions(served: Served, offere
         assert "to try" not in page
 
 
-async def test_the_report_stands_first_in_its_own_words(served: Served) -> None:
-    """Each post that it cites with the words that it rests on there."""
+async def test_the_report_stands_first_and_its_citations_lead_to_its_posts(served: Served) -> None:
+    """Which the report lists with their words, so that they are not listed again."""
     report = await finished(served)
     place = f"/analyses/{report.id}/chat"
     answer = await submit(served.client, place, message="What annoys people about it?")
     page = (await served.client.get(answer.headers["location"])).text
     first = page.partition('id="turn-2"')[0]
+    posts = (await served.client.get(f"/analyses/{report.id}")).text
 
-    evidence = re.findall(r'<li id="turn-1-E\d+">(.*)', first)
-    assert len(evidence) > 3
-    assert all("<q>" in line for line in evidence)
+    cited = re.findall(rf'<a class="cite" href="/analyses/{report.id}#(source-\d+)">\[E\d+\]</a>', first)
+    assert len(cited) > 3
+    assert all(f'<li id="{post}">' in posts for post in cited)
+    assert '<li id="turn-1-' not in first
