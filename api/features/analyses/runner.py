@@ -48,6 +48,8 @@ from api.services.product import Ask
 _log = logging.getLogger(__name__)
 KIND = "analysis"
 """Kind of durable work that is an analysis."""
+STORE_TRIES = 6
+"""Times that work of other processes is tried again while the store cannot be used, with pauses that double."""
 UNNOTED = "its work could not be noted, so it was refused"
 YIELDED = 15.0
 """Longest that work which has its turn waits for requests that are being accepted, in seconds."""
@@ -255,7 +257,21 @@ class Runner:
         await asyncio.gather(*(task.ended() for task in tasks))
 
     async def resume(self, written: str, lease: WorkLease) -> None:
-        """Continue an analysis that another process began, or left in the queue."""
+        """Continue an analysis that another process began, or left in the queue.
+
+        While the store cannot be used it is tried again, for about a minute: an error here would end the work, of
+        which the engine then knows nothing more.
+        """
+        for number in range(STORE_TRIES):
+            try:
+                await self._resume_once(written, lease)
+            except StoreUnavailable:
+                await asyncio.sleep(self._pause * 2**number)
+            else:
+                return
+        await self._resume_once(written, lease)
+
+    async def _resume_once(self, written: str, lease: WorkLease) -> None:
         request = WorkOrder.read(written)
         tenant = await self._tenant_of(request.tenant)
         if tenant is None:
@@ -271,6 +287,8 @@ class Runner:
         task.start(self._until_end(task, self._job.run(task, lease)), name)
         try:
             await task.result()
+        except StoreUnavailable:
+            raise
         except ListenpostError as error:  # one that ran has stored its reason itself
             await self._store.fail(tenant.id, task.id, str(error))
 

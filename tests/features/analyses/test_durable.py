@@ -315,3 +315,34 @@ async def test_work_waits_while_requests_are_accepted(desk: Desk, notebook: Note
     assert isinstance(task, AnalysisTask)
     assert (await task.result()).id == task.id
     await runner.aclose()
+
+
+async def test_work_goes_on_once_the_store_can_be_used_again(desk: Desk, notebook: Notebook) -> None:
+    """
+    Another server may hold the file longer than a call waits; work that ended then would be lost.
+    """
+
+    class Twice(set[str]):
+        """Breaks what it is asked about twice."""
+
+        times = 0
+
+        def __contains__(self, method: object) -> bool:
+            self.times += method == "begin"
+            return method == "begin" and self.times <= 2
+
+    analysis_id, work_id = await interrupted(desk, notebook)
+    desk.go.set()
+    desk.shelf.broken = broken = Twice()
+    await desk.runner(engine=notebook).resume(notebook.requests[work_id], notebook.lease(work_id))
+
+    assert (desk.shelf.analyses["ann", analysis_id].state, broken.times) == ("done", 3)
+
+
+async def test_what_never_can_be_stored_is_no_success(desk: Desk, notebook: Notebook) -> None:
+    """The engine keeps it as failed work."""
+    _, work_id = await interrupted(desk, notebook)
+    desk.shelf.broken.add("begin")
+    runner = desk.runner(engine=notebook)
+    with pytest.raises(StoreUnavailable):
+        await runner.resume(notebook.requests[work_id], notebook.lease(work_id))

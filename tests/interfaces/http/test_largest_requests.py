@@ -123,6 +123,8 @@ def test_no_post_of_a_place_holds_the_event_loop(monkeypatch: pytest.MonkeyPatch
             status, report = runner.run(asked())
 
     assert status == 200
-    empty = {name: f"{source.outcome}: {source.reason}" for name, source in report.sources.items() if not source.fetched}
+    empty = {
+        name: f"{source.outcome}: {source.reason}" for name, source in report.sources.items() if not source.fetched
+    }
     assert (empty, report.sources.keys()) == ({}, LARGEST.keys())
     assert loop.longest <= MOST_SECONDS
