@@ -84,7 +84,7 @@ def decide(counts: Counts) -> SufficiencyDecision:
         decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
         needed = f"; a short one needs {depth.min_sources_short_report}"
     how = " were judged to be about it"
-    if counts.grading_on:
+    if counts.grading_on and counts.defaulted < scored:
         how = f" about it say enough, graded {depth.relevance_cutoff} of 5 or better"
     if counts.unjudged:
         which = "which" if counts.unjudged == scored else f"{counts.unjudged} of which"
