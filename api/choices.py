@@ -26,6 +26,10 @@ MAX_EXCLUSIONS = 8
 """Most texts that say what a product is not."""
 MAX_EXCLUSION_LENGTH = 200
 """Longest of these, in characters."""
+MAX_BLOCKED = 50
+"""Most words, authors or sites that a question leaves out, of each."""
+MAX_BLOCKED_LENGTH = 200
+"""Longest of these, in characters."""
 MAX_LIMIT = 500
 """Most items that a caller may ask of each source."""
 MAX_OWN_ITEMS = 500

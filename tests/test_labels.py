@@ -113,7 +113,7 @@ def test_the_figures_of_the_support_set_are_the_ones_quoted(root: Path) -> None:
     """Counted again they are those of docs/keyless.md, which says which aims are met."""
     lines = [*support_lines(), *polarity_lines(), *chat_lines()]
     page = (root / "docs" / "keyless.md").read_text("utf-8")
-    report, _, leans, *_, test, _, chat = lines[2:]
+    report, _, leans, *_, test, _, _, everyday, _, chat = lines[2:]
     passages, sentences = "**Report: met.**", "no sentence without one"
     missed, both = "**Chat: missed.**", "**Leans: met.**"
 
@@ -122,6 +122,7 @@ def test_the_figures_of_the_support_set_are_the_ones_quoted(root: Path) -> None:
     assert (sentences in page) == ("; 0 of 38 sentences" in report)
     assert (missed in page) == (share(chat) < 0.95)
     assert (both in page) == (min(share(test), share(leans)) >= 0.9)
+    assert ("**Everyday sentences: missed.**" in page) == (share(everyday) < 0.93)
 
 
 @pytest.mark.parametrize(("name", "count"), [("triples.jsonl", 205), ("polarity.jsonl", 307)])
@@ -136,6 +137,15 @@ def test_each_line_of_the_support_set_has_two_readings(name: str, count: int) ->
                 assert set(reading) == {"supported", "lean"}
                 assert type(reading["supported"]) is bool
             assert (reading["lean"] if name == "triples.jsonl" else reading) in (-1, 0, 1)
+
+
+def test_each_everyday_sentence_was_read_twice() -> None:
+    """By who wrote it and by another, sixty in each of four languages."""
+    lines = rows(SUPPORT / "polarity_everyday.jsonl")
+
+    assert Counter(line["language"] for line in lines) == dict.fromkeys(("de", "en", "es", "fr"), 60)
+    assert {line[by] for line in lines for by in ("lean", "second")} == {-1, 0, 1}
+    assert len({line["text"] for line in lines}) == len(lines)
 
 
 def test_each_passage_of_the_chat_was_read_twice() -> None:

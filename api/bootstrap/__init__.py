@@ -25,10 +25,10 @@ from api.models.answer_parsing import STAND_IN
 from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.local.judge import LocalJudge
 from api.models.local.senses import find_senses
-from api.models.local.support import SecondOpinion
 from api.pipeline.evidence.collection import Assessor, Steps
 from api.pipeline.gate.verdicts import Gate
 from api.reports.conclusion import NoModel, Writer
+from api.reports.local_support import SecondOpinion
 from api.reports.shortfall import Explainer
 from api.services.product import Product
 from api.settings import ModelSettings, Settings, TracingSettings

@@ -111,11 +111,16 @@ class AppContext:
                 KIND: lambda request, lease: self.runner.resume(request, lease),
                 WATCH_RUN: partial(resume_run, self),
             }
-            self.engine = BackgroundEngine(self.settings, self.store, kinds, partial(queue_due, self))
+            self.engine = BackgroundEngine(self.settings, self.store, kinds, self._look)
         self.runner = Runner(
             self.store, self.limits, self._analyze, self._most, self.settings.streams.grace,
             engine=self.engine, tenants=self.keys.tenant,
         )  # fmt: skip
+
+    async def _look(self) -> None:
+        """Store what could not be stored before, and begin watches that are due."""
+        await self.runner.store_again()
+        await queue_due(self)
 
     @property
     def sample(self) -> bool:

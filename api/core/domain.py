@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 Status = Literal["ok", "degraded", "skipped"]
-Stage = Literal["unfit", "gate", "cutoff", "floor", "duplicate"]
+Stage = Literal["unfit", "excluded", "gate", "cutoff", "floor", "duplicate"]
+BEFORE_JUDGING: frozenset[Stage | None] = frozenset({"unfit", "excluded"})
+"""Stages that drop an item before a judge sees it."""
+EXCLUDED = "excluded: "
+"""Begins the reason why an item is unfit that the question leaves out."""
 PUBLISHED_VALUE: ConfigDict = {"extra": "ignore"}
 """Of a dataclass within a `Published`, which has no room for what it does not know."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,8 +11,20 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from api.core.domain import Attempt, FetchPlan, Grade, Outcome, Stage, Status, Usage, Verdict, passed_unjudged
+from api.core.domain import (
+    BEFORE_JUDGING,
+    Attempt,
+    FetchPlan,
+    Grade,
+    Outcome,
+    Stage,
+    Status,
+    Usage,
+    Verdict,
+    passed_unjudged,
+)
 from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp, without_default
+from api.core.text import clean, one_line
 
 Measure = float | int | None
 
@@ -107,6 +120,12 @@ def person_of(item: Item, comment_id: str | None = None) -> str:
         return f"{item.source}:author:{item.author}" if item.author else f"{item.source}:item:{item.key}"
     author = next((comment.author for comment in item.comments if comment.id == comment_id), None)
     return f"{item.source}:author:{author}" if author else f"{item.source}:comment:{item.key}:{comment_id}"
+
+
+def pseudonym(kind: str, *names: object) -> str | None:
+    """A short name that is the same for the same author, from the first non-empty name."""
+    name = next((text for name in names if (text := one_line(clean(name)))), "")
+    return f"{kind}-{hashlib.sha256(f'{kind}:{name}'.encode()).hexdigest()[:8]}" if name else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +227,7 @@ class Gathered:
     @property
     def fit(self) -> int:
         """Distinct items that are fit to be judged: somebody's words, not removed."""
-        return self.fetched - sum(entry.dropped_by == "unfit" for entry in self.dropped)
+        return self.fetched - sum(entry.dropped_by in BEFORE_JUDGING for entry in self.dropped)
 
     @property
     def unjudged(self) -> bool:

@@ -31,10 +31,10 @@ from api.evaluation.evaluate import Candidate, GraderCandidate, JudgeCandidate
 from api.evaluation.labelled_items import LabelledItem, LabelledQuery, labelled_item
 from api.models.answer_parsing import STAND_IN
 from api.models.local.judge import LocalJudge
-from api.models.local.support import LocalSupport
 from api.models.local.word_vectors import Vectors, vectors
 from api.pipeline.gate.excerpt import PASSAGE_LENGTH
 from api.pipeline.gate.name_matches import best, name_of, sightings
+from api.reports.local_support import LocalSupport
 from api.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -355,14 +355,16 @@ def price_of(models: ModelSettings, tokens: Tokens, model: str, requested: str =
     stated = models.stated_prices
     if (each := next((stated[name] for name in (requested, model, "*") if name in stated), None)) is not None:
         return (tokens.prompt_tokens * each[0] + tokens.completion_tokens * each[1]) / 1_000_000
-    used = genai_prices.Usage(
-        input_tokens=tokens.prompt_tokens, cache_read_tokens=tokens.cached,
-        output_tokens=tokens.completion_tokens,
-    )  # fmt: skip
     try:
-        return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
+        return _list_price(model, tokens.prompt_tokens, tokens.cached, tokens.completion_tokens)
     except (LookupError, ValueError):
         return 0.0 if limits.points_here(models.openai_base_url) else None
+
+
+@lru_cache(maxsize=1_000)  # 2 ms each, and the estimates of many questions at once are the same few
+def _list_price(model: str, read: int, cached: int, written: int) -> float:
+    used = genai_prices.Usage(input_tokens=read, cache_read_tokens=cached, output_tokens=written)
+    return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
 
 
 class RunTokens(Protocol):

@@ -25,6 +25,7 @@ import httpx
 
 from api.core.http_limits import tls_context
 from api.core.text import clean, cut, one_line
+from api.features.analyses.api_keys import LOCAL
 from api.features.watches.notification import Message, signature
 from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import Delivery, Failure
@@ -234,7 +235,7 @@ class MailSender:
         if settings.host is None or settings.sender is None:
             words = "no e-mail is sent; set `LISTENPOST_SMTP_HOST` and `LISTENPOST_SMTP_FROM`"
             raise Undelivered("not_configured", words)
-        if not settings.allows(address):
+        if not settings.allows(address, keyed=watch.tenant != LOCAL.id):
             raise Undelivered("not_allowed", "`LISTENPOST_SMTP_TO` does not name it")
         mail = mail_of(watch, settings.sender, address, message, datetime.now(UTC), self.server)
         servers: list[smtplib.SMTP] = []

@@ -29,7 +29,7 @@ from api.reports.composition import Conclusion
 from api.reports.draft_rules import DraftFlaws, DraftText, quotes_of
 from api.reports.exhibits import Dossier, gate_lines
 from api.reports.keyless.themes import find_themes
-from api.reports.report import Finding, Passage, SupportCheck, people_by_source
+from api.reports.report import Finding, Passage, SupportCheck
 from api.reports.shortfall import Explainer, Explanation, Shortfall, likely_name, plain_explanation
 from api.reports.support_check import supported
 
@@ -175,8 +175,7 @@ async def _themes(
     findings = []
     for finding in themed.findings:
         passages = [Passage(keys[p.label], p.text, p.comment_id) for p in finding.passages]
-        people = people_by_source(passages, items)
-        findings.append(Finding.resting(finding.text, finding.kind, passages, "counted", people))
+        findings.append(Finding.resting(finding.text, finding.kind, passages, "counted", items))
     quotes = quotes_of(findings, exhibits)
     draft = DraftText(themed.topic, themed.summary, tuple(findings), quotes, themed.suggestions, DraftFlaws())
     return Conclusion(evidence, evidence.decided, draft, notes, support=support)

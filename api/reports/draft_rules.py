@@ -366,7 +366,7 @@ def check(draft: Draft, dossier: Dossier, question: Question, kept: int = 0) -> 
             people = people_by_source(passages, items)
             if (held := held_by(text, passages, people)) != text:
                 flaws += DraftFlaws(general=(text,))
-            sound.append(Finding.resting(held, finding.kind, passages, "unverified", people))
+            sound.append(Finding.resting(held, finding.kind, passages, "unverified", items))
     for quote in draft.quotes:
         known, unknown = _labels(quote.cite, exhibits)
         flaws += DraftFlaws(unknown)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field
@@ -16,6 +17,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from api.choices import Aim, DepthName, Window
 from api.core.domain import (
+    BEFORE_JUDGING,
     PUBLISHED_VALUE,
     Attempt,
     Decision,
@@ -65,6 +67,28 @@ def people_by_source(passages: Iterable[Passage], items: Mapping[str, Item]) -> 
     return dict(Counter(people.values()).most_common())
 
 
+LINE_PEOPLE, LINE_MONTHS = 5, 2
+"""People with a date, and months, from which a claim is counted by month."""
+
+
+def people_by_month(passages: Iterable[Passage], items: Mapping[str, Item]) -> dict[str, int]:
+    """Month (`2026-05`, UTC) -> number of independent people whose words of that month the passages are, in order.
+
+    Counted while authors are known, as `people_by_source`; empty below `LINE_PEOPLE` people or `LINE_MONTHS` months.
+    """
+    dated = set[tuple[str, str]]()
+    for passage in passages:
+        if item := items.get(passage.key):
+            comments = (comment.created_at for comment in item.comments if comment.id == passage.comment_id)
+            moment = next(comments, None) if passage.comment_id else item.created_at
+            if moment is not None:
+                month = moment.astimezone(UTC).date().isoformat()[:7]
+                dated.add((month, person_of(item, passage.comment_id)))
+    months = Counter(month for month, _ in sorted(dated))
+    enough = len({person for _, person in dated}) >= LINE_PEOPLE and len(months) >= LINE_MONTHS
+    return dict(months) if enough else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One sentence of a report, and the words of the items it rests on."""
@@ -80,6 +104,8 @@ class Finding:
     people: Annotated[Mapping[str, int], IF_SET] = field(default_factory=dict)
     """Source -> number of independent people whose words are in `evidence`, most first: one author is one
     person, whatever they wrote. Counted by code while authors are known; none in older reports."""
+    months: Annotated[Mapping[str, int], IF_SET] = field(default_factory=dict)
+    """See `people_by_month`; none in older reports."""
 
     @classmethod
     def resting(
@@ -88,11 +114,12 @@ class Finding:
         kind: FindingKind,
         evidence: Sequence[Passage],
         support: Backing,
-        people: Mapping[str, int] | None = None,
+        items: Mapping[str, Item] | None = None,
     ) -> Self:
-        """The finding that cites the items of its passages."""
-        keys = dict.fromkeys(passage.key for passage in evidence)
-        return cls(text, kind, tuple(keys), tuple(evidence), support, people or {})
+        """The finding that cites the items of its passages; of `items` by key, its people are counted."""
+        keys, known = dict.fromkeys(passage.key for passage in evidence), items or {}
+        people, months = people_by_source(evidence, known), people_by_month(evidence, known)
+        return cls(text, kind, tuple(keys), tuple(evidence), support, people, months)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +249,7 @@ class SourceReport(Published):
     @property
     def fit(self) -> int:
         """Distinct items that were fit to be judged: not removed, and somebody's words."""
-        return self.fetched - sum(item.dropped_by == "unfit" for item in self.dropped)
+        return self.fetched - sum(item.dropped_by in BEFORE_JUDGING for item in self.dropped)
 
 
 class Fetched(SourceReport):
@@ -280,6 +307,10 @@ class Report(Published):
     not_about: Annotated[tuple[str, ...], IF_SET] = ()
     """What it is not: one namesake or topic each."""
     aim: Annotated[Aim, _IF_MENTION] = "about"
+    exclude: Annotated[tuple[str, ...], IF_SET] = ()
+    """Words whose posts and comments were left out before judging."""
+    exclude_authors: Annotated[tuple[str, ...], IF_SET] = ()
+    exclude_sites: Annotated[tuple[str, ...], IF_SET] = ()
     rewritten_queries: tuple[str, ...]
     depth: DepthName
     since: Since = None

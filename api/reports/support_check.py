@@ -5,7 +5,7 @@ Fails open: without an answer of the checker the findings stay, marked `unverifi
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -87,7 +87,7 @@ async def supported(
     stands = [h and _stands(t, f, sure) for t, f, h in zip(texts, related, holds, strict=True)]
     headline_stands = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
-    findings = tuple(filter(None, left.values()))
+    findings = tuple(_distinct(filter(None, left.values())))
     counted = recount_summary(draft.summary, [finding.text for finding in findings])
     summary = " ".join(kept) if counted is None else counted
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
@@ -107,6 +107,16 @@ async def supported(
         sum((answer.usage for answer in answers), Usage()),
         (*asking, *(f"support check: {count} {what}" for count, what in removed if count)),
     )
+
+
+def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings without those that only quote what one before them quotes."""
+    texts: list[str] = []
+    for finding in findings:
+        quotes_alone = finding.text.startswith("“") and finding.text.endswith("”")
+        if not quotes_alone or not any(finding.text[1:-1].rstrip(" .") in text for text in texts):
+            texts.append(finding.text)
+            yield finding
 
 
 def _summary_claim(text: str, findings: Sequence[Finding]) -> Claim:
@@ -168,7 +178,7 @@ def _left_of(
     people = people_by_source(passages, items)
     text: str | None = held_by(finding.text, passages, people) if passages else finding.text
     sure = any((id(finding), passage) not in doubted for passage in passages)
-    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified", people)
+    left = Finding.resting(finding.text, finding.kind, passages, "checked" if sure else "unverified", items)
     if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
         text = recount_theme(finding.text)
     return replace(left, text=text) if passages and text is not None else None

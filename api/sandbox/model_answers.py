@@ -18,13 +18,13 @@ from api.core.domain import Question, Verdict
 from api.core.items import Assessed, Comment, Item
 from api.core.ports import Claim
 from api.core.text import cut
-from api.models.local.support import carries
 from api.pipeline.question.product_name import ASKING_WORDS, product_in, without_web_ending
 from api.reports.exhibits import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import lean_of
 from api.reports.keyless.subjects import Subject
 from api.reports.keyless.themes import MOST_THEMES, find_themes
+from api.reports.local_support import carries
 from api.reports.quotes import sentences
 from api.reports.report import LONGEST_PASSAGE
 from api.reports.shortfall import Shortfall, plain_explanation

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 import uuid
@@ -36,15 +35,14 @@ from api.core.ports import (
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import SHORT_ID, Fence, clean, is_visible, one_line
-from api.core.words import canonical
 from api.core.work import SharedTasks, StepRunner, run_step, translated
 from api.errors import ModelError, NotConfigured, UsageError
 from api.pipeline.evidence.collection import Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
-from api.pipeline.question.exclusions import exclusions_of, split_exclusions
-from api.pipeline.question.product_name import judged_words, question_parts, search_words
+from api.pipeline.question.exclusions import NOTHING_EXCLUDED, Blocklist, exclusions_of, split_exclusions
+from api.pipeline.question.product_name import question_parts, search_words
 from api.pipeline.question.query_screen import screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
 from api.reports.conclusion import Writer, conclude
@@ -64,6 +62,8 @@ MOST_RUNS = 64
 """Runs of agents, and conversations, that a product remembers."""
 # The source of a question over own items.
 _OWN = ("items",)
+# Options of a question that its report has under the same name.
+_REPORTED = ("since", "limit", "exclude", "exclude_authors", "exclude_sites")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,10 @@ class QuestionOptions:
     not_about: tuple[str, ...] = ()
     """What the product is not; `about` may say so, too: `the payments company; not crochet`."""
     aim: Aim = "about"
+    exclude: tuple[str, ...] = ()
+    """Words whose posts and comments are left out before judging."""
+    exclude_authors: tuple[str, ...] = ()
+    exclude_sites: tuple[str, ...] = ()
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
 
@@ -99,6 +103,11 @@ class QuestionOptions:
         described, denied = split_exclusions(about)
         excluded = exclusions_of((*self.not_about, *denied))
         return Question(query, described if denied else about, excluded, self.aim)
+
+    @property
+    def blocklist(self) -> Blocklist:
+        """What is left out; raises `UsageError` for too many or too long entries, or one that names nothing."""
+        return Blocklist.of(self.exclude, self.exclude_authors, self.exclude_sites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +211,10 @@ class Product:
         window: Window = "all",
         listener: Listener = ignore_event,
         run_step: StepRunner = run_step,
+        blocklist: Blocklist = NOTHING_EXCLUDED,
     ) -> Run:
         """A run with an empty memory."""
-        bounds = Bounds(self.adaptive, self.crawl_seconds, window)
+        bounds = Bounds(self.adaptive, self.crawl_seconds, window, blocklist)
         return Run(
             self.sources, RunGate(self.gate), self.grader, bounds, self.observer, listener,
             self.places, run_step, self._searches,
@@ -250,6 +260,7 @@ class Product:
         depth = self.depths[ask.depth]
         names = tuple(dict.fromkeys(ask.sources)) or self.usual
         question = replace(ask.question, corrections=ask.corrections)
+        ask.blocklist  # noqa: B018 - what it raises
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
 
 
@@ -298,7 +309,7 @@ async def analyze(
     with product.observer.analysis("analyze", scope.question, *tags) as span:
         origin = Origin(report_id, product.sample, product.observer.trace_id)
         if screened.ok and not compared:
-            run = product.start(ask.since, listener, run_step)
+            run = product.start(ask.since, listener, run_step, ask.blocklist)
             evidence = await collect(run, scope, product.steps)
 
             async def reporting() -> Report:
@@ -318,9 +329,8 @@ async def analyze(
                 return report.model_copy(
                     update={
                         "quality_notes": notes,
-                        "since": ask.since,
-                        "limit": ask.limit,
                         "again_of": ask.again,
+                        **{name: getattr(ask, name) for name in _REPORTED},
                     }
                 )
 
@@ -365,6 +375,9 @@ def _notes_on_request(ask: Ask) -> Iterator[str]:
         yield f"the items are those of report {ask.again[:SHORT_ID]}: no source was asked"
     if ask.chosen_before:
         yield f"taken as “{ask.about}”, the meaning that was chosen before; set `about` for another"
+    if blocklist := ask.blocklist:
+        listed = [*(f"“{word}”" for word in blocklist.words), *blocklist.authors, *blocklist.sites]
+        yield f"posts and comments left out before judging: {', '.join(listed)}"
     _, denied = split_exclusions(clean(ask.about))
     if denied:
         named = " and ".join(f"“{text}”" for text in denied)
@@ -413,7 +426,7 @@ async def fetch(
     """
     scope = product.scope(replace(ask, sources=(source,)))
     question_of(ask)
-    run = run or product.start(ask.since, listener)
+    run = run or product.start(ask.since, listener, blocklist=ask.blocklist)
     with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
         gathered = await run.search(scope.question, source, search_words(scope.question.text), scope.limit)
         run.listener(SourceGathered.of(gathered))
@@ -485,10 +498,3 @@ def origin_of(source: str, argument: str = "source") -> str:
     if not is_visible(name):
         raise UsageError(f"`{argument}` names nothing; say where the items are from")
     return name
-
-
-def question_digest(question: Question) -> str:
-    """SHA-256 of product, description and aim: the same in any spelling and word of asking."""
-    named = judged_words(question.text)
-    parts = [canonical(named) or named, canonical(question.about), question.aim]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

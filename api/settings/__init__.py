@@ -29,6 +29,7 @@ from api.settings.value_types import (
     MailServer,
     MailTargets,
     ModelPrices,
+    Networks,
     Origins,
     Root,
     Seconds,
@@ -60,6 +61,8 @@ class GeneralSettings(BaseSettings):
     """Comma-separated keys that may call the HTTP API; unset: loopback only."""
     cors_origins: Origins | None = None
     """Comma-separated origins whose pages may call the HTTP API; unset: this machine's."""
+    trusted_proxies: Networks | None = None
+    """Comma-separated addresses or networks of proxies whose `X-Forwarded-For` is believed; unset: none."""
     notify_private: bool = False
     """Let watches notify addresses in this network, which lets anybody with a key probe it."""
     public_url: Root | None = None
@@ -380,12 +383,15 @@ class MailSettings(BaseSettings):
     sender: MailAddress | None = None
     """Address that the mail comes from; unset: none is sent."""
     receivers: MailTargets | None = None
-    """Comma-separated addresses and `@domains` that mail may go to; unset: all."""
+    """Comma-separated addresses and `@domains` that mail may go to, `*` for all; unset: for watches of a key, the
+    domain of the sender alone."""
 
-    def allows(self, address: str) -> bool:
-        """Whether mail may go to this address."""
+    def allows(self, address: str, *, keyed: bool) -> bool:
+        """Whether mail may go to this address; `keyed`: for the watch of an API key's holder."""
         names, lowered = names_in(self.receivers or ""), address.lower()
-        return not names or lowered in names or lowered[lowered.index("@") :] in names
+        if not names:
+            names = (f"@{(self.sender or '').lower().rpartition('@')[2]}",) if keyed else ("*",)
+        return "*" in names or lowered in names or lowered[lowered.index("@") :] in names
 
     @model_validator(mode="after")
     def _check_login(self) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -87,7 +87,19 @@ def _are_sites(text: str) -> bool:
 
 
 def _are_mail_targets(text: str) -> bool:
-    return all(is_mail_address(f"a{name}" if name[0] == "@" else name) for name in names_in(text))
+    return all(name == "*" or is_mail_address(f"a{name}" if name[0] == "@" else name) for name in names_in(text))
+
+
+def networks_in(text: str | None) -> tuple[IPv4Network | IPv6Network, ...]:
+    """The addresses and networks that a setting names; raises `ValueError` for what is neither."""
+    return tuple(map(ip_network, names_in(text or "")))
+
+
+def _are_networks(text: str) -> bool:
+    try:
+        return bool(networks_in(text))
+    except ValueError:
+        return False
 
 
 def _is_server(text: str) -> bool:
@@ -127,7 +139,10 @@ MailAddress = Annotated[str, _checked(
     is_mail_address, "needs one address such as `listenpost@example.org`, without a name"
 )]  # fmt: skip
 MailTargets = Annotated[str, _checked(
-    _are_mail_targets, "needs addresses or domains such as `ann@example.org, @example.com`"
+    _are_mail_targets, "needs addresses or domains such as `ann@example.org, @example.com`, or `*` for all"
+)]  # fmt: skip
+Networks = Annotated[str, _checked(
+    _are_networks, "needs addresses or networks such as `10.0.0.7, 172.16.0.0/12, ::1`"
 )]  # fmt: skip
 MailServer = Annotated[str, _checked(
     _is_server, "needs the name of a server, such as `smtp.example.org`, without scheme and port"

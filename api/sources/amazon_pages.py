@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import regex as re
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from api.core.items import Comment, Item
+from api.core.items import Comment, Item, pseudonym
 from api.core.text import clean, one_line
 from api.errors import Broken
-from api.sources.item_fields import plausible_time, pseudonym, visible_text
+from api.sources.item_fields import plausible_time, visible_text
 
 NAME = "amazon"
 US = "https://www.amazon.com"

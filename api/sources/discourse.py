@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 
 from api.core.domain import BY_BOT, REMOVED, FetchPlan
 from api.core.http_limits import points_here, retry_at
-from api.core.items import Comment, Commented, Item
+from api.core.items import Comment, Commented, Item, pseudonym
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, web_url
 from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
-from api.sources.item_fields import as_dict, as_int, as_list, is_text, make_item, pseudonym, says_something, time_since
+from api.sources.item_fields import as_dict, as_int, as_list, is_text, make_item, says_something, time_since
 from api.sources.keyless_source import KeylessSource, Slots, ask_each, failure_notes, page_of_parts
 from api.sources.markup import words_of_html
 from api.sources.searched_source import Page, window_start, with_note

@@ -8,23 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from api.core.domain import BY_BOT, PULL_REQUEST, FetchPlan
-from api.core.items import Comment, Commented, Item
+from api.core.items import Comment, Commented, Item, pseudonym
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, cut, web_url
 from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import GITHUB_THREADS, GITHUB_TOKEN, setting_value
-from api.sources.item_fields import (
-    as_dict,
-    as_int,
-    as_number,
-    is_text,
-    make_item,
-    pseudonym,
-    says_something,
-    time_since,
-)
+from api.sources.item_fields import as_dict, as_int, as_number, is_text, make_item, says_something, time_since
 from api.sources.keyless_source import KeylessSource
 from api.sources.markup import words_of_markdown
 from api.sources.searched_source import Page, read_each, window_start, with_note

@@ -7,20 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.core.domain import FetchPlan
-from api.core.items import Comment, Item
+from api.core.items import Comment, Item, pseudonym
 from api.core.ports import Probe
 from api.core.text import clean_query, unescape, web_url
 from api.errors import Broken, RateLimited, SourceError
-from api.sources.item_fields import (
-    as_dict,
-    as_int,
-    as_list,
-    make_item,
-    pseudonym,
-    says_something,
-    time_since,
-    unfit_reason,
-)
+from api.sources.item_fields import as_dict, as_int, as_list, make_item, says_something, time_since, unfit_reason
 from api.sources.keyless_source import KeylessSource
 from api.sources.markup import words_of_html
 from api.sources.searched_source import Page, window_start

@@ -5,7 +5,6 @@ Also which texts are words of a person: no picture or link, nothing deleted, inv
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -142,12 +141,6 @@ def parsed_date(value: object) -> datetime | None:
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, TypeError, LookupError, OverflowError):  # what the parser itself raises
         return None
-
-
-def pseudonym(kind: str, *names: object) -> str | None:
-    """A short name that is the same for the same author, from the first non-empty name."""
-    name = next((text for name in names if (text := one_line(clean(name)))), "")
-    return f"{kind}-{hashlib.sha256(f'{kind}:{name}'.encode()).hexdigest()[:8]}" if name else None
 
 
 def visible_text(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from api.choices import Window
 from api.core.domain import BY_BOT, REMOVED, FetchPlan
-from api.core.items import Comment, Item
+from api.core.items import Comment, Item, pseudonym
 from api.core.ports import Probe
 from api.core.progress import Listener
 from api.core.text import clean, clean_query, one_line, web_url
@@ -30,7 +30,6 @@ from api.sources.item_fields import (
     as_int,
     is_text,
     make_item,
-    pseudonym,
     says_something,
     time_since,
     undeleted_text,

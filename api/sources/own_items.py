@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any
 
 from api.core.display_names import source_of_key
-from api.core.domain import BY_BOT, FetchPlan, Outcome
-from api.core.items import Batch, Comment, Commented, Item
+from api.core.domain import BY_BOT, EXCLUDED, FetchPlan, Outcome
+from api.core.items import Batch, Comment, Commented, Item, pseudonym
 from api.core.ports import Probe, Source
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import SourceError, UsageError
@@ -31,7 +31,6 @@ from api.sources.item_fields import (
     is_bot,
     parsed_date,
     plausible_time,
-    pseudonym,
     says_something,
     undeleted_text,
     unfit_reason,
@@ -347,5 +346,5 @@ def _beginning(dropped: DroppedItem) -> Item:
         place=dropped.place,
         thread=dropped.thread,
         credit=dropped.credit,
-        unfit=dropped.reason if dropped.dropped_by == "unfit" else "",
+        unfit={"unfit": dropped.reason, "excluded": EXCLUDED + dropped.reason}.get(dropped.dropped_by or "", ""),
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from api.core.domain import BY_BOT
 from api.core.http_limits import retry_at
-from api.core.items import Comment, Item
+from api.core.items import Comment, Item, pseudonym
 from api.core.text import clean, unescape, web_url
 from api.errors import Blocked, Broken, RateLimited, Refused, Unreachable
 from api.sources.item_fields import (
@@ -22,7 +22,6 @@ from api.sources.item_fields import (
     as_number,
     is_bot,
     is_text,
-    pseudonym,
     says_something,
     time_since,
     undeleted_text,

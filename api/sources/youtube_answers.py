@@ -17,7 +17,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from api.core.http_limits import retry_at
-from api.core.items import Comment, Item, Measure
+from api.core.items import Comment, Item, Measure, pseudonym
 from api.core.text import clean, unescape
 from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, Refused, SourceError, StoreUnavailable, Unreachable
 from api.features.analyses.store_ports import SourceMemory
@@ -30,7 +30,6 @@ from api.sources.item_fields import (
     as_list,
     is_text,
     make_item,
-    pseudonym,
     says_something,
     time_since,
     visible_text,

@@ -21,12 +21,19 @@ from api.store.tables import METADATA, corrections, schema_version, senses
 
 Step = Callable[[AsyncConnection], Awaitable[object]]
 
-LATEST = 11
+
+async def _add_report_of_sessions(connection: AsyncConnection) -> None:
+    await connection.exec_driver_sql("ALTER TABLE sessions ADD COLUMN report_id TEXT")
+    await connection.exec_driver_sql("CREATE INDEX sessions_of_report ON sessions (tenant, report_id, saved_at)")
+
+
+LATEST = 12
 """Version of the tables. Those before it were used during development only."""
 STEPS: Mapping[int, Step] = MappingProxyType(
     {
         10: lambda connection: connection.run_sync(corrections.create),
         11: lambda connection: connection.run_sync(senses.create),
+        12: _add_report_of_sessions,
     }
 )
 """Version -> what makes its tables of those of the version before; never edited once released.

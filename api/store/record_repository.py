@@ -213,16 +213,20 @@ class RecordRepository(Repository):
         mine = sessions.c.tenant == tenant, sessions.c.id == session_id
         return text_of(await self._scalar(select(sessions.c.text).where(*mine)))
 
-    async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
+    async def keep_session(self, tenant: str, session_id: str, text: str, report_id: str | None = None) -> None:
         row = self._database.upsert(
             sessions, ("tenant", "id"),
-            tenant=tenant, id=session_id, text=text, saved_at=datetime.now(UTC),
+            tenant=tenant, id=session_id, text=text, saved_at=datetime.now(UTC), report_id=report_id,
         )  # fmt: skip
         await self._write(row)
 
-    async def sessions(self, tenant: str, limit: int, cursor: str | None = None) -> SessionListing:
+    async def sessions(
+        self, tenant: str, limit: int, cursor: str | None = None, report_id: str | None = None
+    ) -> SessionListing:
         order = sessions.c.saved_at.desc(), sessions.c.id.desc()
         wanted = select(sessions).where(sessions.c.tenant == tenant).order_by(*order)
+        if report_id is not None:
+            wanted = wanted.where(sessions.c.report_id == report_id)
         if cursor is not None:
             wanted = wanted.where(below(cursor, sessions.c.saved_at, sessions.c.id))
         if self._database.sqlite:

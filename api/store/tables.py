@@ -312,7 +312,12 @@ keys = _table(
     id=Identity, name=Prose, digest=Identity, created_at=UtcDateTime, revoked=Boolean,
 )  # fmt: skip
 logins = _table("logins", "digest", digest=Identity, tenant=Identity, until=UtcDateTime)
-sessions = _table("sessions", "tenant id", tenant=Identity, id=Identity, text=Document, saved_at=UtcDateTime)
+sessions = _table(
+    "sessions", "tenant id",
+    _index("sessions_of_report", "tenant report_id saved_at"),
+    tenant=Identity, id=Identity, text=Document, saved_at=UtcDateTime, report_id=Identity, optional="report_id",
+)  # fmt: skip
+"""`report_id` is the report that a conversation began over; NULL without one, or from before version 12."""
 idempotency = _table(
     "idempotency", "tenant key",
     tenant=Identity, key=Identity, digest=Identity, analysis_id=Identity, claimed_at=UtcDateTime,

@@ -13,7 +13,7 @@ posts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -126,15 +126,29 @@ def polarity_lines() -> list[str]:
         f"polarity  label: with the first {_compared(label, first)}; "
         f"with the second {_compared(label, second)}; both alike against it: {against}",
     ]
-    for name in ("dev", "test"):
-        sentences = [row for row in labelled if part_of(row["text"]) == name]
-        sure = [(row["lean"], lean) for row in sentences if (lean := lean_of(row["text"]))]
-        correct, leaning = sum(a == b for a, b in sure), sum(row["lean"] != 0 for row in sentences)
-        lines.append(
-            f"polarity  {name}: {_share(correct, len(sure))} leans are right, "
-            f"{correct} of {leaning} leaning sentences seen ({correct / leaning:.2f})"
-        )
-    return lines
+    parts = {name: [row for row in labelled if part_of(row["text"]) == name] for name in ("dev", "test")}
+    return [*lines, *(_leans_line(name, sentences) for name, sentences in parts.items()), *everyday_lines()]
+
+
+def everyday_lines() -> list[str]:
+    """Precision and coverage of leans on sentences that imply what they feel, in English and over all languages."""
+    labelled = list(rows(SUPPORT / "polarity_everyday.jsonl"))
+    agreed = _compared([row["lean"] for row in labelled], [row["second"] for row in labelled])
+    english = [row for row in labelled if row["language"] == "en"]
+    return [
+        f"polarity  everyday, readers: {agreed}",
+        _leans_line("everyday, English", english),
+        _leans_line("everyday, four languages", labelled),
+    ]
+
+
+def _leans_line(name: str, labelled: Sequence[Mapping[str, Any]]) -> str:
+    sure = [(row["lean"], lean) for row in labelled if (lean := lean_of(row["text"]))]
+    correct, leaning = sum(a == b for a, b in sure), sum(row["lean"] != 0 for row in labelled)
+    return (
+        f"polarity  {name}: {_share(correct, len(sure))} leans are right, "
+        f"{correct} of {leaning} leaning sentences seen ({correct / leaning:.2f})"
+    )
 
 
 def chat_lines() -> list[str]:

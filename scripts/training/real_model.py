@@ -31,7 +31,7 @@ from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate, Remembere
 from api.evaluation.labelled_items import LabelledQuery, read_claims, read_labelled
 from api.evaluation.support_scores import evaluate_support
 from api.models.dialects import ModelCallLimiter
-from api.models.local.support import SecondOpinion, carries, doubts
+from api.reports.local_support import SecondOpinion, carries, doubts
 from api.models.model_calls import OpenAIGrader, OpenAIJudge, OpenAISupport
 from api.models.model_client import ModelClient
 from api.sandbox.server import Sandbox, environment

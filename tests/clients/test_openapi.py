@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.clients.environments import node_client, python_client
@@ -28,6 +29,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "LISTENPOST_API_KEYS": KEY,
     }
     with threaded(variables) as address:
+        # the first request makes the document, for which a generator waits 5 s at most
+        httpx.get(f"{address}/openapi.json", timeout=120)
         yield address
 
 
@@ -40,14 +43,16 @@ def ran(folder: Path, server: str, programs: Path, *command: str) -> str:
 
 
 def test_a_python_client(server: str, tmp_path: Path) -> None:
-    """It is generated without a warning, its calls are typed, and they work."""
+    """It is generated without a warning, all of it is typed, and its calls work."""
     programs = python_client("openapi_python").parent
     generate = next(block for block in blocks("clients.md", "bash") if "python" in block)
     (code,) = blocks("clients.md", "python")
     (tmp_path / "calls.py").write_text(code, "utf-8")
 
     said = ran(tmp_path, server, programs, "sh", "-c", generate)
-    ran(tmp_path, server, programs, "mypy", "--strict", "--follow-imports=silent", "calls.py")
+    # the models and calls are ours; its `client.py` is the generator's own and has faults in every client
+    whole = ("calls.py", "listenpost_client/models", "listenpost_client/api")
+    ran(tmp_path, server, programs, "mypy", "--strict", "--follow-imports=silent", *whole)
     printed = ran(tmp_path, server, programs, "python", "calls.py")
 
     assert said == "Generating listenpost_client\n"

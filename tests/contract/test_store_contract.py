@@ -455,6 +455,21 @@ async def test_sessions_are_listed_and_dropped(store: Store) -> None:
         await store.sessions("a", 2, "made up")
 
 
+async def test_sessions_over_a_report_are_listed_by_it(store: Store) -> None:
+    """The last used first, page by page; another tenant's, another report's and those without one are left out."""
+    for name, report_id in (("one", "r1"), ("two", "r1"), ("three", "r2"), ("four", None), ("one", "r1")):
+        await store.keep_session("a", name, f"text of {name}", report_id)
+    await store.keep_session("b", "other", "", "r1")
+
+    first = await store.sessions("a", 1, report_id="r1")
+    rest = await store.sessions("a", 1, first.cursor, "r1")
+
+    assert [kept.id for kept in (*first.sessions, *rest.sessions)] == ["one", "two"]
+    assert rest.cursor is None
+    assert (await store.sessions("a", 9, report_id="r3")).sessions == ()
+    assert len((await store.sessions("a", 9)).sessions) == 4
+
+
 async def test_idempotency_key_stands_for_one_request(store: Store) -> None:
     """The first caller owns it, the same request finds it, another is refused, tenants differ."""
     claims = await asyncio.gather(*(store.claim("a", "k", "d", f"r{n}") for n in range(5)))

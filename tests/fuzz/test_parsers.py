@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from api.bootstrap import load_settings
 from api.core.http_limits import LONGEST_WAIT, is_this_machine, points_here, same_server, wait_of
-from api.core.items import Item
+from api.core.items import Item, pseudonym
 from api.core.text import Fence, clean, cut, fold, one_line, unescape, web_url
 from api.core.words import canonical
 from api.errors import Broken, ConfigurationError, ModelError, UsageError
@@ -34,7 +34,7 @@ from api.sources import amazon_pages as amazon
 from api.sources import discourse, lemmy
 from api.sources.amazon import PROVIDERS, Complaint
 from api.sources.amazon_pages import block_reason, parse_product_page, parse_search_page
-from api.sources.item_fields import as_dict, as_int, as_number, as_time, pseudonym
+from api.sources.item_fields import as_dict, as_int, as_number, as_time
 from api.sources.own_items import read_items
 from api.sources.searched_source import page_from_json
 from api.store.report_json import READER, Unreadable

@@ -95,9 +95,10 @@ def test_follow_ups_use_what_is_gathered(sandbox: Sandbox, environment: dict[str
     assert cited
     assert cited == set(re.findall(r"E\d+", third.out))
     assert third.out.count("     https://") == len(cited)
-    passages = re.findall(r"^     “(.+)”$", third.out, re.MULTILINE)
-    assert any("battery" in passage.lower() for passage in passages)
-    assert max(map(len, passages)) <= 200
+    assert re.search(r"^- Battery: “[^”]*battery", third.out, re.MULTILINE | re.IGNORECASE)
+    # what the answer quotes is not repeated below it; where it was said stands there
+    assert re.findall(r"^     “(.+)”$", third.out, re.MULTILINE) == []
+    assert re.search(r"^\[E\d+\] \S.* - (?:Reddit|YouTube|Amazon)\b.*, \d{4}-\d\d-\d\d", third.out, re.MULTILINE)
 
 
 def test_an_answer_is_rated_where_it_is_read(environment: dict[str, str]) -> None:
@@ -135,8 +136,17 @@ def test_a_talk_begins_over_a_report(sandbox: Sandbox, environment: dict[str, st
     again = talk(environment, "and the price?", "--session", session[1])
     both = talk(environment, "mug", "--report", report["id"], "--session", session[1])
     unknown = talk(environment, "mug", "--report", "nope")
+    before = talk(environment, "--list", "--report", "nope")
+    talk(environment, "hello, how are you?")
+    every, over = (talk(environment, "--list", *words) for words in ((), ("--report", report["id"])))
+    asking = talk(environment, "--list", "mug")
 
     assert fetched(sandbox) == asked
+    assert over.out.splitlines()[1] == f"    listenpost chat --session {session[1]}"
+    assert re.fullmatch(r"20\d\d-.*  2 questions: what about its battery\?", over.out.splitlines()[0])
+    assert over.out in every.out
+    assert (before.code, before.out) == (2, "")
+    assert (asking.code, "`--list` asks nothing" in asking.err) == (2, True)
     assert (first.code, again.code) == (0, 0), first.err
     assert "\n[E" in first.out
     assert [both.code, unknown.code] == [2, 2]

@@ -20,7 +20,7 @@ from tests.interfaces.answers import plain_report
 def claim(text: str, people: dict[str, int], *words: str, kind: str = "other", key: str = "reddit:0") -> Finding:
     """A finding on passages of one post."""
     passages = [Passage(key, each) for each in words]
-    return Finding.resting(text, kind, passages, "checked", people)  # type: ignore[arg-type]
+    return replace(Finding.resting(text, kind, passages, "checked"), people=people)  # type: ignore[arg-type]
 
 
 async def stating(*findings: Finding, **changes: object) -> Report:
@@ -71,7 +71,7 @@ async def test_who_holds_it(people: dict[str, int], cites: int, held: str) -> No
     report = await plain_report()
     items = [report.items[0].model_copy(update={"key": f"reddit:{at}", "created_at": None}) for at in range(cites)]
     passages = [Passage(item.key, "Warm all day") for item in items]
-    finding = Finding.resting("It stays warm.", "praise", passages, "checked", people)
+    finding = replace(Finding.resting("It stays warm.", "praise", passages, "checked"), people=people)
 
     report = report.model_copy(update={"items": tuple(items), "findings": (finding,)})
 
@@ -178,3 +178,38 @@ async def test_a_summary_of_more_than_two_lines_stands_below() -> None:
     assert claim_layout.summary(long)
     assert "\nSummary\n-------\nPeople like it" in report_text(long, False, 100)
     assert claim_layout.lead(counting) == claim_layout.summary(counting) == []
+
+
+async def held_over(months: dict[str, int]) -> Report:
+    """A report of one claim that is held over these months."""
+    finding = replace(claim("It stays warm.", {"reddit": 9}, "Warm"), months=months)
+    report = await stating(finding)
+    items = [item.model_copy(update={"created_at": datetime(2026, 5, 3, tzinfo=UTC)}) for item in report.items]
+    return report.model_copy(update={"items": tuple(items)})
+
+
+async def test_a_claim_has_a_line_over_time_everywhere() -> None:
+    """Signs in a terminal and in Markdown, a picture with title and table on a page, counts in the JSON."""
+    report = await held_over({"2026-02": 1, "2026-04": 6, "2026-05": 2})
+    (shown,), _ = claim_layout.claims_of(report)
+    html = report_html(report)
+
+    assert claim_layout.in_words(shown) == "9 people on Reddit; 3 May 2026, by month ▃▁█▄"
+    assert "by month ▃▁█▄" in report_text(report, dropped=False, width=200)
+    assert "by month ▃▁█▄" in report_markdown(report, dropped=False)
+    assert "<title>People by month, February 2026 to May 2026: 6 people at most</title>" in html
+    drawn = html.partition('class="chart line" role="img"')[2].partition("</svg>")[0]
+    assert drawn.count("<rect ") == 4
+    assert '<tr><th scope="row">2026-03</th><td>0</td></tr>' in html
+    assert report.model_dump(mode="json")["findings"][0]["months"] == {"2026-02": 1, "2026-04": 6, "2026-05": 2}
+
+
+async def test_a_long_line_is_by_year_and_none_stands_without_counts() -> None:
+    """The pieces of a line are bounded, whatever dates strangers give."""
+    years, ages, none = [
+        claim_layout.claims_of(await held_over(months))[0][0].over_time
+        for months in ({"2020-01": 1, "2025-06": 4, "2025-07": 4}, {"0001-01": 4, "2026-01": 4}, {})
+    ]
+
+    assert years == "by year ▂▁▁▁▁█"
+    assert (ages, none) == ("", "")

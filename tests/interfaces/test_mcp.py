@@ -31,6 +31,7 @@ from api.sources import SOURCES
 
 COMMAND = ["-c", "from api.interfaces.cli.main import run; run()", "mcp"]
 UPSTREAMS = ("reddit", "youtube", "amazon")
+EXCLUDED = ("exclude", "exclude_authors", "exclude_sites")
 TOOLS = {
     **{
         f"fetch_{place}": {
@@ -41,6 +42,7 @@ TOOLS = {
             "about",
             "not_about",
             "aim",
+            *EXCLUDED,
             "sandbox",
             "include_dropped",
         }
@@ -66,6 +68,7 @@ TOOLS = {
         "about",
         "not_about",
         "aim",
+        *EXCLUDED,
         "sandbox",
         "include_dropped",
     },
@@ -74,6 +77,7 @@ TOOLS = {
         "about",
         "not_about",
         "aim",
+        *EXCLUDED,
         "depth",
         "sources",
         "since",
@@ -89,6 +93,7 @@ TOOLS = {
         "about",
         "not_about",
         "aim",
+        *EXCLUDED,
         "sources",
         "depth",
         "limit",

@@ -18,7 +18,10 @@ from api.interfaces.mcp.mcp_requests import (
 )
 from tests.usual import EITHER
 
-KNOWN = "known are `query`, `about`, `not_about`, `aim`, `depth`, `limit`, `sandbox`, `since` and `include_dropped`"
+KNOWN = (
+    "known are `query`, `about`, `not_about`, `aim`, `depth`, `limit`, `sandbox`, `exclude`, `exclude_authors`, "
+    "`exclude_sites`, `since` and `include_dropped`"
+)
 
 
 @pytest.mark.parametrize("nothing", [None, ""])
@@ -126,5 +129,5 @@ def test_a_fault_is_a_sentence_that_says_what_would_be_right(
         read(model, given)
 
     assert str(caught.value).startswith(words)
-    assert len(str(caught.value)) < 200
+    assert len(str(caught.value)) < 250
     assert "nput" not in str(caught.value)

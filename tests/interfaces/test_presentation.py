@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from api.core.progress import SourceJudged, SourceLookedAgain
+from api.features.chat.chat_turn import Citation, CitedPassage
 from api.interfaces.cli.terminal_text import report_text
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.shared import presentation
@@ -164,3 +167,19 @@ def test_a_batch_that_passed_unjudged_is_not_counted_as_relevant() -> None:
     opened = SourceJudged(source="reddit", judged=5, relevant=0, status="degraded")
 
     assert progress(opened) == "which of 5 are about it could not be judged"
+
+
+def test_a_citation_of_a_chat_says_whose_day_and_votes_it_shows() -> None:
+    """A comment's are marked as such; of words of several people, or of none, the place alone is said."""
+    day = datetime(2026, 5, 3, tzinfo=UTC)
+    cited = Citation("E1", "k", "Mug", "", "Hot.", source="reddit", place="r/mugs", created_at=day)
+    cited = replace(cited, engagement={"votes": 3}, passages=(CitedPassage("Hot."),))
+    comment, other = CitedPassage("Hot.", "c1", credit="Ada (https://a.example)"), CitedPassage("Cold.", "c2")
+
+    assert presentation.cited_facts(cited) == "Reddit (r/mugs), 2026-05-03, 3 votes"
+    assert presentation.cited_facts(replace(cited, passages=(comment,))) == (
+        "Reddit (r/mugs), comment, 2026-05-03, 3 votes"
+    )
+    assert presentation.cited_facts(replace(cited, passages=(comment, other))) == "Reddit (r/mugs)"
+    assert presentation.cited_facts(replace(cited, passage="", passages=())) == "Reddit (r/mugs)"
+    assert presentation.credits_of(replace(cited, passages=(comment, other))) == ["Ada (https://a.example)"]

@@ -75,7 +75,7 @@ ANSWER_ONLY = {
 NAMES = {
     "source": "sources", "session": "session_id", "report": "report_id", "question": "message",
     "item": "item_key", "not": "not_about", "mentions": "aim", "q": "query",
-    "product": "products", "id": "session_id",
+    "product": "products", "id": "session_id", "exclude_author": "exclude_authors", "exclude_site": "exclude_sites",
 }  # fmt: skip
 """Options of the command line and of forms whose name is another one in the request."""
 FILES = "the command line reads a person's own items from a file, a pipe or stdin"
@@ -112,8 +112,9 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("relevance", "http"): {"judge": "a judge is a Python object"},
     ("relevance", "mcp"): {"judge": "a judge is a Python object"},
     ("chat", "cli"): {"items": FILES},
-    ("chat", "http"): {"depth": "a turn's price is reserved for quick look-ups"},
+    ("chat", "http"): {"depth": "a turn's price is reserved for quick look-ups", "list": "`GET /v1/chats` does it"},
     ("chat", "page"): {
+        "list": "the pages of a report and of its conversations list them",
         "depth": "as over HTTP", "items": FILES, "sandbox": PAGE_SERVER,
         "report_id": "it stands in the address of the page",
     },
@@ -143,7 +144,16 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
 OWN: Mapping[tuple[str, str], Collection[str]] = {
     ("fetch", "cli"): ("sources",),
     ("fetch", "python"): ("sources",),
-    ("watch change", "cli"): ("watch", "no_source", "no_notify", "no_limit", "no_not"),
+    ("watch change", "cli"): (
+        "watch",
+        "no_source",
+        "no_notify",
+        "no_limit",
+        "no_not",
+        "no_exclude",
+        "no_exclude_author",
+        "no_exclude_site",
+    ),
     ("watch change", "page"): ("kept", "offered"),
     ("watch runs", "cli"): ("name",),
     ("watch trend", "cli"): ("name",),

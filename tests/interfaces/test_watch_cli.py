@@ -97,6 +97,16 @@ def test_what_a_watch_excludes_can_be_added_and_removed(here: Here) -> None:
     assert excluded() == []
 
 
+def test_words_authors_and_sites_are_left_out_of_a_watch(here: Here) -> None:
+    """Each option is repeatable, is shown, and has one that removes it."""
+    assert here(*ADD, "--exclude", "giveaway", "--exclude-author", "u/ada", "--exclude-site", "r/deals").code == 0
+    assert "asks: Oura - left out: giveaway, u/ada, r/deals" in here("watch", "show", "Oura").out
+    assert here("watch", "change", "Oura", "--no-exclude", "--no-exclude-author", "--no-exclude-site").code == 0
+    assert "left out" not in here("watch", "show", "Oura").out
+    refused = here("watch", "change", "Oura", "--exclude", " ")
+    assert (refused.code, "names nothing" in refused.err) == (2, True)
+
+
 def test_a_watch_can_count_mentions_and_stop_to(here: Here) -> None:
     """A flag of `add`, and two of `change`; another change leaves it as it is."""
     here(*ADD, "--mentions")

@@ -396,3 +396,19 @@ async def test_no_praise_rests_on_a_question_alone(passage: str, kind: str, chec
 
     assert [finding.kind for finding in checked.draft.findings] == [kind]
     assert any("questions alone" in note for note in checked.notes) is (kind == "other")
+
+
+async def test_words_that_are_quoted_already_are_no_second_finding() -> None:
+    """Where two claims on people in general rest on the same words of one person."""
+    words = "The app asks for an account."
+    shown = Dossier()
+    shown.show([assessed(post(0, body=words))])
+    passage = (Passage("reddit:0", words),)
+    findings = (
+        Finding.resting(text, "complaint", passage, "unverified")
+        for text in ("Owners resent the app.", "Many complain about the account.")
+    )
+
+    checked = await supported(draft(*findings), shown, MUG, FakeChecker())
+
+    assert [finding.text for finding in checked.draft.findings] == [f"“{words}”"]

@@ -105,6 +105,31 @@ def test_a_subject_of_many_is_shown_though_few_say_alike() -> None:
     assert finding.bare == f"Battery, for example: “{finding.example}”."
 
 
+def test_the_example_is_what_tells_most() -> None:
+    """Not a wish, a question, code, or a sentence that only passes by the subject; no sentence is two examples."""
+    shown = exhibits(
+        "The battery lasted three trips and never died.", "I wish the battery was red.", "How old is the battery?",
+        "I put `battery=1` in the battery settings.", "The shop has opened again and sells a cover for the battery.",
+    )  # fmt: skip
+    (finding,) = find_themes(LAMP, shown).findings
+    counts = ("two", "four", "five", "six", "nine")
+    both = exhibits(*(f"The battery and the screen lasted {count} trips." for count in counts))
+    examples = [finding.example or finding.claim for finding in find_themes(LAMP, both).findings]
+
+    assert finding.example == "The battery lasted three trips and never died"
+    assert len(examples) == len(set(examples))
+
+
+@pytest.mark.parametrize(("body", "kept"), [("My Glow recorder came on Monday.", False), ("It came on Monday.", True)])
+def test_what_the_product_is_called_is_no_subject(body: str, kept: bool) -> None:
+    """A word for its kind that stands right behind its name, though only few people use it."""
+    few = [f"I {verb} with the recorder every morning." for verb in ("talk", "walk", "run", "teach")]
+    others = (f"The strap has {count} holes." for count in range(20, 60))
+    names = {finding.name for finding in find_themes(Question("Glow"), exhibits(body, *few, *others)).findings}
+
+    assert ("Recorder" in names) is kept
+
+
 def test_those_who_take_one_side_are_counted() -> None:
     """In words of their own, beside those of the other side."""
     bodies = (

@@ -13,9 +13,9 @@ import pytest
 from api.core.display_names import reason_in_words
 from api.core.ports import SupportChecker
 from api.interfaces.shared.markdown_report import report_markdown
-from api.models.local.support import LocalSupport
 from api.models.model_calls import OpenAISupport
 from api.reports.draft_rules import DraftFlaws, DraftText
+from api.reports.local_support import LocalSupport
 from api.reports.report import Finding, Passage, Report
 from api.services.product import Ask, analyze
 from tests.models.model_server import Reply, client_of, fails, says, serving

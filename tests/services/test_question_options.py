@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from api.bootstrap.storage import with_report_items
 from api.core.domain import Question
+from api.core.items import pseudonym
+from api.errors import UsageError
+from api.features.analyses.rejudging import ask_again as question_again
+from api.features.watches.watch import check_watch
 from api.interfaces.shared.requests import ComparisonRequest, RelevanceRequest
 from api.langfuse.tracing.observer import question_input
 from api.services.product import Ask, QuestionOptions, analyze, question_of
+from tests.features.watches.made import WATCH
 from tests.services.fakes import FakeJudge, FakeSource
-from tests.services.kit import kit, plain, posts
+from tests.services.kit import kit, plain, post, posts
 
 ARC = Ask("Arc", about="the browser; not a crochet arc", not_about=("the Arc Raiders game",))
 EXCLUDED = ("Arc Raiders game", "crochet arc")
@@ -60,6 +70,59 @@ async def test_a_mention_can_be_enough() -> None:
     assert {question.aim for question in judge.questions} == {"mention"}
     assert (report.question.aim, plain(report)["aim"]) == ("mention", "mention")
     assert question_input(ask.question)["aim"] == "mention"
+
+
+async def test_what_is_excluded_is_dropped_before_judging() -> None:
+    """
+    No judge sees it, it is counted with its reason, and the comments under what stays lose what is excluded.
+    """
+    judge = FakeJudge(relevant=["0", "1", "2", "3", "4"])
+    found = [post(0), post(1, body="A giveaway!"), post(2, author=pseudonym("redditor", "ada")), post(3), post(4)]
+    found[4] = post(4, url="https://shop.example.com/4")
+    ask = Ask("Ember mug", exclude=("giveaway", "good"), exclude_authors=("u/ada",), exclude_sites=("example.com",))
+    report = await analyze(kit(FakeSource(found), judge=judge), ask)
+    source = report.sources["reddit"]
+
+    assert judge.asked == [["0", "3"]]
+    assert [(item.key, item.dropped_by, item.reason) for item in source.dropped] == [
+        ("reddit:1", "excluded", "has “giveaway”"),
+        ("reddit:2", "excluded", "its author is left out"),
+        ("reddit:4", "excluded", "from example.com"),
+    ]
+    assert (source.fetched, source.fit, source.kept, source.yield_ratio) == (5, 2, 2, 1.0)
+    assert not any(item.comments for item in report.items)
+    assert "2 comments left out as excluded" in source.notes
+    assert "3 posts were dropped: left out by `--exclude`." in report.quality_notes
+    words = "“giveaway”, “good”, ada, example.com"
+    assert f"posts and comments left out before judging: {words}" in report.quality_notes
+    shown = plain(report)
+    assert (shown["exclude"], shown["exclude_authors"]) == (["giveaway", "good"], ["u/ada"])
+    assert shown["exclude_sites"] == ["example.com"]
+
+
+async def test_a_report_judged_again_leaves_out_the_same() -> None:
+    """
+    Also what its author made it: a stored post has no author any more, but the reason stands.
+    """
+    judge = FakeJudge(relevant=["0", "1"])
+    found = [post(0), post(1, author=pseudonym("redditor", "ada"))]
+    before = await analyze(kit(FakeSource(found), judge=judge), Ask("Ember mug", exclude_authors=("ada",)))
+    again = question_again(before, about="a cup")
+    after = await analyze(with_report_items(kit(judge=judge), before), again)
+
+    assert again.exclude_authors == ("ada",)
+    assert judge.asked == [["0"], ["0"]]
+    assert [(item.key, item.reason) for item in after.dropped if item.dropped_by == "excluded"] == [
+        ("reddit:1", "its author is left out")
+    ]
+
+
+def test_what_is_excluded_makes_another_question() -> None:
+    """Who asks it waits for an answer of its own, and a watch begins a new past; a blank excludes nothing."""
+    assert Ask("Arc", exclude=("games",)).digest != Ask("Arc").digest
+    assert replace(WATCH, exclude=("games",)).rule != WATCH.rule
+    with pytest.raises(UsageError, match="names nothing"):
+        check_watch(replace(WATCH, exclude=(" ",)))
 
 
 def test_items_of_the_caller_are_judged_by_the_same_options() -> None:

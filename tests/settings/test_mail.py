@@ -69,11 +69,15 @@ def test_server_on_this_machine_needs_no_encryption(monkeypatch: pytest.MonkeyPa
 
 
 def test_who_may_be_told() -> None:
-    """Addresses and whole domains, in any case; without any, all."""
+    """Addresses and whole domains, in any case; without any, of a key the sender's domain, else all."""
+    usual, open_to_all = MailSettings(sender="lp@Example.org"), MailSettings(receivers="*")
     some = MailSettings(receivers="ann@example.org, @Example.com")
     for address, allowed in {
         "Ann@example.org": True, "ben@example.org": False, "ben@example.com": True,
         "ben@sub.example.com": False, "ann@example.org.example.net": False,
     }.items():  # fmt: skip
-        assert some.allows(address) is allowed
-        assert MailSettings().allows(address)
+        assert some.allows(address, keyed=True) is some.allows(address, keyed=False) is allowed
+        assert usual.allows(address, keyed=False)
+        assert usual.allows(address, keyed=True) is address.endswith("@example.org")
+        assert open_to_all.allows(address, keyed=True)
+    assert not MailSettings().allows("ann@example.org", keyed=True)

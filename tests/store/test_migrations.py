@@ -92,6 +92,27 @@ async def test_a_later_step_upgrades_the_tables_and_keeps_what_they_hold(databas
         await open_store(database_url)
 
 
+async def test_a_database_of_version_11_gets_the_report_of_its_sessions(database_url: str) -> None:
+    """The tables are those of a new database; a conversation from before is kept, and over no report."""
+    store = await open_store(database_url)
+    await store.keep_session("a", "s", "said")
+    await store.aclose()
+    made = await shape_of(database_url)
+    database = Database(engine_url(database_url))
+    async with database.writing() as connection:
+        await connection.execute(text("DROP INDEX sessions_of_report"))
+        await connection.execute(text("ALTER TABLE sessions DROP COLUMN report_id"))
+        await connection.execute(text("UPDATE schema_version SET version = 11"))
+    await database.aclose()
+
+    store = await open_store(database_url)
+
+    assert await shape_of(database_url) == made
+    assert await store.session("a", "s") == "said"
+    assert (await store.sessions("a", 9, report_id="r1")).sessions == ()
+    await store.aclose()
+
+
 @pytest.mark.parametrize(
     ("version", "words"),
     [(99, "version 99.*upgrade listenpost"), (1, "version 1, of before the first release")],

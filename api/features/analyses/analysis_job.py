@@ -225,6 +225,25 @@ class AnalysisJob:
         for ended in self.ended:
             ended(None, reason)
 
+    async def store_again(self) -> None:
+        """Store the outcomes that could not be stored; while one cannot be, the others wait.
+
+        Nobody else knows of them: work that has ended is in the engine no more, so another process would take it for
+        lost.
+        """
+        for kept in list(self.unstored.values()):
+            try:
+                if kept.report is None:
+                    await self.store.fail(kept.tenant, kept.id, kept.reason or "internal error")
+                else:
+                    notes = tuple(note for note in kept.report.quality_notes if note != UNKEPT)
+                    await keep_report(self.store, kept.tenant, kept.report.model_copy(update={"quality_notes": notes}))
+            except StoreUnavailable:
+                return
+            if self.unstored.get(kept.id) is kept:
+                del self.unstored[kept.id]
+                _log.warning("the analysis %s is stored now", kept.id)
+
     def _remember(self, task: AnalysisTask, report: Report | None, reason: str = "") -> None:
         state: State = "failed" if report is None else "done"
         self.unstored[task.id] = StoredAnalysis(

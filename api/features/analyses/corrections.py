@@ -6,6 +6,7 @@ by product, description and aim, in any spelling, so that watches and later anal
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from datetime import datetime
 from typing import Protocol
 
 from api.core.domain import Correction, Question
+from api.core.words import canonical
 from api.pipeline.gate import audit
 from api.pipeline.gate.audit import UncertainFigure
+from api.pipeline.question.product_name import judged_words
 from api.reports.report import Report
-from api.services.product import question_digest
 
 MOST = 500
 """Corrections of one question that a tenant can keep."""
@@ -76,6 +78,13 @@ class CorrectionBook(Protocol):
     async def remove_correction(self, tenant: str, question: str, key: str) -> bool:
         """Remove the correction; whether there was one."""
         ...
+
+
+def question_digest(question: Question) -> str:
+    """SHA-256 of product, description and aim: the same in any spelling and word of asking."""
+    named = judged_words(question.text)
+    parts = [canonical(named) or named, canonical(question.about), question.aim]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 async def corrections_of(store: CorrectionBook, tenant: str, question: Question) -> tuple[Correction, ...]:

@@ -14,11 +14,10 @@ from api.core.domain import Correction
 from api.core.text import clean, cut, one_line
 from api.errors import NotFound, UsageError
 from api.features.analyses.analysis_job import missing_report, stored_report
-from api.features.analyses.corrections import LONGEST_BODY, StoredCorrection
+from api.features.analyses.corrections import LONGEST_BODY, StoredCorrection, question_digest
 from api.features.analyses.corrections import MOST as MOST_CORRECTIONS
 from api.features.analyses.store_ports import Feedback, Store
 from api.reports.report import DroppedItem, KeptItem, Report
-from api.services.product import question_digest
 
 MOST = 1_000
 """Ratings that one analysis takes, of all authors."""

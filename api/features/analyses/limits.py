@@ -126,12 +126,12 @@ class FairQueue:
             self._running = +self._running  # without tenants that have none
             self._start_next()
 
-    def is_full(self, tenant: Tenant) -> bool:
-        """Whether work of this tenant would have to wait now."""
-        mine = self._running[tenant.id] + len(self._queues.get(tenant.id, ()))
+    def is_full(self, tenant: Tenant, joining: Sequence[str] = ()) -> bool:
+        """Whether work of this tenant would have to wait now; `joining` are tenants whose work is about to join."""
+        mine = self._running[tenant.id] + len(self._queues.get(tenant.id, ())) + joining.count(tenant.id)
         if not self.at_once:
             return False
-        return self._running.total() >= self.at_once or mine >= self._share(tenant)
+        return self._running.total() + len(joining) >= self.at_once or mine >= self._share(tenant)
 
     def _share(self, tenant: Tenant) -> int:
         return self.at_once if tenant.origin == "local" else (self.at_once + 1) // 2

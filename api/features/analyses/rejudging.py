@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from api.choices import Aim
 from api.core.domain import Question, Sense
 from api.errors import NotFound, StoreUnavailable, UsageError
-from api.features.analyses.corrections import ChosenSense, CorrectionBook, corrections_of
+from api.features.analyses.corrections import ChosenSense, CorrectionBook, corrections_of, question_digest
 from api.reports.report import Report
-from api.services.product import Ask, QuestionOptions, question_digest
+from api.services.product import Ask, QuestionOptions
 
 Options = TypeVar("Options", bound=QuestionOptions)
 
@@ -49,6 +49,9 @@ def ask_again(
         aim=aim or report.aim,
         sandbox=report.sample,
         since=report.since or "all",
+        exclude=report.exclude,
+        exclude_authors=report.exclude_authors,
+        exclude_sites=report.exclude_sites,
         again=report.id,
         again_items=len(report.items) + len(report.dropped),
     )

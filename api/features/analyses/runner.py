@@ -24,7 +24,7 @@ from api.core.context import adopt_trace_id, current_caller, current_trace_id, s
 from api.core.display_names import SourceLabels
 from api.core.progress import Listener, ignore_event
 from api.core.work import Engine, Failure, ProcessStopping, WorkLease
-from api.errors import Conflict, ListenpostError, UsageError
+from api.errors import Conflict, ListenpostError, StoreUnavailable, UsageError
 from api.features.analyses.analysis_job import (
     CANCELLED,
     AnalysisJob,
@@ -48,6 +48,7 @@ from api.services.product import Ask
 _log = logging.getLogger(__name__)
 KIND = "analysis"
 """Kind of durable work that is an analysis."""
+UNNOTED = "its work could not be noted, so it was refused"
 PAUSE = 1.0
 """Seconds between two looks at an analysis that another process runs."""
 
@@ -115,8 +116,8 @@ class Runner:
             StoreUnavailable: it could not be stored, so it was not begun.
         """
         begin: Begin = self._launch
-        if detached and self._engine is not None and self._limits.queue.is_full(tenant):
-            begin = partial(self._queue, self._engine)
+        if detached and self._engine is not None:
+            begin = partial(self._launch_or_queue, self._engine)
         async with self._claiming:
             task = await self._claimed(tenant, ask, key, begin)
         if isinstance(task, StoredAnalysis):
@@ -219,6 +220,10 @@ class Runner:
             self._job.unstored.pop(analysis_id, None)
         return deleted
 
+    async def store_again(self) -> None:
+        """Store the outcomes that could not be stored when their work ended."""
+        await self._job.store_again()
+
     async def aclose(self) -> None:
         """Stop everything under way: durable work is continued elsewhere, the rest has failed."""
         self._closed = True  # nor is anything begun that was about to be
@@ -297,13 +302,26 @@ class Runner:
         if self._closed:
             raise ProcessStopping("this process stops; ask again later")
 
+    async def _launch_or_queue(
+        self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str
+    ) -> AnalysisTask | StoredAnalysis:
+        """Begin it here where there is room: also for what is launched and has not joined the queue yet."""
+        joining = [task.tenant.id for task in self._tasks.values() if not task.begun.is_set()]
+        if self._limits.queue.is_full(tenant, joining):
+            return await self._queue(engine, tenant, ask, analysis_id)
+        return await self._launch(tenant, ask, analysis_id)
+
     async def _queue(self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis:
         self._check_open()
         usd, work_id = await self._job.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
-        await engine.enqueue(KIND, work_id, request.written, tenant.id)
+        try:
+            await engine.enqueue(KIND, work_id, request.written, tenant.id)
+        except StoreUnavailable:  # refused: else it would look as if it ran until somebody takes it for lost
+            await self._store.fail(tenant.id, analysis_id, UNNOTED)
+            raise
         return _running(tenant, analysis_id, ask, began)
 
     async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisTask:

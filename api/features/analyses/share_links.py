@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from api.errors import Conflict, NotFound
 from api.features.analyses.api_keys import Keys, digest
+from api.features.analyses.corrections import question_digest
 from api.features.analyses.feedback import correct, report_item
 from api.features.analyses.limits import Limits
 from api.features.analyses.store_ports import Store
@@ -22,7 +23,6 @@ from api.features.watches.watch import Watch
 from api.features.watches.watch_ports import Watches
 from api.features.watches.watch_run import WatchRun
 from api.reports.report import DroppedItem, KeptItem, Report
-from api.services.product import question_digest
 
 ENTRIES = 50
 """Runs in a feed, the newest that were worth telling."""

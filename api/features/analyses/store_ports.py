@@ -313,8 +313,8 @@ class Sessions(Protocol):
     async def session(self, tenant: str, session_id: str) -> str | None:
         """The session as JSON, as it was last saved; None where there is none."""
 
-    async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
-        """Save the text of a session in place of an earlier one."""
+    async def keep_session(self, tenant: str, session_id: str, text: str, report_id: str | None = None) -> None:
+        """Save the text of a session, and the report it began over, in place of an earlier one."""
 
 
 class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, Protocol):
@@ -462,8 +462,10 @@ class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, P
     async def drop_login(self, digest: str) -> None:
         """Delete the login with this digest."""
 
-    async def sessions(self, tenant: str, limit: int, cursor: str | None = None) -> SessionListing:
-        """Chat sessions, the last used first.
+    async def sessions(
+        self, tenant: str, limit: int, cursor: str | None = None, report_id: str | None = None
+    ) -> SessionListing:
+        """Chat sessions, the last used first; with `report_id` those that began over that report.
 
         Raises:
             UsageError: the cursor was not made here.

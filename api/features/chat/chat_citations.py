@@ -1,4 +1,4 @@
-"""The passage behind a citation, and the products that a text is about.
+"""The words behind a citation, and the products that a text is about.
 
 A subject is a product of the conversation, written as the keywords that first named it:
 `ember mug`.
@@ -6,21 +6,27 @@ A subject is a product of the conversation, written as the keywords that first n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import regex
 
-from api.core.text import display_title, fold, one_line, web_url
-from api.core.words import languages_of
-from api.features.chat.chat_turn import Citation
+from api.core.domain import Question
+from api.core.own_words import own_words
+from api.core.ports import Claim
+from api.core.text import clean, display_title, fold, one_line, web_url
+from api.core.words import UNSPACED, is_not_english, languages_of, snowball_stem
+from api.features.chat.chat_turn import Citation, CitedPassage
 from api.pipeline.question import query_guard
 from api.pipeline.question.product_name import question_parts
-from api.reports.composition import credit_of
 from api.reports.exhibits import Exhibit
-from api.reports.keyless.aspects import aspects_named
-from api.reports.markdown_text import md, quotation
-from api.reports.quotes import ADDRESSES, LABEL, sentences
+from api.reports.keyless.aspects import aspects_in, aspects_named
+from api.reports.local_support import share_carried
+from api.reports.markdown_text import md, quotation, unformatted
+from api.reports.quotes import ADDRESSES, LABEL, READ, beginning, sentences, verbatim
 from api.reports.report import LONGEST_PASSAGE
 
 WEB_ENDING = regex.compile(r"(?i)(?<=\w)\.(?:ai|app|co|com|dev|io|net|org|so)\b")
@@ -101,16 +107,52 @@ def is_comparing(sentence: str) -> bool:
 
 # between sentences; a citation after a full stop belongs to the one before it: `Warm. [E1]| It`
 _BETWEEN = regex.compile(r"\n+|(?<=[.!?…。！？][\"'”’»)」』]?(?:\s*\[E[E\d, ]+\])?)(?!\s*\[E\d)(?:\s+|(?<=[。！？]))")
+# citations that stand side by side: `[E1]`, `[E1, E3] [E4]`
+_LABELS = regex.compile(r"((?:\s*\[E\d+(?:, ?E\d+)*\])+)")
+# words between our marks, and what cites them: `“It died” [E1]`, `“It died”. [E1, E4]`
+_QUOTED = regex.compile(rf"“(?P<words>[^“”\n]{{1,600}})”[.,;:]?(?P<labels>{_LABELS.pattern})")
+# how many people say so, which a single passage cannot say: `several of the owners`, `three buyers`
+_HOW_MANY = regex.compile(
+    r"\b(?:all|most|many|several|some|both|few|a (?:few|couple)|two|three|four|five|six|seven|eight|nine|ten|\d+)"
+    r" (?:of )?(?:the |these |those )?(?=(?:\w+ )?(?:people|owners|users|buyers|customers|reviewers|posters|posts)\b)",
+    regex.I,
+)
+_MARKS = regex.compile(r"^\s*(?:[-*+]|\d+[.)])\s+|[*_`#]+")
+_RUN = regex.compile(rf"[{UNSPACED}]")
+_FOREIGN = regex.compile(r"[\p{L}--[\p{Latin}]]{2}", regex.V1)
+MOST_PASSAGES, _MOST_QUOTED = 2, 8
+"""Passages of one citation: of the sentences that cite it those that its words carry best; quotations of it."""
+_TRIED = 8  # sentences of an item that share most words with the citing one, to which the rules are put
+# Share of the citing sentence's words that a passage holds at least; in languages whose rules are not known.
+_LEAST_SHARE, _LEAST_FOREIGN = 0.75, 0.5
 
 
 def citations_of(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple[Citation, ...]:
-    """A citation of each exhibit, with the passage that `passage_for` chooses."""
-    citations = []
+    """A citation of each exhibit, with the words of it that carry what cites it in `text`; see `passages_for`.
+
+    Runs in a thread where others wait: about 10 ms for each citation of a long post.
+    """
+    citations, names = [], tuple(names)
     for exhibit in exhibits:
-        item, passage = exhibit.item, passage_for(text, exhibit, names)
-        title = display_title(one_line(item.title), item.thread)
-        url, credit = web_url(item.url), credit_of(item, passage)
-        citations.append(Citation(exhibit.label, item.key, title, url, passage, credit))
+        item = exhibit.item
+        passages = passages_for(text, exhibit, names)
+        comment_id = passages[0].comment_id if passages else None
+        place = next((comment for comment in item.comments if comment.id == comment_id), item)
+        citations.append(
+            Citation(
+                label=exhibit.label,
+                key=item.key,
+                title=display_title(one_line(item.title), item.thread),
+                url=web_url(item.url),
+                passage=passages[0].text if passages else "",
+                credit=passages[0].credit if passages else item.credit,
+                source=item.source,
+                place=item.place,
+                created_at=place.created_at,
+                engagement={name: value for name, value in place.engagement.items() if value is not None},
+                passages=passages,
+            )
+        )
     return tuple(citations)
 
 
@@ -119,43 +161,161 @@ def plain_text(words: str) -> str:
     return md(ADDRESSES.sub("…", words))
 
 
-def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
-    """The sentence of the exhibit that `text` quotes, else the nearest to what cites it, verbatim.
+def is_quoted(passage: str, text: str) -> bool:
+    """Whether an answer shows these words of a post between quotation marks."""
+    return _shown(passage) in {_shown(unformatted(words)) for words in _QUOTATION.findall(text)}
 
-    Empty when none shares a word with a citing sentence. The title is taken only when nothing else
-    fits. Words of `names`, the products, count only where there are no others: every post has them.
+
+_QUOTATION = regex.compile(r"“([^“”\n]{1,600})”")
+
+
+def _shown(words: str) -> str:
+    """Words of a post as an answer quotes them, without escapes."""
+    return one_line(clean(ADDRESSES.sub("…", quotation(words))))
+
+
+def passages_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> tuple[CitedPassage, ...]:
+    """The words of an exhibit that `text` quotes, else the sentences that carry what cites it, verbatim.
+
+    At most `MOST_PASSAGES`, what carries most first: a quotation, then a sentence, or two that follow each other, of
+    the author's own words by the rules of the local support check, then by words in common; the title when nothing
+    else does. Empty when nothing carries what cites it. Reads `READ` characters of the exhibit.
     """
-    named = {query_guard.singular(word) for name in names for word in name.split()}
-    citing = (
-        _keywords(LABEL.sub("", sentence))
-        for sentence in _BETWEEN.split(text)
-        if exhibit.label in LABEL.findall(sentence)
-    )
-    claims = [words - named or words for words in citing]
+    reading = _Reading(exhibit, tuple(names))
+    quotations = (m["words"] for m in _QUOTED.finditer(text) if exhibit.label in LABEL.findall(m["labels"]))
+    quoted = dict.fromkeys(filter(None, map(reading.quoted, map(unformatted, quotations))))
+    best: dict[_Part, float] = {}
+    for claims in _citing(text, exhibit.label) if not quoted else ():
+        if carried := next(filter(None, map(reading.carrying, claims)), None):
+            share, part = carried
+            best[part] = max(share, best.get(part, 0))
+    carrying = sorted(best, key=lambda part: -best[part])[:MOST_PASSAGES]
+    return tuple(map(reading.passage, [*quoted][:_MOST_QUOTED] or carrying))
 
-    def likeness(passage: str) -> tuple[int, int]:
-        words = _keywords(passage)
-        return max((len(claim & words) for claim in claims), default=0), -len(passage)
 
-    texts = exhibit.item.texts
-    titles = () if exhibit.item.thread else texts[:1]
-    # a title is quoted whole where it holds an address, which no sentence may
-    quotable = (part for words in texts for part in sentences(words))
-    for part in (*map(one_line, titles), *quotable):
-        shown = quotation(part)
-        if any(f"“{words}” [{exhibit.label}]" in text for words in (part, shown, plain_text(shown))):
-            return part
-    for written in (texts[len(titles) :], titles):
-        passages = [part for words in written for part in sentences(words) if len(part) <= LONGEST_PASSAGE]
-        best = max(passages, key=likeness, default="")
-        if likeness(best)[0]:
-            return best
-    return ""
+def _citing(text: str, label: str) -> Iterator[tuple[str, ...]]:
+    """What cites an exhibit in each place: the words before its label back to other labels, then the whole sentence."""
+    for sentence in _BETWEEN.split(text):
+        if label not in LABEL.findall(sentence):
+            continue
+        whole = _bare(sentence)
+        before = [
+            _bare(words)
+            for words, labels in pairwise(_LABELS.split(sentence))
+            if _LABELS.fullmatch(labels) and label in LABEL.findall(labels)
+        ]
+        yield tuple(dict.fromkeys(claim for claim in (*before, whole) if claim))
+
+
+def _bare(claim: str) -> str:
+    """A sentence of an answer without labels, marks of lists and emphasis, and how many people say so."""
+    return one_line(_HOW_MANY.sub("", _MARKS.sub("", unformatted(LABEL.sub("", _LABELS.sub("", claim)))))).strip(" ,;")
+
+
+class _Part(NamedTuple):
+    """A sentence of an exhibit, or two that follow each other."""
+
+    text: str
+    comment_id: str | None = None
+    is_title: bool = False
+
+
+@dataclass
+class _Reading:
+    """The sentences of an exhibit that may be shown, read once for all that cites it."""
+
+    exhibit: Exhibit
+    names: Sequence[str]
+
+    @cached_property
+    def parts(self) -> list[_Part]:
+        """Whole sentences of the authors' own words, in order, two that follow each other, and the title last."""
+        item, left, parts = self.exhibit.item, READ, list[_Part]()
+        for body, comment_id in ((item.body, None), *((comment.body, comment.id) for comment in item.comments)):
+            written = own_words(beginning(body)[:left])
+            left -= len(written)
+            single = sentences(written)
+            parts += [_Part(one_line(part), comment_id) for part in single]
+            end = 0
+            for first, second in pairwise(single):
+                start = written.find(first, end)
+                end = start + len(first)
+                after = written.find(second, end)
+                if start >= 0 and not written[end:after].strip() and after + len(second) - start <= LONGEST_PASSAGE:
+                    parts.append(_Part(one_line(written[start : after + len(second)]), comment_id))
+        title = [] if item.thread else [_Part(one_line(item.title), None, is_title=True)]
+        return [part for part in parts if len(part.text) <= LONGEST_PASSAGE] + title
+
+    @cached_property
+    def keywords(self) -> list[set[str]]:
+        """Of each part."""
+        return [_keywords(part.text) for part in self.parts]
+
+    @cached_property
+    def question(self) -> Question:
+        """The product that the exhibit is about, with its web ending where the exhibit writes it."""
+        text = " ".join(self.exhibit.item.texts)[:READ]
+        name = next(iter((*subjects_named(text, self.names), *self.names)), "")
+        if not name:
+            return Question(one_line(self.exhibit.item.title)[:LONGEST_PASSAGE])
+        spelled = regex.search(rf"(?i)\b{regex.escape(name)}(?={WEB_ENDING.pattern})\.\w+", text)
+        return Question(spelled[0] if spelled else name)
+
+    def quoted(self, words: str) -> _Part | None:
+        """The sentence that holds the words of a quotation, else the words as they stand there."""
+        for part in self.parts:
+            if _shown(words) == _shown(part.text):
+                return part
+        quote = verbatim(words, self.exhibit.item)
+        if quote is None:
+            return None
+        holding = (part for part in self.parts if part.comment_id == quote.comment_id and quote.text in part.text)
+        return next(holding, _Part(one_line(quote.text), quote.comment_id))
+
+    def carrying(self, claim: str) -> tuple[float, _Part] | None:
+        """The part that carries a claim best, with the share of its words that it holds; None where none does."""
+        words = _keywords(claim)
+        named = {snowball_stem(word) for name in self.names for word in name.split()}
+        shared = [len((words - named) & own) for own in self.keywords]
+        if not any(shared):
+            shared = [len(words & own) for own in self.keywords]
+        order = sorted(
+            range(len(self.parts)), key=lambda at: (self.parts[at].is_title, -shared[at], len(self.parts[at].text))
+        )
+        titles = [at for at in order if self.parts[at].is_title]
+        best: tuple[tuple[bool, float, int, int], _Part] | None = None
+        for at in dict.fromkeys((*order[:_TRIED], *titles)):
+            part = self.parts[at]
+            share = self._share(claim, part)
+            rank = (not part.is_title, share, shared[at], -len(part.text))
+            if share and (best is None or rank > best[0]):
+                best = rank, part
+        return (best[0][1], best[1]) if best else None
+
+    def _share(self, claim: str, part: _Part) -> float:
+        """By the local support check, which reads English, else of words in common; 0 where that is too few."""
+        if any(_FOREIGN.search(text) or is_not_english(text) for text in (claim, part.text)):
+            words = _written(claim)
+            share = len(words & _written(part.text)) / max(1, len(words))
+            return share if share >= _LEAST_FOREIGN else 0
+        bare = WEB_ENDING.sub("", claim)  # the check takes `ai` of `plaud.ai` for a word of its own
+        share = share_carried(Claim(bare, part.text, one_line(self.exhibit.item.title)), self.question)
+        return share if share >= _LEAST_SHARE else 0
+
+    def passage(self, part: _Part) -> CitedPassage:
+        """The part with where it stands."""
+        item = self.exhibit.item
+        comment = next((comment for comment in item.comments if comment.id == part.comment_id), None)
+        place = comment or item
+        return CitedPassage(part.text, part.comment_id, web_url(place.url or item.url), place.credit)
 
 
 def _keywords(text: str) -> set[str]:
-    """Naming words, and pairs of letters in scripts without spaces."""
-    return {
-        *map(query_guard.singular, query_guard.naming_words(WEB_ENDING.sub("", text))),
-        *query_guard.letter_pairs(text),
-    }
+    """What tells which sentences may carry another: its words, and aspects of products under any name."""
+    return _written(text) | {aspect.name for aspect in aspects_in(text)}
+
+
+def _written(text: str) -> set[str]:
+    """Stems of naming words, and pairs of letters in scripts without spaces."""
+    naming = query_guard.naming_words(WEB_ENDING.sub("", text))
+    return {*(snowball_stem(word) for word in naming if not _RUN.match(word)), *query_guard.letter_pairs(text)}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Annotated
 
 from pydantic import TypeAdapter, ValidationError
 
 from api.choices import Rating
+from api.core.published import IF_SET
 from api.core.text import clean, one_line
 from api.errors import NotFound, UsageError
 from api.features.analyses.feedback import GivenOnTurn, RatedTurn, Send, inform, worded
@@ -31,6 +33,10 @@ class ListedChat:
     """The first question that is remembered; empty when there is none, or none that can be read."""
     updated_at: datetime  # when its last turn ended
     sample: bool  # it rests on made-up posts, in part at least
+    turns: int = 0
+    """Questions that were asked, those that are no longer remembered included."""
+    report_id: Annotated[str, IF_SET] = ""
+    """The report that it began over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +76,18 @@ class _Outline:
 
     exchanges: list[Exchange]
     sample: bool = False
+    number: int = 0
+    report_id: str = ""
 
 
 _OUTLINE = TypeAdapter(_Outline)
 
 
-async def list_chats(store: Store, tenant: str, limit: int, cursor: str | None = None) -> ChatListing:
-    """A page of a tenant's conversations; raises `UsageError` for an invalid cursor."""
-    page = await store.sessions(tenant, limit, cursor)
+async def list_chats(
+    store: Store, tenant: str, limit: int, cursor: str | None = None, report_id: str | None = None
+) -> ChatListing:
+    """A page of a tenant's conversations, of those over one report; raises `UsageError` for an invalid cursor."""
+    page = await store.sessions(tenant, limit, cursor, report_id)
     # in a thread, since each may have 400 kB
     chats = await asyncio.to_thread(lambda: list(map(_listed, page.sessions)))
     return ChatListing(chats, page.cursor)
@@ -88,8 +98,11 @@ def _listed(kept: KeptSession) -> ListedChat:
         outline = _OUTLINE.validate_json(kept.text)
     except ValidationError:
         outline = _Outline([])
-    title = outline.exchanges[0].question if outline.exchanges else ""
-    return ListedChat(kept.id, title, kept.saved_at, outline.sample)
+    # a report is its conversation's first turn, which nobody asked there
+    own = int(bool(outline.report_id))
+    asked = [exchange.question for exchange in outline.exchanges if not own or exchange.number != own]
+    turns = max(len(asked), outline.number - own)
+    return ListedChat(kept.id, next(iter(asked), ""), kept.saved_at, outline.sample, turns, outline.report_id)
 
 
 def no_chat(session_id: str) -> NotFound:
@@ -106,7 +119,12 @@ async def _stored_text(store: Sessions, tenant: str, session_id: str) -> str:
 
 async def read_chat(store: Sessions, tenant: str, session_id: str) -> Transcript:
     """A stored conversation, without turns when it cannot be read; raises `NotFound`."""
-    saved = read_session(await _stored_text(store, tenant, session_id))
+    text = await _stored_text(store, tenant, session_id)
+    return await asyncio.to_thread(_transcript, session_id, text)  # as each citation is looked for in its post
+
+
+def _transcript(session_id: str, text: str) -> Transcript:
+    saved = read_session(text)
     if saved is None:
         return Transcript(session_id, [], sample=False)
     exhibits = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
@@ -158,7 +176,7 @@ async def rate_turn(
     rated = replace(exchange, opinions=(*others, opinion))
     exchanges = [rated if e.number == number else e for e in saved.exchanges]
     text = session_json(replace(saved, exchanges=exchanges))
-    await store.keep_session(tenant, session_id, text)
+    await store.keep_session(tenant, session_id, text, saved.report_id or None)
     trace_id = None if exchange.sample else exchange.trace_id
     turn = RatedTurn(number, trace_id, author, rating, comment, given_at)
     return GivenOnTurn(session_id, turn, *await inform(send, turn, trace_id))

@@ -51,8 +51,8 @@ class SessionsInMemory:
         """The session as JSON, as it was last saved; None where there is none."""
         return self._texts.get((tenant, session_id))
 
-    async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
-        """Save a session as JSON, in place of the one before."""
+    async def keep_session(self, tenant: str, session_id: str, text: str, report_id: str | None = None) -> None:
+        """Save a session as JSON, in place of the one before; without a database nothing is listed by report."""
         self._texts[tenant, session_id] = text
 
 
@@ -146,7 +146,7 @@ class ChatSessions:
         if stored is not None and stored != before:
             session.take_ratings(stored)
         text = session.save()
-        await self.store.keep_session(*key, text)
+        await self.store.keep_session(*key, text, session.report_id or None)
         self._keep_live(key, session, text)
 
     def _keep_live(self, key: _Key, session: Session, text: str | None) -> None:

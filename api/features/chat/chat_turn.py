@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import SkipJsonSchema
 
 from api.core.domain import Usage
-from api.core.items import Credit
+from api.core.items import Credit, Measure
+from api.core.published import IF_SET, WHERE_THERE, Timestamp
 
 SAMPLE = "sample data: everything here is made up and comes from the offline sandbox"
 """The note of a turn over made-up posts."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPassage:
+    """Words of an exhibit that an answer rests on."""
+
+    text: str
+    """Word for word, on one line, at most `LONGEST_PASSAGE` characters unless the answer quotes more."""
+    comment_id: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
+    """The comment in which they stand; None: title or body of the item."""
+    url: str = ""
+    credit: Credit = None  # who wrote them
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +39,25 @@ class Citation:
     title: str
     url: str
     passage: str = ""
-    """The sentence of the exhibit that is nearest to the citing one, word for word."""
+    """The words of the exhibit that carry the sentence citing it; empty where none do."""
     credit: Credit = None  # the author of the passage
+    source: str = ""
+    place: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
+    """Subreddit, channel or brand."""
+    created_at: Annotated[Timestamp | SkipJsonSchema[None], WHERE_THERE] = None
+    """When the post or comment of `passage` was written."""
+    engagement: Annotated[Mapping[str, Measure], IF_SET] = field(default_factory=dict)
+    """Measures of that post or comment, the source's main one first."""
+    passages: Annotated[tuple[CitedPassage, ...], IF_SET] = ()
+    """`passage` with where it stands, then that of a second sentence citing the exhibit."""
 
     def json(self) -> dict[str, Any]:
         """The citation as the JSON of every interface has it."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        value: dict[str, Any] = _CITATION.dump_python(self, mode="json")
+        return value
+
+
+_CITATION = TypeAdapter(Citation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import regex
 from api.core.domain import Question
 from api.core.text import fold, one_line
 from api.core.words import content_words, is_not_english, words
-from api.features.chat.chat_citations import passage_for, plain_text, subjects_meant
+from api.features.chat.chat_citations import passages_for, plain_text, subjects_meant
 from api.features.chat.lookups import ChatLookups
 from api.pipeline.question import query_guard
 from api.reports.exhibits import Exhibit
@@ -135,10 +135,11 @@ def who_said(
     labels = [label for label in dict.fromkeys(LABEL.findall(last)) if label in exhibits]
     lines = []
     for label in labels:
-        passage = passage_for(last, exhibits[label], ())
+        quotes = [each.text for each in passages_for(last, exhibits[label], ())]
         title = one_line(exhibits[label].item.title)
-        above = "" if title == passage else f"{escape(quotation(title))}: "
-        lines.append(f"- {above}“{escape(quotation(passage))}” [{label}]")
+        above = "" if title in quotes else f"{escape(quotation(title))}{':' if quotes else ''} "
+        shown = "".join(f"“{escape(quotation(words))}” " for words in quotes)
+        lines.append(f"- {above}{shown}[{label}]")
     return "\n".join(("The answer before rests on these posts:\n", *lines)) if lines else "", labels
 
 

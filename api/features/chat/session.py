@@ -96,6 +96,7 @@ class SavedSession:
     subjects: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     sample: bool = False
+    report_id: str = ""
 
 
 _SAVED = TypeAdapter(SavedSession)
@@ -135,6 +136,7 @@ class Session:
     unreadable: bool = False
     """Its saved text could not be read; noted in its first turn, never saved."""
     deleted: bool = False  # it was deleted while a turn ran in it; that turn is not kept
+    report_id: str = ""  # the report that it began over
     _known: dict[str, KnownExhibit] = field(default_factory=dict)
 
     @property
@@ -284,7 +286,7 @@ class Session:
                 known.append(replace(entry, assessed=replace(entry.assessed, item=item)))
             saved = SavedSession(
                 VERSION, self.number, self.dossier.given, known, self.looks, self.exchanges,
-                self.subjects, self.last_subjects, self.sample,
+                self.subjects, self.last_subjects, self.sample, self.report_id,
             )  # fmt: skip
             text = session_json(saved)
             if len(text.encode()) <= BYTES or not (self._known or self.exchanges):
@@ -307,7 +309,7 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
     looks = [lookup for lookup in saved.looks if known.keys() >= set(lookup.labels)]
     return Session(
         session_id, tenant, run, dossier, saved.number, saved.exchanges, looks, saved.subjects,
-        saved.asked, _known=known,
+        saved.asked, report_id=saved.report_id, _known=known,
     )  # fmt: skip
 
 
@@ -317,6 +319,7 @@ def load_report(session: Session, report: Report) -> None:
     What the report asked is then not asked again. Cited items and comments go first, since a saved
     session holds less than a report.
     """
+    session.report_id = report.id
     subjects = session.subjects_of(report.query)
     cited: dict[str, set[str | None]] = defaultdict(set)
     for finding in report.findings:

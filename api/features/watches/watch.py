@@ -194,9 +194,12 @@ class Watch(QuestionOptions):
 
     @property
     def rule(self) -> str:
-        """A digest of what decides whether a post is one of its: verdicts by another are void."""
-        deciding = json.dumps([asdict(self.question), sorted(self.sources), self.sandbox])
-        return hashlib.sha256(deciding.encode()).hexdigest()[:16]
+        """A digest of what decides whether a post is one of its: verdicts and counts by another are void."""
+        deciding: list[object] = [asdict(self.question), sorted(self.sources), self.sandbox]
+        left_out = [sorted(self.exclude), sorted(self.exclude_authors), sorted(self.exclude_sites)]
+        if any(left_out):  # without them the digest stays that of runs stored by older programs
+            deciding += left_out
+        return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()[:16]
 
     @property
     def is_signed(self) -> bool:
@@ -219,6 +222,7 @@ def check_watch(watch: Watch) -> None:
         wrong = f"the name of a watch is one line of 1 to {_LONGEST_NAME} characters"
         raise UsageError(wrong, field="name")
     question_of(watch)
+    watch.blocklist  # noqa: B018 - what it raises
     schedule_of(watch.every)
     zone_of(watch.zone)
     if len(watch.notify) > MAX_RECEIVERS:

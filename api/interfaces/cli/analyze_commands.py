@@ -345,10 +345,18 @@ def chat(
         typer.Argument(help="Question to answer before exiting (default: start a conversation)."),
     ] = None,
     depth: Annotated[DepthName, typer.Option(help="How far a look-up goes: quick, standard, or deep.")] = "quick",
+    listed: Annotated[
+        bool,
+        typer.Option("--list", help="List stored conversations and exit; with `--report`: those over that report."),
+    ] = False,
 ) -> int:
     """Chat about products; Ctrl-C ends a turn, Ctrl-D the conversation. See docs/chat.md."""
-    from api.interfaces.cli.chat_command import chat_command
+    from api.interfaces.cli.chat_command import chat_command, chat_list_command
 
+    if listed:
+        if question is not None or request.session_id is not None:
+            raise UsageError("`--list` asks nothing: leave the question and `--session` out")
+        return chat_list_command(request)
     return chat_command(request, question, depth)
 
 

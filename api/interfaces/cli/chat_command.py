@@ -25,18 +25,19 @@ from api import bootstrap
 from api.bootstrap import chat
 from api.bootstrap.storage import archive_search, feedback_sender, open_store_of
 from api.choices import DepthName, Rating
-from api.core.text import clean, one_line, web_url
+from api.core.text import clean, one_line, quantity, utc_minute, web_url
 from api.errors import ListenpostError, StoreUnavailable, UsageError
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.feedback import Send, author_of
 from api.features.analyses.store_ports import Store
-from api.features.chat.chat_history import rate_turn
+from api.features.chat.chat_citations import is_quoted
+from api.features.chat.chat_history import list_chats, rate_turn
 from api.features.chat.chat_sessions import ChatSessions, SessionsInMemory
 from api.features.chat.chat_turn import SAMPLE, AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
 from api.interfaces.cli.command_product import greet
 from api.interfaces.cli.output import INTERRUPTED, TERMINATED, langfuse_words, leave
-from api.interfaces.shared.presentation import LONGEST_HEADING, shortened
+from api.interfaces.shared import presentation
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation, unformatted, unformatted_piece
 from api.reports.report import Report
@@ -136,6 +137,40 @@ def chat_command(request: ChatRequest, question: str | None, depth: DepthName) -
     return code
 
 
+# Conversations that are listed, the last used first.
+_LISTED = 20
+
+
+def chat_list_command(request: ChatRequest) -> int:
+    """Print the last conversations: when, how many questions, the first one, and the id that continues it.
+
+    Raises:
+        NotFound: there is no such report.
+        StoreUnavailable: the database cannot be used.
+    """
+    return asyncio.run(_list_chats(bootstrap.load_settings(sandbox=request.sandbox), request.report_id))
+
+
+async def _list_chats(settings: Settings, report_id: str | None) -> int:
+    store = await open_store_of(settings)
+    try:
+        if report_id is not None:
+            report_id = (await stored_report(store, LOCAL.id, report_id)).id
+        listing = await list_chats(store, LOCAL.id, _LISTED, report_id=report_id)
+    finally:
+        await store.aclose()
+    for entry in listing.chats:
+        title = presentation.shortened(entry.title, presentation.LONGEST_HEADING) or "(its question cannot be read)"
+        sample = ", sample data" if entry.sample else ""
+        print(f"{utc_minute(entry.updated_at)}  {quantity(entry.turns, 'question')}{sample}: {title}")
+        print(f"    listenpost chat --session {one_line(clean(entry.id))}")
+    if not listing.chats:
+        _tell("no conversations are stored" + (" about this report" if report_id else ""))
+    elif listing.cursor:
+        _tell(f"the last {_LISTED} of more: `GET /v1/chats` lists all")
+    return 0
+
+
 async def _opened(settings: Settings, request: ChatRequest, depth: DepthName) -> _Conversation:
     """Without a database it is not remembered, unless a session or report is named."""
     store: Store | None = None
@@ -219,7 +254,7 @@ class _Screen:
             case AnswerPiece(text):
                 self._say(text)
             case LookupStarted(_, tool, arguments):
-                query = shortened(str(arguments.get("query", "")), LONGEST_HEADING)
+                query = presentation.shortened(str(arguments.get("query", "")), presentation.LONGEST_HEADING)
                 _tell(f"{tool}: {query} …")
             case LookupEnded(_, _, line):
                 _tell(line)
@@ -243,14 +278,17 @@ class _Screen:
         if turn.citations:
             print()
         for citation in turn.citations:
-            print(f"[{citation.label}] {one_line(clean(citation.title)) or 'untitled'}")
-            if citation.passage and citation.passage != citation.title:
-                print(f"     “{quotation(one_line(clean(citation.passage)))}”")
+            facts = presentation.cited_facts(citation)
+            title = one_line(clean(citation.title)) or "untitled"
+            print(f"[{citation.label}] {title}{f' - {one_line(clean(facts))}' if facts else ''}")
+            # what stands in the answer is not repeated below it
+            for words in (each.text for each in citation.passages):
+                if words != citation.title and not is_quoted(words, turn.text):
+                    print(f"     “{quotation(one_line(clean(words)))}”")
             url = None if turn.sample else web_url(citation.url)  # a sample leads nowhere
             if url:
                 print(f"     {url}")
-            if citation.credit:
-                by, profile = parts_of(citation.credit)
+            for by, profile in map(parts_of, presentation.credits_of(citation)):
                 print(f"     by {one_line(clean(by))}")
                 if profile and not turn.sample:
                     print(f"     {profile}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from api.core.domain import BEFORE_JUDGING
 from api.errors import UsageError
 from api.interfaces.cli.output import Data, say, tell
 from api.interfaces.cli.stored_commands import AnalysisId, kept_of, opened_store
@@ -124,7 +125,7 @@ def _by_doubt(report: Report) -> list[Entry]:
     """Every judged item, those first about which the judge was least sure."""
     entries: list[Entry] = [*report.items, *report.dropped]
     entries += [item for source in report.sources.values() for item in source.dropped]
-    judged = {entry.key: entry for entry in entries if entry.dropped_by != "unfit"}
+    judged = {entry.key: entry for entry in entries if entry.dropped_by not in BEFORE_JUDGING}
     return sorted(judged.values(), key=lambda entry: abs((entry.probability or 1.0) - 0.5))
 
 

@@ -233,7 +233,8 @@ class _TextPage:
     def claim(self, claim: ShownClaim, number: int) -> None:
         """The sentence with who says so, and below it the first of its quotes."""
         lead = f"{number}. "
-        held = f" ({claim.held})" if claim.held else ""
+        words = claim_layout.in_words(claim)
+        held = f" ({words})" if words else ""
         cites = "" if claim.quotes else f" {self.cites(claim.others)}"
         self.wrapped(f"{claim.finding.text}{cites}{presentation.badge(claim.finding)}{held}", lead)
         for quote in claim.quotes[:1]:

@@ -29,12 +29,12 @@ from api.features.analyses.api_keys import Tenant
 from api.features.analyses.feedback import author_of
 from api.features.chat import chat_history
 from api.features.chat.chat_history import ChatListing, Transcript
-from api.features.chat.chat_turn import ChatEvent, Turn
+from api.features.chat.chat_turn import ChatEvent, Citation, Turn
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import NO_CHAT, WRONG_LIMIT, documented
 from api.interfaces.http.event_stream import EVENT_SCHEMA, GONE, MEDIA_TYPE, turn_stream, unless_gone, wants_events
 from api.interfaces.http.feedback_routes import LangfuseState, sender_of
-from api.interfaces.shared.listing_requests import PageRequest
+from api.interfaces.shared.listing_requests import ChatsRequest
 from api.interfaces.shared.requests import ChatRequest, EvidenceOptions, RequestBody, SessionId
 
 router = APIRouter(prefix="/v1", tags=["chat"])
@@ -112,17 +112,6 @@ Body = Annotated[
 """What a turn is asked with; the fields that are there decide which one it is."""
 
 
-class Cited(BaseModel):
-    """An exhibit that the text cites."""
-
-    label: str
-    key: str
-    title: str
-    url: str
-    passage: str
-    """Its sentence nearest to what cites it, word for word; empty when none shares a word."""
-
-
 class ChatTurn(BaseModel):
     """One answer; its text is markdown and cites exhibits as `[E1]`."""
 
@@ -130,7 +119,7 @@ class ChatTurn(BaseModel):
     turn: int | None
     """Its number in the session, by which it is rated; null of guidance, which is not kept."""
     text: str
-    citations: list[Cited]
+    citations: list[Citation]
     notes: list[str]
     partial: bool
     sample: bool
@@ -233,9 +222,9 @@ _COMMON = (401, 403, 429, 500, 503)
     responses=documented(422, *_COMMON, wrong=WRONG_LIMIT),
     summary="List conversations, the last used first",
 )
-async def list_chats(tenant: Asker, app_context: OpenContext, query: Annotated[PageRequest, Query()]) -> ChatListing:
+async def list_chats(tenant: Asker, app_context: OpenContext, query: Annotated[ChatsRequest, Query()]) -> ChatListing:
     """Yours only; what was said is at `/v1/chats/{id}`."""
-    return await chat_history.list_chats(app_context.store, tenant.id, query.limit, query.cursor)
+    return await chat_history.list_chats(app_context.store, tenant.id, query.limit, query.cursor, query.report_id)
 
 
 class TurnFeedback(RequestBody):

@@ -18,7 +18,7 @@ from api.features.archive.entries import ArchiveAnswer
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import WRONG_DEPTH, documented
 from api.interfaces.http.event_stream import GONE, unless_gone
-from api.interfaces.http.schemas import Relevance, Sources, SourceState
+from api.interfaces.http.schemas import Relevance, SourceList, SourceState
 from api.interfaces.shared.listing_requests import SearchRequest, StatsRequest
 from api.interfaces.shared.requests import FetchRequest, RelevanceRequest, SourceName
 from api.reports.report import Fetched
@@ -56,7 +56,7 @@ async def fetch_source(
     responses=documented(422, *_COMMON),
     summary="Which sources there are",
 )
-async def list_sources(tenant: Asker, app_context: OpenContext) -> Sources:
+async def list_sources(tenant: Asker, app_context: OpenContext) -> SourceList:
     """Configured or not; nothing is asked."""
     built = (await app_context.product()).sources
     shown = [
@@ -67,7 +67,7 @@ async def list_sources(tenant: Asker, app_context: OpenContext) -> Sources:
         )
         for name, source in built.items()
     ]
-    return Sources(sources=shown, sample=app_context.sample)
+    return SourceList(sources=shown, sample=app_context.sample)
 
 
 class _Echo(JSONResponse):

@@ -140,7 +140,7 @@ class SourceState(BaseModel):
     reason: str | None
 
 
-class Sources(BaseModel):
+class SourceList(BaseModel):
     """All sources, with whether each can be asked."""
 
     sources: list[SourceState]

@@ -136,7 +136,7 @@ feeds = APIRouter(prefix="/v1/feeds", tags=["watches"])
 _NOTIFICATION_ERRORS = (404, 422, *COMMON)
 
 
-class Deliveries(BaseModel):
+class DeliveryList(BaseModel):
     """What became of a message, for each who is to be told."""
 
     deliveries: list[Delivery]
@@ -157,19 +157,19 @@ class FeedAddress(BaseModel):
 @notification_router.post(
     "/notify-test",
     responses=documented(*_NOTIFICATION_ERRORS),
-    response_model=Deliveries,
+    response_model=DeliveryList,
     summary="Send a trial to everybody who is told",
 )
 async def try_notifying(
     request: Request, watch_id: str, tenant: Asker, app_context: OpenContext
-) -> Deliveries | Response:
+) -> DeliveryList | Response:
     """Three tries for each where that may help; what came back is said for each."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     trying = send_trial(notifier_of(app_context.settings).send, watch)
     deliveries = await unless_gone(request.receive, trying)
     if deliveries is None:
         return Response(status_code=GONE)
-    return Deliveries(deliveries=list(deliveries))
+    return DeliveryList(deliveries=list(deliveries))
 
 
 @notification_router.get(
@@ -186,12 +186,12 @@ async def list_undelivered(watch_id: str, tenant: Asker, app_context: OpenContex
 @notification_router.post(
     "/runs/{run_id}/notify-again",
     responses=documented(*_NOTIFICATION_ERRORS),
-    response_model=Deliveries,
+    response_model=DeliveryList,
     summary="Tell of a run once more",
 )
 async def notify_again(
     request: Request, watch_id: str, run_id: str, tenant: Asker, app_context: OpenContext
-) -> Deliveries | Response:
+) -> DeliveryList | Response:
     """Those who were not reached, by the same id, so that a receiver sees one run."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     run = await run_to_resend(app_context.store, watch, run_id)
@@ -199,7 +199,7 @@ async def notify_again(
     run_now = await unless_gone(request.receive, telling)
     if run_now is None:
         return Response(status_code=GONE)
-    return Deliveries(deliveries=list(run_now.deliveries))
+    return DeliveryList(deliveries=list(run_now.deliveries))
 
 
 @notification_router.post(

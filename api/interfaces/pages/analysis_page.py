@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -24,7 +24,7 @@ from api.core.progress import (
     SourceStarted,
 )
 from api.core.text import clean, cut, one_line
-from api.errors import Conflict, ListenpostError, NotFound
+from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.feedback import source_of
 from api.features.analyses.share_links import (
@@ -36,6 +36,7 @@ from api.features.analyses.share_links import (
     open_link,
 )
 from api.features.analyses.store_ports import StoredAnalysis
+from api.features.chat.chat_history import ListedChat, list_chats
 from api.interfaces.http.access import OpenContext, authenticated
 from api.interfaces.http.analysis_routes import is_possible, shown_as
 from api.interfaces.http.event_stream import HEADERS, MEDIA_TYPE, RETRY, frame, pour, unless_gone
@@ -216,8 +217,8 @@ class LaneStream(Response):
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
 NO_ANALYSIS = "There is no such analysis, or it is not yours."
-# Posts of a report that cites none.
-_FIRST = 20
+# Posts of a report that cites none; conversations listed beside a report.
+_FIRST, _MOST_CHATS = 20, 10
 
 
 async def possible_id(analysis_id: str) -> str:
@@ -249,7 +250,8 @@ async def analysis_page(
         analysis.leave(lanes.hear)
         return _live(request, visitor, analysis, lanes)
     if analysis.report is not None:
-        return await asyncio.to_thread(_report, request, visitor, analysis.report)
+        earlier = await conversations(app_context, visitor, analysis_id)
+        return await asyncio.to_thread(_report, request, visitor, analysis.report, earlier)
     if analysis.state == "failed":
         reason = (analysis.reason or analysis.state).rstrip(".")
         title = presentation.shortened(analysis.query, presentation.LONGEST_HEADING)
@@ -297,17 +299,27 @@ async def report_of(app_context: AppContext, visitor: Visitor, analysis_id: str)
     return kept.report
 
 
+async def conversations(app_context: AppContext, visitor: Visitor, analysis_id: str) -> list[ListedChat]:
+    """The visitor's last conversations over a report, at most `_MOST_CHATS`; none where they cannot be read."""
+    try:
+        listing = await list_chats(app_context.store, visitor.tenant.id, _MOST_CHATS, report_id=analysis_id)
+    except StoreUnavailable:  # the report is shown all the same
+        return []
+    return [chat for chat in listing.chats if chat.turns]
+
+
 def _live(request: Request, visitor: Visitor, analysis: AnalysisTask | StoredAnalysis, lanes: Lanes) -> Response:
     title = presentation.shortened(analysis.query, presentation.LONGEST_HEADING)
     return page(request, visitor, "live.html", title=title, id=analysis.id, **lanes.values)
 
 
-def _report(request: Request, visitor: Visitor, report: Report) -> Response:
+def _report(request: Request, visitor: Visitor, report: Report, earlier: Sequence[ListedChat]) -> Response:
     """With the cited posts alone, or the first of all where nothing is cited."""
     values = report_values(report)
     listed = values["listed"] if values["passages"] else values["listed"][:_FIRST]
     title = presentation.heading(report)
-    return page(request, visitor, "report.html", title=title, can_ask=True, **values | {"listed": listed, "rest": ()})
+    values |= {"listed": listed, "rest": (), "earlier": earlier}
+    return page(request, visitor, "report.html", title=title, can_ask=True, **values)
 
 
 # Longest title of a post on the page that corrects it, and the last second that a link can end at.

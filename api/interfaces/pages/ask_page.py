@@ -79,7 +79,8 @@ def _worded(settings: Settings, likely: Mapping[str, Any], most: Mapping[str, An
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 SAMPLES = ("plaud.ai", "What annoys people about the Rabbit r1?", "Ember mug")
 """Questions that have an answer in the sample world."""
-_DRAWN = ("query", "about", "not_about", "depth", "since", "sources")
+_DRAWN = ("query", "about", "not_about", "depth", "since", "sources", "exclude", "exclude_authors",
+          "exclude_sites")  # fmt: skip
 # Stands in for a question that is not written yet: a price hardly depends on its words.
 _NO_QUESTION = "-"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -13,14 +14,15 @@ from fastapi.responses import RedirectResponse, Response
 from api.bootstrap.app_context import AppContext
 from api.choices import MAX_QUESTION_LENGTH
 from api.errors import ListenpostError, UsageError
-from api.features.chat.chat_history import PastTurn, Transcript, read_chat
+from api.features.chat.chat_citations import MOST_PASSAGES
+from api.features.chat.chat_history import ListedChat, PastTurn, Transcript, read_chat
 from api.features.chat.chat_sessions import UNKEPT
-from api.features.chat.chat_turn import AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
+from api.features.chat.chat_turn import AnswerPiece, ChatEvent, CitedPassage, LookupEnded, LookupStarted, Turn
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.chat_routes import last_of
 from api.interfaces.http.errors_json import described, trace_id_of
 from api.interfaces.http.event_stream import GONE, MEDIA_TYPE, TurnWire, frame, turn_stream, unless_gone, wants_events
-from api.interfaces.pages.analysis_page import AnalysisId, report_of
+from api.interfaces.pages.analysis_page import AnalysisId, conversations, report_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import rendered
 from api.interfaces.shared import presentation
@@ -104,7 +106,8 @@ _USUAL = (
 async def begin_chat(request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext) -> Response:
     """Nothing has been said yet; a session that has its name already goes on if stopped at once."""
     report = await report_of(app_context, visitor, analysis_id)
-    return _shown(request, visitor, report, Transcript(uuid4().hex, [], report.sample))
+    earlier = await conversations(app_context, visitor, report.id)
+    return _shown(request, visitor, report, Transcript(uuid4().hex, [], report.sample), earlier)
 
 
 @router.get("/{analysis_id}/chat/{session_id}")
@@ -118,7 +121,8 @@ async def chat_page(
     """What has been said, and the field for what comes next."""
     report = await report_of(app_context, visitor, analysis_id)
     transcript = await read_chat(app_context.store, visitor.tenant.id, session_id)
-    return _shown(request, visitor, report, transcript)
+    earlier = await conversations(app_context, visitor, report.id)
+    return _shown(request, visitor, report, transcript, [entry for entry in earlier if entry.id != session_id])
 
 
 @router.post("/{analysis_id}/chat")
@@ -151,28 +155,35 @@ async def _answered(request: Request, analysis_id: str, form: Filled, app_contex
         return RedirectResponse(kept, 303)
     past = (await read_chat(app_context.store, visitor.tenant.id, session_id)).turns
     transcript = Transcript(session_id, [*past, past_turn(message, turn)], turn.sample)
-    return _shown(request, visitor, report, transcript)
+    return _shown(request, visitor, report, transcript, ())
 
 
 def _in_its_words(turn: PastTurn, report: Report) -> PastTurn:
     """The report as a conversation begins with it: under its sentences the words they rest on."""
-    passages = [passage for finding in report.findings for passage in finding.evidence]
-    words = {passage.key: passage.passage for passage in reversed(passages)}
-    items = {item.key: item for item in report.items if item.key in words}
-    citations = [
-        replace(
-            citation,
-            passage=words[citation.key],
-            credit=credit_of(items[citation.key], words[citation.key]),
-        )
-        if citation.key in items
-        else citation
-        for citation in turn.citations
-    ]
+    items = {item.key: item for item in report.items}
+    words: dict[str, dict[str, CitedPassage]] = defaultdict(dict)
+    for passage in (passage for finding in report.findings for passage in finding.evidence):
+        if item := items.get(passage.key):
+            credit = credit_of(item, passage.passage)
+            cited = CitedPassage(passage.passage, passage.comment_id, credit=credit)
+            words[passage.key].setdefault(passage.passage, cited)
+    citations = []
+    for citation in turn.citations:
+        passages = tuple(words[citation.key].values())[:MOST_PASSAGES]
+        if passages:
+            first = passages[0]
+            place = presentation.text_part(items[citation.key], first.comment_id)
+            citation = replace(
+                citation, passage=first.text, credit=first.credit, passages=passages,
+                created_at=place.created_at, engagement=place.engagement,
+            )  # fmt: skip
+        citations.append(citation)
     return replace(turn, citations=citations)
 
 
-def _shown(request: Request, visitor: Visitor, report: Report, transcript: Transcript) -> Response:
+def _shown(
+    request: Request, visitor: Visitor, report: Report, transcript: Transcript, earlier: Sequence[ListedChat]
+) -> Response:
     turns = [
         _in_its_words(turn, report) if (turn.turn, turn.question) == (1, report.query) else turn
         for turn in transcript.turns
@@ -186,6 +197,7 @@ def _shown(request: Request, visitor: Visitor, report: Report, transcript: Trans
         report=report,
         chat=replace(transcript, turns=turns),
         lookups=(),
+        earlier=earlier,
         examples=[*report.suggestions, *usual][:_EXAMPLES],
         longest=MAX_QUESTION_LENGTH,
     )  # fmt: skip

@@ -33,7 +33,7 @@ _STAGES = {"unfit": "no post of a person", **presentation.DROPPED}
 # Who drops at each stage but the gate, where a judge does.
 _RULES = {
     "cutoff": "the grader", "floor": "the relevance floor", "duplicate": "the search for copies",
-    "unfit": "a fixed rule",
+    "unfit": "a fixed rule", "excluded": "the question",
 }  # fmt: skip
 _COPY_OF = "copy of "
 MOST = 100

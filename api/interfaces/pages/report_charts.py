@@ -14,7 +14,7 @@ from api.core.text import clean, quantity
 from api.interfaces.shared import chart_data
 from api.interfaces.shared.svg import brief, element, part, percent, shortened, title, words
 from api.pipeline.evidence.figures import Feeling, Period
-from api.reports.report import Report
+from api.reports.report import Finding, Report
 
 NAME_COLUMN, NAME_COLUMNS = 0.36, 15
 """Where bars begin beside a name, and letters of a name that fit before it on a telephone."""
@@ -148,6 +148,31 @@ def process_charts(report: Report) -> list[str]:
     parts = [figure(caption, _WAY, _funnel(rows))] if rows else []
     caption, again = chart_data.passes(report)
     return [*parts, figure(caption, _AGAIN, _passes(again))] if again else parts
+
+
+# Width of a month in a claim's line, and its height, in pixels.
+_MONTH, _LINE_HEIGHT = 7, 16
+
+
+def claim_line(finding: Finding) -> str:
+    """A small picture of how many people hold a claim over time, with its table for screen readers; empty without."""
+    unit, periods = chart_data.claim_line(finding)
+    if not periods:
+        return ""
+    most = max(period.count for period in periods)
+    shapes = []
+    for at, period in enumerate(periods):
+        height = max((_LINE_HEIGHT - 2) * part(period.count, most), 1)  # a month without anybody is a thin line
+        y = _LINE_HEIGHT - height
+        shapes.append(element("rect", x=at * _MONTH, y=y, width=_MONTH - 2, height=height, class_="plain"))
+    first, last = periods[0].start, periods[-1].start
+    caption = f"People {unit}, {first:%B %Y} to {last:%B %Y}: {quantity(most, 'person', 'people')} at most"
+    drawn = element(
+        "svg", title(caption), *shapes, class_="chart line", role="img",
+        width=_MONTH * len(periods), height=_LINE_HEIGHT,
+    )  # fmt: skip
+    rows = [(f"{period.start:%Y-%m}" if unit == "by month" else period.start.year, period.count) for period in periods]
+    return f'{drawn}<div class="unseen">{_table((unit.removeprefix("by "), "people"), rows)}</div>'
 
 
 def _sentence(caption: str) -> str:

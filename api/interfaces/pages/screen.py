@@ -5,11 +5,12 @@ from __future__ import annotations
 import hmac
 import logging
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote
 
@@ -25,6 +26,7 @@ from api.interfaces.http.access import OpenContext, authenticated
 from api.interfaces.http.errors_json import trace_id_of
 from api.interfaces.http.event_stream import wants_events, wants_page
 from api.interfaces.pages.templates_rendering import asset, plainly, rendered
+from api.settings.value_types import networks_in
 
 _log = logging.getLogger(__name__)
 POLICY = (
@@ -265,8 +267,8 @@ async def login(request: Request, app_context: OpenContext) -> Response:
 
     Attempts are counted for each address, as the requests of a key are.
     """
-    peer = request.client.host if request.client else ""
-    await app_context.limits.admit(Tenant(f"login:{peer}", "environment"))
+    address = caller_address(request, networks_in(app_context.settings.general.trusted_proxies))
+    await app_context.limits.admit(Tenant(f"login:{address}", "environment"))
     fields = await fields_of(request)
     key, target = (fields.get(name, [""])[0] for name in ("key", "next"))
     try:
@@ -285,6 +287,25 @@ async def login(request: Request, app_context: OpenContext) -> Response:
         secure=server_of(request).startswith("https:"),
     )
     return answer
+
+
+def caller_address(request: Request, trusted: Sequence[IPv4Network | IPv6Network]) -> str:
+    """Where a request comes from; of IPv6 the network of 64 bits, which one person may have whole.
+
+    Only what `trusted` proxies wrote of it is believed: the last entry of `X-Forwarded-For` that is none of theirs.
+    """
+    address = request.client.host if request.client else ""
+    hops = [hop.strip() for line in request.headers.getlist("x-forwarded-for") for hop in line.split(",")]
+    try:
+        parsed = ip_address(address)
+        while hops and any(parsed in network for network in trusted):
+            parsed = ip_address(hops.pop())
+    except ValueError:  # no address: what stood before it may be anybody's words
+        return address
+    if parsed.version == 4:
+        return str(parsed)
+    mapped = parsed.ipv4_mapped
+    return str(mapped or ip_network(f"{parsed}/64", strict=False))
 
 
 @router.post("/logout")

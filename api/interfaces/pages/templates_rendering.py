@@ -19,8 +19,10 @@ from fastapi.responses import Response
 from api.core.text import clean, quantity, utc_minute, web_url
 from api.core.words import index_tokens
 from api.errors import NotFound
+from api.features.chat.chat_citations import is_quoted
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.event_stream import unless_kept
+from api.interfaces.pages.report_charts import claim_line
 from api.interfaces.shared import claim_layout, comparison_table, presentation
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
@@ -128,6 +130,8 @@ def _environment() -> Environment:
         "parts_of": parts_of,
         "anchor": anchor,
         "answer_markup": answer_markup,
+        "claim_line": claim_line,
+        "is_quoted": is_quoted,
     }
     made.filters |= {
         "web": web_url,

@@ -8,21 +8,25 @@ strangers'. Also what every picture of a watch over time shows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
+from math import ceil
 
 from api.core.text import quantity
 from api.features.watches.trend import SourceWeek, TrendLine
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import source_title
 from api.pipeline.evidence.figures import Feeling, Period, Timeline, Unit, by_period
-from api.reports.report import Report, SourceReport
+from api.reports.report import Finding, Report, SourceReport
 
 FEW_TONED, FEW_DATED = 20, 10
 """Items below which shares, and a timeline, would say more than is known: 95 % intervals of 20 span 40 points."""
 MOST_UNSURE = 0.25
 """Share of kept posts of which the judge was hardly sure, above which no shares are drawn."""
+MOST_MONTHS = 24
+"""Months of a claim's line at most; a longer one is by year."""
+_HEIGHTS = "▁▂▃▄▅▆▇█"
 FULL_PERIOD = 3
 """Items that a period of a timeline holds on average, at least."""
 _FEWEST_PERIODS = 3
@@ -100,6 +104,24 @@ def timeline(report: Report, most: int) -> tuple[str, tuple[Period, ...]]:
                 caption += f"; the latest {most} of {len(points)} {unit}s"
             return caption, points[-most:]
     return f"{share}, {_between(days)}", ()
+
+
+def claim_line(finding: Finding) -> tuple[str, tuple[Period, ...]]:
+    """How many people hold a claim by month, of more than `MOST_MONTHS` by year: `by month`, and the counts.
+
+    Nothing where few of them have a date, or all are of one month.
+    """
+    counts = Counter({date.fromisoformat(f"{month}-01"): count for month, count in finding.months.items()})
+    if len(periods := by_period("month", counts)) <= MOST_MONTHS:
+        return ("by month" if periods else ""), periods
+    periods = by_period("year", counts)
+    return ("by year", periods) if len(periods) <= MOST_MONTHS else ("", ())
+
+
+def sparkline(periods: Sequence[Period]) -> str:
+    """Counts as signs of eight heights, the lowest for none: `▂▁▅█`."""
+    most = max((period.count for period in periods), default=0)
+    return "".join(_HEIGHTS[ceil((len(_HEIGHTS) - 1) * period.count / most)] for period in periods)
 
 
 def _days(report: Report, dates: Timeline) -> Counter[date]:

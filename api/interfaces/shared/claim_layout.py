@@ -14,10 +14,10 @@ import regex
 
 from api.core.text import quantity, utc_minute
 from api.core.words import words
-from api.interfaces.shared import presentation
+from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.theme_sentences import SUMMARY
+from api.reports.keyless.theme_sentences import SUMMARY, is_subject
 from api.reports.quotes import sentences
 from api.reports.report import Finding, KeptItem, Report
 from api.sources import OWN_ITEMS
@@ -48,6 +48,8 @@ class ShownClaim:
     finding: Finding
     held: str
     """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`."""
+    over_time: str
+    """Its people by month as text, where there are enough: `by month ▂▁▅█`."""
     quotes: tuple[ShownQuote, ...]
     """Of listed posts, the first the most telling; at most `presentation.SHOWN`."""
     others: tuple[str, ...]
@@ -64,14 +66,14 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
     lean = lean_wanted(report.query)
     wanted = {part.casefold() for part in _PART.findall(report.query)}
 
-    def order(finding: Finding) -> tuple[bool, bool, int]:
+    def order(finding: Finding) -> tuple[bool, bool, bool, int]:
         other_side = lean is not None and finding.kind != _SIDES[lean]
         texts = (finding.text, *(passage.passage for passage in finding.evidence))
         off_topic = bool(wanted) and not any(wanted & set(words(text)) for text in texts)
         # a writer that counts puts claims before subjects of which more people only speak
         in_order = lean or finding.support == "counted"
         held = 0 if in_order else sum(finding.people.values()) or len(finding.cites)
-        return other_side, off_topic, -held
+        return other_side, off_topic, not in_order and is_subject(finding.text), -held
 
     claims = [_claim(finding, items) for finding in sorted(report.findings, key=order)]
     return claims[:FIRST], claims[FIRST:]
@@ -90,11 +92,22 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
         for facts in [presentation.facts_of(items[p.key], p.comment_id)]
     )
     others = tuple(key for key in finding.cites if key in items and key not in keys)
-    return ShownClaim(finding, "; ".join(filter(None, (_holders(finding, items), span(moments)))), quotes, others)
+    held = "; ".join(filter(None, (_holders(finding, items), span(moments))))
+    unit, periods = chart_data.claim_line(finding)
+    over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
+    return ShownClaim(finding, held, over_time, quotes, others)
+
+
+def in_words(claim: ShownClaim) -> str:
+    """Who says so, when, and how many by month, for interfaces without pictures."""
+    return ", ".join(filter(None, (claim.held, claim.over_time)))
 
 
 def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
-    """`7 people: Reddit 4, YouTube 3`; `6 posts by one author on Reddit`; posts where people were not counted."""
+    """`7 people: Reddit 4, YouTube 3`; `6 posts by one author on Reddit`; posts where people were not counted.
+
+    `spoken of by 7 people: ...` where they say different things.
+    """
     posts = len(finding.cites)
     listed = Counter(items[key].source for key in finding.cites if key in items)
     places = finding.people or dict(listed.most_common())
@@ -106,6 +119,7 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
     alone = named[0].removesuffix(" 1") if total == 1 else ", ".join(named)
     if finding.support == "counted":  # the sentence says how many
         return alone if len(places) > 1 else source_title(next(iter(places), ""))
+    who = f"spoken of by {who}" if is_subject(finding.text) else who
     if len(places) == 1:
         name = next(iter(places))
         return who if name == OWN_ITEMS.name else f"{who} on {source_title(name)}"

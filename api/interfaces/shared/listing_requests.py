@@ -144,6 +144,14 @@ class PageRequest(RequestBody):
     cursor: Annotated[str | None, Field(description="`cursor` of the page before.", max_length=500)] = None
 
 
+class ChatsRequest(PageRequest):
+    """Which conversations."""
+
+    report_id: Annotated[
+        str | None, Field(description="Only those that began over this report.", min_length=1, max_length=64)
+    ] = None
+
+
 class ListingRequest(PageRequest):
     """Which analyses; an unknown filter is refused, since ignoring it would show too many."""
 

@@ -5,13 +5,14 @@ Texts of posts are strangers': each rendering escapes them. Also the English nam
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TypeVar
 
 from api.core.display_names import OUTCOME_REASONS, reason_in_words
 from api.core.domain import Decision, Outcome
-from api.core.items import Comment
+from api.core.items import Comment, Measure
 from api.core.progress import (
     Event,
     ItemsGraded,
@@ -26,6 +27,7 @@ from api.core.progress import (
     Writing,
 )
 from api.core.text import clean, cut, display_title, is_visible, one_line, quantity
+from api.features.chat.chat_turn import Citation
 from api.features.comparisons.comparison import Comparison
 from api.models.answer_parsing import STAND_IN
 from api.pipeline.question.product_name import judged_words, product_in
@@ -89,6 +91,7 @@ OUTCOMES = {
 UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
 """Outcomes of a source that got no request."""
 DROPPED = {
+    "excluded": "left out as asked",
     "gate": "not about it",
     "cutoff": "does not answer the question",
     "floor": "too little about it",
@@ -315,18 +318,41 @@ def text_part(item: KeptItem, comment_id: str | None) -> KeptItem | Comment:
 
 def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
     """Place, day and first measures of an item or its comment: `Reddit (r/mugs), 2026-05-03, 3 votes`."""
-    own, where = text_part(item, comment_id), source_title(item.source)
-    place = shortened(item.place or "", _LONGEST_PLACE)
+    own = text_part(item, comment_id)
+    return _facts(item.source, item.place, own.created_at, own.engagement)
+
+
+def cited_facts(citation: Citation) -> str:
+    """As `facts_of`, of the post or comment whose words a chat cites: `Reddit (r/mugs), comment, 2026-05-03, 3 votes`.
+
+    The place alone where nothing carries, or words of several people do.
+    """
+    where = _facts(citation.source, citation.place, None, {})
+    texts = {passage.comment_id for passage in citation.passages}
+    if len(texts) != 1:
+        return where
+    facts = _facts(citation.source, citation.place, citation.created_at, citation.engagement)
+    return facts if texts == {None} else f"{where}, comment{facts.removeprefix(where)}"
+
+
+def credits_of(citation: Citation) -> list[str]:
+    """The authors who have to be named beside a citation of a chat, each once."""
+    signed = (citation.credit, *(passage.credit for passage in citation.passages))
+    return list(dict.fromkeys(filter(None, signed)))
+
+
+def _facts(source: str, place: str | None, created_at: datetime | None, engagement: Mapping[str, Measure]) -> str:
+    where, place = source_title(source), shortened(place or "", _LONGEST_PLACE)
     if place:
-        where = place if item.source == OWN_ITEMS.name else f"{where} ({place})"
+        where = place if source == OWN_ITEMS.name else f"{where} ({place})"
     measures = []
-    for name, value in own.engagement.items():
+    for name, value in engagement.items():
         if value and name in _MEASURES:
             noun = _MEASURES[name]
             plural = {"reply": "replies", "found it helpful": noun}.get(noun, f"{noun}s")
             number = f"{value:,.{0 if float(value).is_integer() else 1}f}"
             measures.append(f"{number} {noun if value == 1 else plural}")
-    day = f"{own.created_at:%Y-%m-%d}" if own.created_at else ""
+    day = f"{created_at:%Y-%m-%d}" if created_at else ""
     return ", ".join(filter(None, (where, day, *measures[:_MOST_MEASURES])))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from api.choices import Aim, DepthName, Window
 from api.reports.report import Fetched, Report
@@ -22,6 +23,9 @@ async def analyze(
     about: str | None = "",
     not_about: Sequence[str] = (),
     aim: Aim = "about",
+    exclude: Sequence[str] = (),
+    exclude_authors: Sequence[str] = (),
+    exclude_sites: Sequence[str] = (),
 ) -> Report:
     """Ask every source about a product, keep what is about it, and report with citations.
 
@@ -38,6 +42,9 @@ async def analyze(
         about: what it is, to tell it from its namesakes: `"the notes app"`.
         not_about: what it is not, one namesake or topic each: `["the crochet square"]`.
         aim: `about` keeps what is about the product, `mention` also what only mentions it.
+        exclude: words; posts and comments that have one are left out before judging.
+        exclude_authors: authors whose posts and comments are left out, by their names in the place.
+        exclude_sites: sites (`"example.com"`) or places (`"r/deals"`) whose posts are left out.
 
     Returns:
         The report, whatever happened: `report.decision` says which kind of answer it is, and a
@@ -51,7 +58,8 @@ async def analyze(
     names = () if sources is None else (sources,) if isinstance(sources, str) else sources
     check("sources", names, Iterable, "a list of names")
     about, denied = "" if about is None else about, texts_of("not_about", not_about)
-    ask = Ask(query, depth, tuple(names), limit, about, denied, aim, since=since)
+    left_out = _left_out(exclude, exclude_authors, exclude_sites)
+    ask = Ask(query, depth, tuple(names), limit, about, denied, aim, since=since, **left_out)
     return await product.analyze(await provided(), ask)
 
 
@@ -99,6 +107,9 @@ async def fetch(
     about: str | None = "",
     not_about: Sequence[str] = (),
     aim: Aim = "about",
+    exclude: Sequence[str] = (),
+    exclude_authors: Sequence[str] = (),
+    exclude_sites: Sequence[str] = (),
 ) -> Fetched:
     """Ask one source and keep what is about the query; at standard and deep grade and rank it too.
 
@@ -111,6 +122,9 @@ async def fetch(
         about: what it is, to tell it from its namesakes.
         not_about: what it is not.
         aim: whether a mention of it is enough.
+        exclude: words, and below authors and sites, whose posts are left out before judging.
+        exclude_authors: see `analyze`.
+        exclude_sites: see `analyze`.
 
     Returns:
         `items`, best first, and how they came about; when the source could not be asked,
@@ -121,5 +135,12 @@ async def fetch(
         ConfigurationError: as `analyze`.
     """
     about, denied = "" if about is None else about, texts_of("not_about", not_about)
-    ask = Ask(query, depth, (source,), limit, about, denied, aim, since=since)
+    left_out = _left_out(exclude, exclude_authors, exclude_sites)
+    ask = Ask(query, depth, (source,), limit, about, denied, aim, since=since, **left_out)
     return (await product.fetch(await provided(), source, ask)).fetched
+
+
+def _left_out(words: Sequence[str], authors: Sequence[str], sites: Sequence[str]) -> dict[str, Any]:
+    """The lists of texts as options of a question."""
+    given = {"exclude": words, "exclude_authors": authors, "exclude_sites": sites}
+    return {name: texts_of(name, texts) for name, texts in given.items()}

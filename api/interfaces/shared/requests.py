@@ -19,6 +19,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from api.choices import (
     MAX_ABOUT_LENGTH,
+    MAX_BLOCKED,
+    MAX_BLOCKED_LENGTH,
     MAX_EXCLUSION_LENGTH,
     MAX_EXCLUSIONS,
     MAX_LIMIT,
@@ -105,6 +107,34 @@ WhatCounts = Annotated[
     CliOption("--mentions", "mention", "Keep posts that only mention the product, too."),
     Field(
         description="What makes a post relevant: to be `about` the product, or to `mention` it.",
+    ),
+]
+_Blocked = Annotated[str, Field(max_length=MAX_BLOCKED_LENGTH)]
+ExcludedWords = Annotated[
+    tuple[_Blocked, ...],
+    Label("Words", "posts and comments that have one, one a line"),
+    Field(
+        description="Words or phrases: posts and comments that have one are left out before judging.",
+        max_length=MAX_BLOCKED,
+    ),
+]
+ExcludedAuthors = Annotated[
+    tuple[_Blocked, ...],
+    Label("Authors", "by their names in the place, one a line"),
+    CliOption("--exclude-author"),
+    Field(
+        description="Authors, as their place writes them, whose posts and comments are left out before judging.",
+        max_length=MAX_BLOCKED,
+    ),
+]
+ExcludedSites = Annotated[
+    tuple[_Blocked, ...],
+    Label("Sites", "example.com or r/deals, one a line"),
+    CliOption("--exclude-site"),
+    Field(
+        description="Sites (`example.com`, `example.com/deals`) or places (`r/deals`) whose posts are left out "
+        "before judging.",
+        max_length=MAX_BLOCKED,
     ),
 ]
 Depth = Annotated[
@@ -196,6 +226,14 @@ class AskOptions(RequestBody):
     sandbox: Sandbox = False
 
 
+class ExcludeOptions(RequestBody):
+    """What is left out before anything is judged."""
+
+    exclude: ExcludedWords = ()
+    exclude_authors: ExcludedAuthors = ()
+    exclude_sites: ExcludedSites = ()
+
+
 # Items of the caller
 
 
@@ -225,7 +263,7 @@ class EvidenceOptions(BaseModel):
 # Questions
 
 
-class QuestionRequest(AskOptions, SubjectOptions):
+class QuestionRequest(ExcludeOptions, AskOptions, SubjectOptions):
     """One question to every source, or to those that are named."""
 
     sources: SourceNames = ()
@@ -244,7 +282,7 @@ class AnalysisRequest(EvidenceOptions, QuestionRequest):
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]})
 
 
-class FetchRequest(AskOptions, SubjectOptions):
+class FetchRequest(ExcludeOptions, AskOptions, SubjectOptions):
     """One question to one source."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "limit": 5}]})
@@ -276,7 +314,7 @@ class ProductOptions(RequestBody):
     aim: WhatCounts = "about"
 
 
-class ComparisonRequest(AskOptions, ProductOptions):
+class ComparisonRequest(ExcludeOptions, AskOptions, ProductOptions):
     """The same question about each of several products."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]})

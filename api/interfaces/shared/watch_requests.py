@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from api.choices import MAX_RECEIVERS, Only
-from api.interfaces.shared.requests import AskOptions, Label, RequestBody, SourceNames, SubjectOptions
+from api.interfaces.shared.requests import AskOptions, ExcludeOptions, Label, RequestBody, SourceNames, SubjectOptions
 
 
-class WatchOptions(AskOptions, SubjectOptions):
+class WatchOptions(ExcludeOptions, AskOptions, SubjectOptions):
     """The sources, schedule and receivers of a watch, beside its question."""
 
     sources: SourceNames = ()

@@ -129,7 +129,9 @@ def undelivered_views(runs: Sequence[WatchRun]) -> list[UndeliveredView]:
 def meaning_words(watch: Watch) -> str:
     """What a watch says of its product beside the name: `a ring; not a river; mentions count`."""
     counts = "mentions count" if watch.aim == "mention" else ""
-    return "; ".join(filter(None, (watch.about, *(f"not {text}" for text in watch.not_about), counts)))
+    denied = (f"not {text}" for text in watch.not_about)
+    left_out = ", ".join((*watch.exclude, *watch.exclude_authors, *watch.exclude_sites))
+    return "; ".join(filter(None, (watch.about, *denied, counts, left_out and f"left out: {left_out}")))
 
 
 def meaning_note(requested: Watch, kept: Watch) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import requests
 
-from api.core.domain import Question, open_reason
+from api.core.domain import BEFORE_JUDGING, Question, open_reason
 from api.core.http_limits import TooLarge, no_connection, read_all
 from api.core.items import Gathered
 from api.core.ports import REPORT_WORDS, Facts, Recorder
@@ -49,7 +49,7 @@ def source_scores(gathered: Gathered) -> dict[str, Score]:
         scores["refetch_gain"] = float(gathered.refetch_gain)
     if gathered.status == "ok" and gathered.yield_ratio is not None:
         scores["relevance_yield"] = gathered.yield_ratio
-        judged = [entry for entry in (*gathered.kept, *gathered.dropped) if entry.dropped_by != "unfit"]
+        judged = [entry for entry in (*gathered.kept, *gathered.dropped) if entry.dropped_by not in BEFORE_JUDGING]
         if judged and any(entry.verdict.probability is None for entry in judged):  # a model judged
             scores["disputed_share"] = sum(entry.verdict.disputed for entry in judged) / len(judged)
     if reason is not None:
@@ -101,7 +101,8 @@ def older_scores(facts: Facts, searches: Sequence[Gathered]) -> dict[str, Score]
 def _judged(answers: Sequence[Gathered]) -> tuple[int, int]:
     sound = [gathered for gathered in answers if gathered.status == "ok"]
     kept = {entry.item.original for gathered in sound for entry in gathered.kept}
-    dropped = {entry.item.original for gathered in sound for entry in gathered.dropped if entry.dropped_by != "unfit"}
+    seen = [entry for gathered in sound for entry in gathered.dropped if entry.dropped_by not in BEFORE_JUDGING]
+    dropped = {entry.item.original for entry in seen}
     return len(kept), len(kept | dropped)
 
 

@@ -1,1 +1,1 @@
-"""Judge and support check that run on this machine, without a model server."""
+"""The judge that runs on this machine, without a model server."""

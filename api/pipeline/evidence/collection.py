@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from api.core.domain import Decision, Outcome, Question, Usage
+from api.core.domain import BEFORE_JUDGING, Decision, Outcome, Question, Usage
 from api.core.items import Assessed, Gathered
 from api.core.ports import Rewriter, Rewrites
 from api.core.progress import ItemsGraded
@@ -123,7 +123,7 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
         gaps += [
             f"{entry.item.title}: {entry.grade.explanation}" if entry.grade else entry.item.title
             for entry in evidence.dropped
-            if entry.dropped_by != "unfit"
+            if entry.dropped_by not in BEFORE_JUDGING
         ]
         rewrites = await _rewritten(run, steps.rewriter, question, depth.retry_variants, gaps[:GAPS])
         fresh = new_queries(rewrites.queries, [question.text, *crawled.queries])
@@ -186,7 +186,7 @@ async def _weigh(run: Run, scope: Scope, assessor: Assessor, crawled: Crawl, spe
     """What was crawled, assessed, counted and decided; `spent` is what was used before."""
     ranked = await assessor.assess(run, scope, crawled.kept)
     grading = run.grader is not None
-    unfit = sum(entry.dropped_by == "unfit" for entry in crawled.dropped)
+    unfit = sum(entry.dropped_by in BEFORE_JUDGING for entry in crawled.dropped)
     twins = sum(entry.dropped_by == "duplicate" for entry in ranked.dropped)
     graded = len(ranked.kept) + len(ranked.dropped)
     opened = {gathered.source for gathered in crawled.sources if gathered.unjudged}

@@ -23,6 +23,7 @@ from api.core.work import Failure, RunCache, SharedTasks, StepRunner, contained,
 from api.errors import SourceError
 from api.pipeline.gate.refetch import RefetchPolicy, failed_source, gather, merge_crossposts
 from api.pipeline.gate.verdicts import RunGate, question_key
+from api.pipeline.question.exclusions import NOTHING_EXCLUDED, Blocklist, ExcludingSource
 from api.pipeline.question.product_name import judged_words, product_in
 from api.pipeline.question.query_screen import without_operators
 from api.settings import AdaptiveSettings
@@ -171,12 +172,13 @@ Searches = SharedTasks[tuple[Hashable, ...], Gathered]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of one crawl: seconds, window and refetch."""
+    """Limits of one crawl: seconds, window, refetch and what is left out."""
 
     adaptive: AdaptiveSettings
     seconds: float
     """For all sources of one crawl, refetch and comments included."""
     window: Window = "all"
+    blocklist: Blocklist = NOTHING_EXCLUDED
 
 
 @dataclass(slots=True)
@@ -237,7 +239,9 @@ class Run:
             gathered = failed_source(name, plan.query, source)
             self.listener(SourceKept.of(gathered))
             return gathered
-        adaptive = self.bounds.adaptive
+        adaptive, blocklist = self.bounds.adaptive, self.bounds.blocklist
+        if blocklist:
+            source = ExcludingSource(source, blocklist)
         until = asyncio.get_running_loop().time() + self.bounds.seconds
         second_look = question if adaptive.second_look else None
         own: list[Gathered] = []
@@ -255,7 +259,7 @@ class Run:
             own.append(gathered)
             return gathered
 
-        key = (*question_key(question), name, plan)
+        key = (*question_key(question), name, plan, blocklist)
         gathered = await self.under_way.share(key, gathering, self.listener)
         return gathered if own else replace(gathered, usage=Usage(), upstream_calls=0)
 

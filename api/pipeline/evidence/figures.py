@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 from pydantic import Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from api.core.domain import DAYS_BY_DAY
+from api.core.domain import BEFORE_JUDGING, DAYS_BY_DAY
 from api.core.items import Assessed, Gathered, person_of
 from api.core.published import IF_SET, WHERE_THERE, Published
 from api.core.text import one_line
@@ -292,7 +292,7 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
         mine = [gathered for gathered in sources if gathered.source == name]
         passed = {entry.item.key for gathered in mine for entry in gathered.kept}
         seen = passed | {entry.item.key for gathered in mine for entry in gathered.dropped}
-        unfit = {entry.item.key for each in mine for entry in each.dropped if entry.dropped_by == "unfit"}
+        unfit = {entry.item.key for each in mine for entry in each.dropped if entry.dropped_by in BEFORE_JUDGING}
         fit = len(seen - unfit)
         unknown = any(each.unjudged for each in mine) or not any(each.outcome.answered for each in mine)
         counted[name] = SourceFigures(

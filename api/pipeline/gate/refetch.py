@@ -21,7 +21,7 @@ from typing import Protocol, TypeVar
 
 from api.core.context import request_counter
 from api.core.display_names import OUTCOME_REASONS, reason_in_words
-from api.core.domain import Attempt, FetchPlan, Outcome, Question, Usage, Verdict, drop_reason
+from api.core.domain import EXCLUDED, Attempt, FetchPlan, Outcome, Question, Usage, Verdict, drop_reason
 from api.core.items import Assessed, Batch, Commented, Gated, Gathered, Item
 from api.core.ports import Observer, Source
 from api.core.progress import (
@@ -184,8 +184,8 @@ class SourceItems:
             if not entry.verdict.relevant
         ) + tuple(
             Assessed(
-                item, Verdict(False), dropped_by="unfit", reason=item.unfit,
-                wider=key in self._wider,
+                item, Verdict(False), dropped_by="excluded" if item.unfit.startswith(EXCLUDED) else "unfit",
+                reason=item.unfit.removeprefix(EXCLUDED), wider=key in self._wider,
             )
             for key, item in self._unfit.items()
         )  # fmt: skip

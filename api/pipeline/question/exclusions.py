@@ -1,13 +1,21 @@
-"""What a description says that a product is not: `the soap, not the bird`."""
+"""What a question excludes: other things of its name (`the soap, not the bird`), and words, authors and sites."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import regex
 
-from api.choices import MAX_EXCLUSION_LENGTH, MAX_EXCLUSIONS
-from api.core.text import clean, cut, one_line
+from api.choices import MAX_BLOCKED, MAX_BLOCKED_LENGTH, MAX_EXCLUSION_LENGTH, MAX_EXCLUSIONS
+from api.core.domain import EXCLUDED, FetchPlan
+from api.core.items import Batch, Comment, Commented, Item, pseudonym
+from api.core.ports import WrappedSource
+from api.core.text import clean, cut, fold, is_visible, one_line, quantity
+from api.core.words import UNSPACED
+from api.errors import UsageError
 
 _PIECE = r"(?:[^,;.()\[\]–—]|\([^()]*\))+"
 # `; not a crochet square`, `(not the fruit)`, `, nicht der Fluss`: a clause that begins with a
@@ -50,3 +58,161 @@ def exclusions_of(excluded: Iterable[str]) -> tuple[str, ...]:
     plain = (_ARTICLE.sub("", one_line(clean(text))).strip(" .") for text in excluded)
     bounded = dict.fromkeys(cut(text, MAX_EXCLUSION_LENGTH) for text in plain if text)
     return tuple(bounded)[:MAX_EXCLUSIONS]
+
+
+# a word that a phrase of ours may begin or end within, since its script has no blanks
+_UNSPACED = regex.compile(rf"[{UNSPACED}]")
+_LETTER = regex.compile(r"[\p{L}\p{M}\p{N}]")
+# how a name is written where people mention somebody: `u/ada`, `/u/ada`, `@ada`
+_MENTION = regex.compile(r"^(?:/?u/|@)(?=.)", regex.IGNORECASE)
+_SCHEME = regex.compile(r"^(?:https?:)?//(?:www\.)?|^www\.|^/", regex.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocklist:
+    """Words, authors and sites that a question leaves out; empty: none."""
+
+    words: tuple[str, ...] = ()
+    """Whole words or phrases of a title or text, in small or capital letters; a part of a word counts in scripts
+    without blanks."""
+    authors: tuple[str, ...] = ()
+    """Names as the place writes them; `ada`, `u/ada` and `@ada` are the same."""
+    sites: tuple[str, ...] = ()
+    """Hosts with all their subdomains (`example.com`), such with the beginning of a path, and places (`r/deals`)."""
+
+    @classmethod
+    def of(cls, words: Iterable[str], authors: Iterable[str], sites: Iterable[str]) -> Blocklist:
+        """Each entry on one line and once.
+
+        Raises:
+            UsageError: too many or too long ones, or one that names nothing.
+        """
+        return cls(
+            _entries("exclude", words, str.strip),
+            _entries("exclude_authors", authors, partial(_MENTION.sub, "")),
+            _entries("exclude_sites", sites, _site),
+        )
+
+    def __bool__(self) -> bool:
+        """Whether it leaves anything out."""
+        return bool(self.words or self.authors or self.sites)
+
+    def reason(self, item: Item, pattern: regex.Pattern[str] | None) -> str:
+        """Why an item is left out; empty where it is not. `pattern` is `word_pattern`."""
+        if word := self._word(f"{item.title}\n{item.body}", pattern):
+            return f"has “{word}”"
+        if self._is_author(item.author, item.place):
+            return "its author is left out"
+        addresses = [f"{_site(address)}/" for address in (item.url, item.link) if address]
+        place = fold(item.place or "")
+        for site in self.sites:
+            beginning = f"{site}/"
+            if site == place or any(_is_on(address, beginning) for address in addresses):
+                return f"from {site}"
+        return ""
+
+    def leaves_out(self, comment: Comment, place: str | None, pattern: regex.Pattern[str] | None) -> bool:
+        """Whether a comment has one of the words, or is by one of the authors."""
+        return bool(self._word(comment.body, pattern)) or self._is_author(comment.author, place)
+
+    def word_pattern(self) -> regex.Pattern[str] | None:
+        """The words as one pattern over folded text, a group each; None without words."""
+        patterns = [f"({_whole(fold(word))})" for word in self.words]
+        return regex.compile("|".join(patterns)) if patterns else None
+
+    def _word(self, text: str, pattern: regex.Pattern[str] | None) -> str:
+        match = pattern.search(fold(text)) if pattern else None
+        return self.words[(match.lastindex or 1) - 1] if match else ""
+
+    def _is_author(self, author: str | None, place: str | None) -> bool:
+        """Whether a pseudonym is of one of the names: in each form that a source makes one from."""
+        if not author or not self.authors:
+            return False
+        kind = author.rpartition("-")[0]
+        for name in self.authors:
+            own, _, server = name.partition("@")
+            forms = (name, f"@{name}", f"{name}@{place}", f"https://{server}/u/{own}")
+            if author == name or author in {pseudonym(kind, form) for form in forms}:
+                return True
+        return False
+
+
+NOTHING_EXCLUDED = Blocklist()
+
+
+def _entries(name: str, texts: Iterable[str], form: Callable[[str], str]) -> tuple[str, ...]:
+    entries = tuple(dict.fromkeys(form(one_line(clean(text))) for text in texts))
+    if len(entries) > MAX_BLOCKED:
+        raise UsageError(f"`{name}` takes {MAX_BLOCKED} at most, not {len(entries)}", field=name)
+    for entry in entries:
+        if not is_visible(entry):
+            raise UsageError(f"a text in `{name}` names nothing", field=name)
+        if len(entry) > MAX_BLOCKED_LENGTH:
+            raise UsageError(f"a text in `{name}` has {MAX_BLOCKED_LENGTH} characters at most", field=name)
+    return entries
+
+
+def _site(address: str) -> str:
+    """An address without scheme, `www.` and the slash at its end, folded."""
+    return fold(_SCHEME.sub("", address)).rstrip("/")
+
+
+def _is_on(address: str, beginning: str) -> bool:
+    """Whether an address begins so, or does behind a subdomain."""
+    host = address.partition("/")[0]
+    site = beginning.partition("/")[0]
+    if host != site and not host.endswith(f".{site}"):
+        return False
+    return address[len(host) :].startswith(beginning[len(site) :])
+
+
+def _whole(text: str) -> str:
+    """A pattern of a phrase: whole words, with anything but letters and digits between them."""
+    parts = [regex.escape(part) for part in text.split()]
+    begins, ends = text[0], text[-1]
+    before = r"(?<![\p{L}\p{M}\p{N}])" if _LETTER.match(begins) and not _UNSPACED.match(begins) else ""
+    after = r"(?![\p{L}\p{M}\p{N}])" if _LETTER.match(ends) and not _UNSPACED.match(ends) else ""
+    return before + r"\W++".join(parts) + after
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludingSource(WrappedSource):
+    """A source whose items say that a question leaves them out, and whose comments lack what it does."""
+
+    blocklist: Blocklist
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        """See `Source.fetch`; what is left out is `unfit`."""
+        batch = await self.inner.fetch(plan)
+        items, _ = await asyncio.to_thread(self._marked, batch.items)
+        return replace(batch, items=items)
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """See `Source.comments`; a note says how many are left out."""
+        commented = await self.inner.comments(items)
+        marked, left_out = await asyncio.to_thread(self._without_comments, commented.items)
+        notes = (f"{quantity(left_out, 'comment')} left out as excluded",) if left_out else ()
+        return Commented(marked, (*commented.notes, *notes))
+
+    async def with_best_comments(self, item: Item) -> Item | None:
+        """See `Source.with_best_comments`."""
+        best = await self.inner.with_best_comments(item)
+        return best and (await asyncio.to_thread(self._without_comments, (best,)))[0][0]
+
+    def _marked(self, items: Sequence[Item]) -> tuple[tuple[Item, ...], int]:
+        pattern, blocklist = self.blocklist.word_pattern(), self.blocklist
+        reasons = [not item.unfit and blocklist.reason(item, pattern) for item in items]
+        marked = (
+            item.edited(unfit=f"{EXCLUDED}{reason}") if reason else item
+            for item, reason in zip(items, reasons, strict=True)
+        )
+        return self._without_comments(tuple(marked))
+
+    def _without_comments(self, items: Sequence[Item]) -> tuple[tuple[Item, ...], int]:
+        pattern, blocklist = self.blocklist.word_pattern(), self.blocklist
+        kept, left_out = list[Item](), 0
+        for item in items:
+            fitting = tuple(c for c in item.comments if not blocklist.leaves_out(c, item.place, pattern))
+            left_out += len(item.comments) - len(fitting)
+            kept.append(item if len(fitting) == len(item.comments) else item.edited(comments=fitting))
+        return tuple(kept), left_out

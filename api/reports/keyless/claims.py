@@ -20,6 +20,7 @@ from api.pipeline.gate.name_matches import zipf
 from api.pipeline.question.product_name import KINDS
 from api.reports.keyless import subjects
 from api.reports.keyless.aspects import aspects, aspects_named
+from api.reports.keyless.informative import informativeness
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
 from api.reports.keyless.sentence_index import (
     MONEY,
@@ -32,7 +33,7 @@ from api.reports.keyless.sentence_index import (
     SentenceIndex,
     term_of,
 )
-from api.reports.keyless.sentence_topic import STATING, is_about_theme
+from api.reports.keyless.sentence_topic import STATING, is_about_theme, is_led_by
 from api.reports.keyless.subjects import Subject
 
 # Terms that are looked at closely, sentences of one person on one of them, and statements of a subject that are
@@ -52,6 +53,10 @@ _POINTED, _CALLED = 0.2, 0.2
 _OWNED = 0.1
 # Share of the claim's content words that a statement must hold to say alike.
 _COVERED = 0.75
+INFORMATIVE = 0.15
+"""Probability that a reader finds a sentence informative from which it stands as an example of its subject."""
+# Part of a sentence's informativeness where its subject stands late in it.
+_NOT_LED = 0.4
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 140, 12, 3
 
 
@@ -75,7 +80,7 @@ _VERB = regex.compile(
 )
 # the end of a sentence inside one, behind an abbreviation: `at 1.9 V. New ones`
 _INNER_END = regex.compile(r"[.!?]\s+\S")
-_UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because))$", regex.I)
+_UNFINISHED = regex.compile(r"(?:[,:;–—-]|\b(?:and|but|or|the|a|of|to|with|for|because|is|are|was|were))$", regex.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,18 @@ class Statement:
     """Content words, those of the subject among them, without the product's name and words of feeling."""
     plain: bool
     """Whether nothing but the subject and a feeling is said: `The battery is terrible`."""
+
+    leads: bool = True
+    """Whether the subject begins it or a clause of it: not `it wants an account before it shows the battery level`."""
+
+    @property
+    def worth(self) -> float:
+        """By what it is chosen among the statements on its subject."""
+        return self.informativeness() * (1 if self.leads else _NOT_LED)
+
+    def informativeness(self, *, shared: bool = True) -> float:
+        """Probability that a reader finds it worth showing by itself; with `shared`, others speak of its subject."""
+        return informativeness(self.sentence.text, shared, self.lean is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +215,8 @@ def own_kinds(index: SentenceIndex) -> set[str]:
         term for term, count in index.named.items() if count > 1 and 2 * index.capitals[term] > index.uses[term]
     }
     synonyms = {aspect.name for aspect in aspects()}
-    owned = {term for term, who in index.owned.items() if len(who) >= max(2, _OWNED * everybody)} - synonyms
-    return kinds | described | set(pointed) | lengthened | owned
+    owned = {term for term, who in index.owned.items() if len(who) >= max(2, _OWNED * everybody)}
+    return kinds | described | set(pointed) | lengthened | ((owned if described else owned | index.kinds) - synonyms)
 
 
 def _names(index: SentenceIndex) -> set[str]:
@@ -293,6 +310,7 @@ def statement_of(
         not subject.is_named(text) and subject.names_unknown(text),
         frozenset(content),
         len(content - terms) < 2,
+        pattern is None or is_led_by(text, pattern),
     )
 
 
@@ -348,9 +366,8 @@ def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[S
             members = [other for other in left[:_MOST_COMPARED] if other is claim or alike(claim, other)]
             people = len({member.sentence.person for member in members})
             wanted = lean is not None and claim.lean == lean
-            text = claim.sentence.text
-            tells = _RUDE.search(text) is None, claim.lean is not None, is_statement(text), -len(claim.content)
-            weight = (wanted, people, not claim.sentence.doubted, *tells, -abs(len(claim.sentence.text) - 60))
+            fit = not claim.sentence.doubted, _RUDE.search(claim.sentence.text) is None, not claim.plan
+            weight = (wanted, people, *fit, claim.worth)
             if best is None or weight > best[0]:
                 best = weight, claim, members
         if best is None:

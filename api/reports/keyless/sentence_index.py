@@ -17,6 +17,7 @@ from api.core.items import Comment, person_of
 from api.core.own_words import own_words
 from api.core.text import fold
 from api.core.words import UNSPACED, snowball_stem, stop_words
+from api.pipeline.question.product_name import KINDS
 from api.reports.exhibits import Exhibit
 from api.reports.keyless import subjects
 from api.reports.keyless.aspects import Aspect, aspects, data
@@ -122,6 +123,8 @@ class SentenceIndex:
     """Term -> people who buy, own or return it: what they call the product."""
     named: Counter[str] = field(default_factory=Counter)
     """Uses of a term right behind the product's name."""
+    kinds: set[str] = field(default_factory=set)
+    """Terms of words for a kind of thing that stand right behind the product's name: `the Plaud recorder`."""
     _about: dict[int, bool] = field(default_factory=dict)
 
     @classmethod
@@ -153,7 +156,9 @@ class SentenceIndex:
                 self.slots[term] += before in _SLOTS
                 self.modified[term] += bool(at and kept[at - 1])
                 self.pointed[term] += before == "this"
-                self.named[term] += before in self.subject.name_words
+                if before in self.subject.name_words:
+                    self.named[term] += 1
+                    self.kinds.update({term} if word in KINDS else ())
                 if not _OWNING.isdisjoint(words[max(0, at - 3) : at]):
                     self.owned[term].add(sentence.person)
                 self.capitals[term] += written[at][0].isupper() and not written[at].isupper()

@@ -36,6 +36,11 @@ _BEGINNING = regex.compile(
     r"|\b(?:the|its|my|their|your|this|that|no|der|die|das|den|el|la|los|las|le|les|l'|l’)\s?)"
     r"\W*(?:[\p{L}-]+\s+)?$"
 )
+# right before a theme that a clause opens with: `I love it, the |battery is`
+_CLAUSE_OPENING = regex.compile(
+    r"(?i)(?:[，；：。！？、]|[.,:;!?–—]\s|\b(?:and|but|und|aber|y|pero|et|mais)\s)\W*(?:(?:the|its|my|their|your|der|die|das"
+    r"|el|la|los|las|le|les)\s)?$"
+)
 # right after a theme that only says a kind: `the app-|controlled mug`, `ride-|hailing`
 _COMPOUND = regex.compile(r"-(?!là|ci)\p{Ll}")
 # right after a theme, a thing whose kind it names: `two bluetooth |devices`, `sleep |ids`
@@ -107,7 +112,7 @@ _STATING_FOREIGN = regex.compile(
 # Aspects in one sentence without a word of feeling from which it is a table of contents.
 _LISTED = 3
 # an instruction to the reader: `Leave it off the charger`, `Try the cable`, `Make sure`
-_INSTRUCTION = regex.compile(
+INSTRUCTION = regex.compile(
     r"(?i)^\W*(?:(?:please|just|pro ?tip|tip|first|then|also|always|never|don't|do not)\W+)*"
     r"(?:leave|put|use|try|reset|restart|clean|wash|wipe|keep|turn|check|make sure|remove|unplug"
     r"|plug|install|buy|get|ask|go|set|hold|press|open|see|look|send|call|delete|log|take"
@@ -136,6 +141,13 @@ def is_plainly_about_theme(sentence: str, theme: regex.Pattern[str], subject: Su
     return subject.is_named(text) or any(_BEGINNING.search(text[: match.start()]) for match in theme.finditer(text))
 
 
+def is_led_by(sentence: str, theme: regex.Pattern[str]) -> bool:
+    """Whether a theme stands in the first third of a sentence, or a clause of it begins with the theme."""
+    text = sentence.replace("’", "'")
+    matches = theme.finditer(text)
+    return any(3 * match.start() <= len(text) or _CLAUSE_OPENING.search(text[: match.start()]) for match in matches)
+
+
 def _is_no_statement(text: str) -> bool:
     """Whether a sentence only announces, lists or instructs."""
     if any(rule.search(text) for rule in (_CONTENTS, _TITLE, _TALLY, _TESTING)):
@@ -146,7 +158,7 @@ def _is_no_statement(text: str) -> bool:
     parts = text.split(": ")  # `We open it: projector, battery, magnets.`
     if _STEP.match(text) or any(p.count(",") > 1 and not stating.search(p) for p in parts):
         return True
-    if _ANNOUNCING.search(text) or _INSTRUCTION.search(text):
+    if _ANNOUNCING.search(text) or INSTRUCTION.search(text):
         return True
     # in other languages no word of feeling is known, so only what is written as a list is one
     listing = is_english(text) or text.count(",") > 1

@@ -106,6 +106,12 @@ def tone_sentence(graded: int, sounding: int, lean: int) -> str:
     return whole if graded else ""
 
 
+def is_subject(sentence: str) -> bool:
+    """Whether a finding's sentence names what people speak of, without saying that any of them say alike."""
+    match = COUNTED.match(sentence)
+    return match is not None and (match["example"] is not None or (not match["claim"] and "speak" in match[0]))
+
+
 def recount_theme(sentence: str) -> str | None:
     """The sentence of a theme that has lost passages: the same where it counts nobody, else None."""
     match = COUNTED.match(sentence)

@@ -42,8 +42,16 @@ MANY = 5
 _MOST_SUGGESTIONS = 3
 # Below so many themes, what two people say and then single voices fill up; claims on one subject at most.
 _FEW_THEMES, _MOST_CLAIMS = 3, 2
+# Share of a subject's sentences that may stand in findings before it: those on two subjects are each shown for both.
+_SHARED_TEXTS = 0.75
+# Part of its people by which a subject without an example is ordered.
+_UNQUOTED = 0.85
+# Statements on a subject that may be its example.
+_MOST_EXAMPLES = 8
 # Findings up to which single voices answer a question about one side.
 _FEW_ANSWERS = 5
+# Probability that a reader finds a sentence informative from which it stands as an example of its subject.
+_INFORMATIVE = 0.2
 # Sentences of which single voices are chosen at most.
 _MOST_VOICES = 300
 SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
@@ -218,6 +226,7 @@ def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequenc
         groups = list(islice(claims.groups_of(topic, lean), _MOST_CLAIMS))
         held = [_claim(topic, *group) for group in groups if len(group[1]) >= SHARED]
         held += _sides(topic, lean, held)
+        quoted.update(finding.claim for finding in held)
         if not held and len(topic.mentions) >= SHARED and lean is None:
             held = [_spoken_of(topic, lean, quoted=quoted)]
         findings += held or [_claim(topic, *group) for group in groups[:1]]
@@ -227,10 +236,16 @@ def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequenc
             f.name.lower() not in wanted,
             not f.leans(lean),
             -_weight(f),
-            -(f.speaking if lean is None else f.alike),
+            -_people(f, lean),
         ),
     )
     return list(_told_once(order))
+
+
+def _people(finding: ThemeFinding, lean: int | None) -> float:
+    """People who speak of the subject, or who hold the side asked for; fewer where no sentence shows what they say."""
+    count = finding.speaking if lean is None else finding.alike
+    return count if finding.claim or finding.example else _UNQUOTED * count
 
 
 def _weight(finding: ThemeFinding) -> int:
@@ -246,7 +261,9 @@ def _sides(topic: SharedSubject, lean: int | None, held: Sequence[ThemeFinding])
         if lean is not None and side not in (lean, 0):
             continue
         people: dict[str, Statement] = {}
-        for entry in sorted(topic.statements, key=claims.stands_alone, reverse=True):
+        for entry in sorted(
+            topic.statements, key=lambda e: (claims.stands_alone(e), e.informativeness()), reverse=True
+        ):
             fits = entry.lean == side if side else entry.wish and entry.lean is None
             if fits and not (entry.asks or entry.foreign or entry.sentence.heading):
                 people.setdefault(entry.sentence.person, entry)
@@ -270,7 +287,7 @@ def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
     seen: set[str] = set()
     for finding in findings:
         texts = {passage.text for passage in finding.passages}
-        if finding.claim not in seen and 2 * len(texts & seen) <= len(texts):
+        if finding.claim not in seen and len(texts & seen) <= (0.5 if finding.claim else _SHARED_TEXTS) * len(texts):
             seen |= texts
             yield finding
 
@@ -295,7 +312,9 @@ def _spoken_of(
     best: dict[str, Statement] = {}
     for statement in sorted(fitting, key=lambda entry: _telling(entry, lean), reverse=True):
         best.setdefault(statement.sentence.person, statement)
-    claim = next(iter(claims.groups_of(topic, lean)), None)
+    groups = list(islice(claims.groups_of(topic, lean), _MOST_EXAMPLES))
+    fresh = [group for group in groups if _is_example(group[0]) and _quoted(group[0]) not in (quoted or ())]
+    claim = next(iter(fresh or groups), None)
     mentions = {} if plainly else topic.mentions
     if claim and len({*best, *mentions}) == 1:
         return _claim(topic, *claim)
@@ -305,7 +324,7 @@ def _spoken_of(
     members = [claim[0] if claim and first else None, *(entry for entry in best.values() if entry not in first)]
     passages = [*(_passage(entry) for entry in members if entry), *(_mention(sentence) for sentence in others)]
     people = [*(entry.sentence for entry in members if entry), *others]
-    example = _quoted(claim[0]) if claim and not (quoted and _quoted(claim[0]) in quoted) else ""
+    example = _quoted(fresh[0][0]) if fresh else ""
     if quoted is not None and example:
         quoted.add(example)
     sides = Counter(entry.lean for entry in best.values() if entry.lean is not None)
@@ -315,16 +334,24 @@ def _spoken_of(
     return ThemeFinding(_title(topic.name), text, kind, shown, "", 0, len(people), example=example)
 
 
+def _is_example(statement: Statement) -> bool:
+    return statement.informativeness() >= claims.INFORMATIVE
+
+
 def _quoted(statement: Statement) -> str:
-    """A sentence as it is quoted: without its full stop."""
-    return statement.sentence.text.rstrip(" .。")
+    """A sentence as it is quoted."""
+    return _bare_end(statement.sentence.text)
 
 
-def _telling(entry: Statement, lean: int | None) -> tuple[bool, bool, bool, int]:
-    """How well a statement shows its subject: on the wanted side, sure, of a length that reads well."""
-    sentence = entry.sentence
+def _bare_end(text: str) -> str:
+    """A text without its full stop."""
+    return text.rstrip(" .。")
+
+
+def _telling(entry: Statement, lean: int | None) -> tuple[bool, bool, float]:
+    """How well a statement shows its subject: on the wanted side, sure, informative."""
     wanted = lean is not None and entry.lean == lean
-    return wanted, not sentence.doubted and not entry.asks, entry.lean is not None, -abs(len(sentence.text) - 80)
+    return wanted, not entry.sentence.doubted and not entry.asks, entry.informativeness()
 
 
 def _chosen(findings: Sequence[ThemeFinding], wanted: Sequence[str], lean: int | None) -> list[ThemeFinding]:
@@ -363,13 +390,13 @@ def _voices(
             sure = statement.lean is not None
             answers = sure and lean is not None and sentence.topic
             if statement.content and (answers or ((named or spoken) and (sure or (named and spoken)))):
-                candidates.append((named + spoken + 2 * sure, -number, statement))
+                candidates.append((statement.informativeness(shared=spoken), -number, statement))
     people: set[str] = set()
     for _, _, statement in sorted(candidates, key=lambda entry: entry[:2], reverse=True):
         sentence = statement.sentence
         if sentence.person not in people:
             people.add(sentence.person)
-            quoted = sentence.text.rstrip(" .。")
+            quoted = _bare_end(sentence.text)
             text = claim_sentence(VOICE, quoted, 1, 1)
             yield ThemeFinding(VOICE, text, "other", (_passage(statement),), quoted, 1, 1)
 
@@ -387,9 +414,9 @@ def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[The
             continue
         text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
         if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
-            words = claim_sentence(VOICE, text.rstrip(" .。"), 1, 1)
+            words = claim_sentence(VOICE, _bare_end(text), 1, 1)
             passage = ThemePassage(exhibit.label, comment_id, text)
-            yield ThemeFinding(VOICE, words, "other", (passage,), text.rstrip(" .。"), 1, 1)
+            yield ThemeFinding(VOICE, words, "other", (passage,), _bare_end(text), 1, 1)
 
 
 def _passage(statement: Statement) -> ThemePassage:

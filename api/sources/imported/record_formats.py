@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.core.items import Comment, Item
+from api.core.items import Comment, Item, pseudonym
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError
 from api.features.archive.import_file import STUB
 from api.features.archive.imports import Entry, LeftOut
 from api.sources import amazon_pages, reddit_answers, youtube_answers
 from api.sources.amazon_pages import count_of, stars_of
-from api.sources.item_fields import as_dict, as_list, as_number, parsed_date, plausible_time, pseudonym, says_something
+from api.sources.item_fields import as_dict, as_list, as_number, parsed_date, plausible_time, says_something
 from api.sources.own_items import NAME, item_of
 
 Fields = Mapping[str, Any]

@@ -340,6 +340,31 @@ async def test_a_report_that_cannot_be_stored_is_still_answered(desk: Desk, capl
     assert await runner.kept("ann", report.id) is None
 
 
+async def test_what_could_not_be_stored_is_stored_later(desk: Desk) -> None:
+    """
+    Before another process takes it for lost, since its work has ended and no engine knows of it.
+    """
+    desk.shelf.broken |= {"finish", "fail"}
+    desk.go.set()
+    runner = desk.runner()
+    report = await runner.run(ANN, ASK)
+    desk.trouble = UsageError("ask less")
+    with pytest.raises(UsageError):
+        await runner.run(BEN, ASK)
+    await runner.store_again()
+    assert desk.states == ["running", "running"]
+    desk.shelf.broken.clear()
+    await runner.store_again()
+    await runner.store_again()
+
+    kept = desk.shelf.analyses["ann", report.id]
+    assert desk.states == ["done", "failed"]
+    assert kept.report is not None
+    assert kept.report.quality_notes == ()
+    assert [entry.reason for entry in desk.shelf.analyses.values()] == [None, "ask less"]
+    assert await runner.kept("ann", report.id) is kept
+
+
 async def test_a_failure_that_cannot_be_stored_is_logged(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     """The next start finds it running and sweeps it; until then it is known here."""
     desk.shelf.broken.add("fail")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from api.core.work import ProcessStopping
-from api.errors import Conflict, LimitReached, UsageError
+from api.errors import Conflict, LimitReached, StoreUnavailable, UsageError
 from api.features.analyses.analysis_job import CANCELLED, AnalysisTask, no_tenants
 from api.features.analyses.limits import FairQueue
+from api.features.analyses.runner import UNNOTED
 from api.features.analyses.store_ports import StoredAnalysis
 from tests.features.analyses.desk import ANN, ASK, BEN, DAY, Desk, joined
 from tests.services.notebook import Notebook
@@ -260,3 +262,36 @@ async def test_what_nobody_waits_for_runs_on_though_its_caller_left(desk: Desk, 
     (kept,) = desk.shelf.analyses.values()
     assert (await runner.outcome(kept)).id == kept.id
     assert desk.states == ["done"]
+
+
+async def test_many_at_once_are_queued_instead_of_refused(desk: Desk, notebook: Notebook) -> None:
+    """
+    Room is counted with what is launched and not in the queue yet, so a burst fills no queue of this process.
+    """
+    runner = desk.runner(engine=notebook, turns=FairQueue(at_once=4, waiting=2))
+    asks = [replace(ASK, query=f"mug number {number}") for number in range(20)]
+    begun = await asyncio.gather(*(runner.join(ANN, ask, detached=True) for ask in asks))
+
+    assert sum(isinstance(task, AnalysisTask) for task in begun) == 2
+    assert len(notebook.queued) == 18
+    assert desk.states == ["running"] * 20
+    await runner.aclose()
+
+
+async def test_work_that_cannot_be_noted_is_refused_at_once(desk: Desk) -> None:
+    """It does not look as if it ran until another process takes it for lost."""
+
+    class Full(Notebook):
+        async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
+            raise StoreUnavailable("the database does not answer")
+
+    runner = desk.runner(engine=Full(), turns=FairQueue(at_once=2, waiting=2))
+    first = await joined(runner)
+    with pytest.raises(StoreUnavailable):
+        await runner.join(ANN, replace(ASK, query="another mug"), detached=True)
+
+    assert sorted((kept.state, kept.reason) for kept in desk.shelf.analyses.values()) == [
+        ("failed", UNNOTED), ("running", None),
+    ]  # fmt: skip
+    assert isinstance(first, AnalysisTask)
+    await runner.aclose()

@@ -50,7 +50,8 @@ async def test_an_answer_cites_what_was_looked_up() -> None:
     assert turn.json() == {
         "session_id": session.id, "turn": 1, "text": turn.text, "notes": [], "partial": False,
         "sample": False, "trace_id": None, "citations": [
-            {"label": c.label, "key": c.key, "title": c.title, "url": c.url, "passage": ""}
+            {"label": c.label, "key": c.key, "title": c.title, "url": c.url, "passage": "", "source": "reddit",
+             "created_at": f"{c.created_at:%Y-%m-%dT%H:%M:%SZ}"}
             for c in turn.citations
         ],
     }  # fmt: skip

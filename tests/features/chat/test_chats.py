@@ -138,7 +138,7 @@ async def test_what_nobody_can_come_back_to_is_not_kept() -> None:
 class Broken(SessionsInMemory):
     """A database that cannot be written."""
 
-    async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
+    async def keep_session(self, tenant: str, session_id: str, text: str, report_id: str | None = None) -> None:
         raise StoreUnavailable("the database cannot be used")
 
 

@@ -26,7 +26,9 @@ class Shelf(SessionsInMemory):
 
     page: SessionListing = field(kw_only=True)
 
-    async def sessions(self, tenant: str, limit: int, cursor: str | None = None) -> SessionListing:
+    async def sessions(
+        self, tenant: str, limit: int, cursor: str | None = None, report_id: str | None = None
+    ) -> SessionListing:
         return self.page
 
     async def drop_session(self, tenant: str, session_id: str) -> bool:
@@ -46,6 +48,7 @@ async def test_a_conversation_is_listed_by_its_first_question() -> None:
 
     shown = [(chat.id, chat.title, chat.updated_at, chat.sample) for chat in listing.chats]
     assert shown == [("s1", "mug?", NOON, True), ("s2", "", NOON, False), ("s3", "", NOON, False)]
+    assert [chat.turns for chat in listing.chats] == [2, 0, 0]
     assert listing.cursor == "more"
 
 

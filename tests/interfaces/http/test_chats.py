@@ -10,6 +10,7 @@ from api.features.analyses.api_keys import LOCAL
 from api.sandbox.server import Sandbox
 from tests.interfaces.http.chat_requests import ASKED, URL, ag_ui, say, ui
 from tests.interfaces.http.conftest import Opening, Served
+from tests.interfaces.pages.visiting import finished
 
 RATE = "/v1/chat/feedback"
 
@@ -30,12 +31,27 @@ async def test_conversations_are_listed_and_read(served: Served) -> None:
         (answer["session_id"], ASKED), ("chat-1", "ember mug"), ("thread-1", ""),
     ]  # fmt: skip
     assert rest.json()["cursor"] is None
-    assert set(listed[0]) == {"id", "title", "updated_at", "sample"}
+    assert set(listed[0]) == {"id", "title", "updated_at", "sample", "turns"}
+    assert [chat["turns"] for chat in listed] == [2, 1, 0]
     assert [turn["question"] for turn in whole["turns"]] == [ASKED, "and the battery?"]
     for past, turn in zip(whole["turns"], (answer, follow_up), strict=True):
         assert (past["text"], past["citations"]) == (turn["text"], turn["citations"])
         assert past["stopped"] is False
     assert (whole["id"], whole["sample"]) == (answer["session_id"], False)
+
+
+async def test_conversations_over_a_report_are_listed_by_it(served: Served) -> None:
+    """With the first question that was asked there, not the report's own."""
+    report = await finished(served)
+    await say(served, ASKED)
+    over = await served.client.post(URL, json={"message": "and the battery?", "report_id": report.id})
+    turn = over.json()
+    await say(served, "who said that?", turn["session_id"])
+    (chat,) = (await served.client.get("/v1/chats", params={"report_id": report.id})).json()["chats"]
+    none = (await served.client.get("/v1/chats", params={"report_id": "another"})).json()["chats"]
+
+    assert (chat["id"], chat["title"], chat["turns"]) == (turn["session_id"], "and the battery?", 2)
+    assert (chat["report_id"], none) == (report.id, [])
 
 
 async def test_a_deleted_conversation_is_gone(served: Served) -> None:

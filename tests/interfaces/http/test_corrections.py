@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from api.core.domain import Correction, Question
 from api.features.analyses.api_keys import LOCAL
-from api.features.analyses.corrections import StoredCorrection
-from api.services.product import question_digest
+from api.features.analyses.corrections import StoredCorrection, question_digest
 from tests.interfaces.http.api_keys import bearer, code
 from tests.interfaces.http.conftest import Opening, Served
 from tests.store.made import item, report, typed

@@ -106,8 +106,8 @@ async def test_what_is_not_there(served: Served, method: str, path: str, status:
             "/v1/analyses",
             '{"qeury": "x", "surprise": 1}',
             f"`query` is missing; {SHORT}; there is no field `qeury`, did you mean `query`? known "
-            "are `query`, `about`, `not_about`, `aim`, `depth`, `limit`, `sandbox`, `sources`, "
-            "`since` and `items`; there is no field `surprise`",
+            "are `query`, `about`, `not_about`, `aim`, `depth`, `limit`, `sandbox`, `exclude`, "
+            "`exclude_authors`, `exclude_sites`, `sources`, `since` and `items`; there is no field `surprise`",
         ),
         (
             "/v1/analyses",

@@ -6,7 +6,7 @@ from typing import Any
 
 from api.core.domain import Question, Sense
 from api.features.analyses.api_keys import LOCAL
-from api.services.product import question_digest
+from api.features.analyses.corrections import question_digest
 from tests.interfaces.http.api_keys import bearer, code
 from tests.interfaces.http.conftest import Opening, Served
 from tests.store.made import item, report, typed

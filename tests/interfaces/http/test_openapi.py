@@ -187,3 +187,14 @@ def test_no_object_is_bare(document: dict[str, Any]) -> None:
         return found + [each for name in schema for each in bare(schema[name], f"{place}/{name}")]
 
     assert bare(document["components"]["schemas"], "") == []
+
+
+def test_no_schema_has_a_list_of_its_own_name(document: dict[str, Any]) -> None:
+    """A generated Python client would use one variable for the object and for the list in it."""
+    doubled = [
+        name
+        for name, schema in document["components"]["schemas"].items()
+        if schema.get("properties", {}).get(re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(), {}).get("type") == "array"
+    ]
+
+    assert doubled == []

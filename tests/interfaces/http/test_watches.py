@@ -10,10 +10,9 @@ import pytest
 from api.bootstrap.background_work import watching_of
 from api.core.domain import Question
 from api.features.analyses.api_keys import LOCAL
-from api.features.analyses.corrections import ChosenSense
+from api.features.analyses.corrections import ChosenSense, question_digest
 from api.features.watches.watch import new_watch
 from api.features.watches.watch_service import utc_now
-from api.services.product import question_digest
 from tests.interfaces.http.api_keys import code
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.http.watch_requests import OURA, URL

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from starlette.requests import Request
 
-from api.interfaces.pages.screen import COOKIE, POLICY
+from api.interfaces.pages.screen import COOKIE, POLICY, caller_address
+from api.settings.value_types import networks_in
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.pages.visiting import QUICK, begun, csrf, entered, submit
 
@@ -54,6 +56,45 @@ async def test_over_https_the_cookie_is_secure(opening: Opening) -> None:
         proxied = {"Origin": "https://localhost"}
         answer = await served.client.post("/login", data={"key": "ann"}, headers=proxied)
         assert "Secure" in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "address"),
+    [
+        ("203.0.113.9", "198.51.100.7", "203.0.113.9"),  # no proxy of ours: it may write what it likes
+        ("10.0.0.2", "", "10.0.0.2"),
+        ("10.0.0.2", "198.51.100.7", "198.51.100.7"),
+        ("10.0.0.2", "192.0.2.1, 198.51.100.7, 10.0.0.3", "198.51.100.7"),  # the first is the caller's own words
+        ("10.0.0.2", "unknown", "10.0.0.2"),
+        ("10.0.0.2", "2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("::ffff:203.0.113.9", "", "203.0.113.9"),
+        ("testclient", "198.51.100.7", "testclient"),
+    ],
+)
+def test_a_caller_behind_a_proxy_has_an_address(peer: str, forwarded: str, address: str) -> None:
+    """So that attempts to log in are counted for each caller, and nobody chooses for whom."""
+    headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
+    request = Request({"type": "http", "client": (peer, 1), "headers": headers})
+
+    assert caller_address(request, networks_in("10.0.0.0/8")) == address
+
+
+async def test_attempts_of_one_caller_leave_the_others_theirs(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind one proxy, which both come through."""
+    monkeypatch.setenv("LISTENPOST_TRUSTED_PROXIES", "127.0.0.1")
+    monkeypatch.setenv("LISTENPOST_LIMIT_REQUESTS_PER_MINUTE", "2")
+    async with opening(keys="ann") as served:
+
+        async def attempt(key: str, address: str) -> int:
+            headers = {"X-Forwarded-For": address}
+            return (await served.client.post("/login", data={"key": key}, headers=headers)).status_code
+
+        guesses = [await attempt("guessed", "198.51.100.7") for _ in range(3)]
+        other = await attempt("ann", "198.51.100.8")
+
+    assert (guesses[-1], other) == (429, 303)
 
 
 async def test_a_revoked_key_opens_nothing_more(opening: Opening) -> None:

@@ -60,6 +60,25 @@ async def test_a_report_is_asked_on(served: Served) -> None:
     assert f'name="session" value="{session}"' in page
 
 
+async def test_earlier_conversations_are_listed_beside_a_report(served: Served) -> None:
+    """On its page and beside each other, the last used first, and one is gone on with; no list without any."""
+    report = await finished(served)
+    place = f"/analyses/{report.id}"
+    bare = [(await served.client.get(path)).text for path in (place, f"{place}/chat")]
+    for session, message in (("first", "What annoys people about it?"), ("second", "<b>And the battery?</b>")):
+        await submit(served.client, f"{place}/chat", message=message, session=session)
+    pages = [(await served.client.get(path)).text for path in (place, f"{place}/chat", f"{place}/chat/second")]
+    await submit(served.client, f"{place}/chat", message="And the price?", session="first")
+    after = (await served.client.get(place)).text
+
+    assert not any("Earlier conversations" in page for page in bare)
+    entry = re.compile(rf'<li><a href="{place}/chat/(\w+)">([^<]*)</a> <small>(\d questions?), last 20')
+    both = [("second", "&lt;b&gt;And the battery?&lt;/b&gt;", "1 question"),
+            ("first", "What annoys people about it?", "1 question")]  # fmt: skip
+    assert [entry.findall(page) for page in pages] == [both, both, both[1:]]
+    assert entry.findall(after)[0] == ("first", "What annoys people about it?", "2 questions")
+
+
 async def test_small_talk_is_answered_and_not_kept(served: Served) -> None:
     """The guidance stands on the page that was sent."""
     report = await finished(served)

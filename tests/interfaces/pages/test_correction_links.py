@@ -9,12 +9,12 @@ import pytest
 
 from api.core.domain import Question
 from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.corrections import question_digest
 from api.features.analyses.feedback import withdraw
 from api.features.analyses.share_links import CorrectionLink
 from api.features.watches.notification import LINK_LIFETIME, correction_path, correction_signature
 from api.features.watches.watch import Watch
 from api.features.watches.watch_run import WatchRun
-from api.services.product import question_digest
 from tests.interfaces.http.conftest import Served
 from tests.interfaces.http.watch_requests import OURA, URL
 

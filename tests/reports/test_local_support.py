@@ -11,7 +11,7 @@ import pytest
 from api.core.domain import Question, Usage
 from api.core.ports import Claim, Support
 from api.evaluation.labelled_items import read_claims
-from api.models.local.support import LocalSupport, SecondOpinion, carries, doubts
+from api.reports.local_support import LocalSupport, SecondOpinion, carries, doubts
 from tests.reports.unsupported import ONLY_A_MODEL, SUPPORTED, UNSUPPORTED, Pair
 
 MUG = Question("Ember mug")

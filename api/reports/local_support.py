@@ -121,6 +121,14 @@ def doubts(claim: Claim, question: Question) -> bool:
 
 def carries(claim: Claim, question: Question) -> bool:
     """Whether the passage, in its item, says what the sentence says about the same product."""
+    return share_carried(claim, question) == 1
+
+
+def share_carried(claim: Claim, question: Question) -> float:
+    """Share of the sentence's words with a meaning that the passage holds, 1 where it carries the sentence.
+
+    0 where the passage is about something else, or says it in another manner, to another extent or on another side.
+    """
     sentence = claim.sentence.replace("’", "'").strip()
     passage = claim.passage.replace("’", "'").strip()
     subject = Subject.of(question, [claim.context, passage])
@@ -130,13 +138,13 @@ def carries(claim: Claim, question: Question) -> bool:
     summed = SUMMARY.match(sentence) is not None
     topic = counted is not None or summed or not subject.names_rival(claim.context)
     if not passage or not subject.is_subject(passage, topic=topic, follows=False):
-        return False
+        return 0
     if counted is not None:
-        return is_spoken_of(counted["name"], passage)
+        return float(is_spoken_of(counted["name"], passage))
     if summed:
-        return True  # quotes of findings that are checked themselves
-    rules = (_same_manner, _same_extent, _same_side, _same_words)
-    return all(rule(sentence, passage, subject) for rule in rules)
+        return 1  # quotes of findings that are checked themselves
+    rules = (_same_manner, _same_extent, _same_side)
+    return _share_of_words(sentence, passage, subject) if all(r(sentence, passage, subject) for r in rules) else 0
 
 
 def _same_manner(sentence: str, passage: str, subject: Subject) -> bool:
@@ -194,18 +202,19 @@ def _weighed(text: str) -> tuple[set[str], set[str]]:
     return set(_WORD.findall(before)), set(_WORD.findall(after))
 
 
-def _same_words(sentence: str, passage: str, subject: Subject) -> bool:
-    """Each word that carries meaning is in the passage, or its aspect, or (a feeling) its side."""
+def _share_of_words(sentence: str, passage: str, subject: Subject) -> float:
+    """Share of the words that carry meaning whose like, aspect or (of a feeling) side is in the passage."""
     held = {fold(word) for word in _WORD.findall(passage) if content_words(word)}
     spoken = {aspect.name for aspect in aspects_in(passage)}
+    present, total = 0, 0
     for word in content_words(subject.pattern.sub(" ", sentence)):
         bare = "".join(_WORD.findall(fold(word)))
         if not bare or bare in _REPORTING or any(count_feelings(word)):
             continue
         meant = {aspect.name for aspect in aspects() if aspect.is_in(word)}
-        if not (meant & spoken) and not any(_akin(bare, other) for other in held):
-            return False
-    return True
+        present += bool(meant & spoken) or any(_akin(bare, other) for other in held)
+        total += 1
+    return present / total if total else 1
 
 
 def _akin(word: str, other: str) -> bool:
