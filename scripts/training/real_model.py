@@ -31,9 +31,9 @@ from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate, Remembere
 from api.evaluation.labelled_items import LabelledQuery, read_claims, read_labelled
 from api.evaluation.support_scores import evaluate_support
 from api.models.dialects import ModelCallLimiter
-from api.reports.local_support import SecondOpinion, carries, doubts
 from api.models.model_calls import OpenAIGrader, OpenAIJudge, OpenAISupport
 from api.models.model_client import ModelClient
+from api.reports.local_support import SecondOpinion, carries, doubts
 from api.sandbox.server import Sandbox, environment
 from api.services.product import Ask, analyze
 from api.settings import ModelSettings, Settings
@@ -71,13 +71,14 @@ class Counted:
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """See `Judge.judge`."""
-        judged = await self._within(partial(self.inner.judge, question, items, source))
+        judged: Judgement = await self._within(partial(self.inner.judge, question, items, source))
         self.pages.append(signs(verdict.relevant for verdict in judged.verdicts))
         return judged
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         """See `SupportChecker.check`."""
-        return await self._within(partial(self.inner.check, question, claims))
+        checked: Support = await self._within(partial(self.inner.check, question, claims))
+        return checked
 
     async def _within(self, ask: Callable[[], Awaitable[A]]) -> A:
         try:
