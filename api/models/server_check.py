@@ -118,10 +118,9 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
     support = OpenAISupport(client, models.support_model or name, seconds)
     supported = await timed("the support check", support.name, support.check(_QUESTION, _CLAIMS), lambda a: a.usage)
     if supported is not None:
-        checked.details.append(
-            f"checked two sentences, {'' if supported.supported == (True, False) else 'not '}both right"
-        )
-        if supported.supported != (True, False):
+        both = supported.supported == (True, False)
+        checked.details.append(f"checked two sentences, {'' if both else 'not '}both right")
+        if not both:
             checked.failed.append("unread")
             checked.remedies["use another `LISTENPOST_SUPPORT_MODEL`"] = None
     drafted = await timed("the report", models.agent_model, draft(_QUESTION, _exhibits()), lambda answer: answer[1])
