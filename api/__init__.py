@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from api.services.product_slot import Provider, provide
+from api.services import Provider, provide
 
 if TYPE_CHECKING:
     from api.interfaces.shared.python_api import analyze, ask_again, fetch

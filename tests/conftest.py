@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from api.settings import variables
-from tests.postgres import Postgres, packaged, running
+from tests.postgres import Postgres, make_tables, packaged, running
 from tests.usual import USUAL
 
 OURS = (
@@ -136,6 +137,26 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     url = server.create()
     yield url
     server.clear(url)
+
+
+@pytest.fixture(scope="session")
+def sqlite_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with the store's tables and no rows but their version."""
+    path: Path = tmp_path_factory.mktemp("tables") / "listenpost.db"
+    make_tables(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path, sqlite_tables: Path) -> Iterator[str]:
+    """A database with the store's tables and no rows, of each kind; making tables takes longer than most tests."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{shutil.copy(sqlite_tables, tmp_path)}"
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    url = server.create_with_tables()
+    yield url
+    server.delete_rows(url)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 import shutil
@@ -13,7 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+
+from api.store import open_store
 
 _OPTIONS = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c max_connections=200"
 
@@ -28,39 +34,74 @@ class Postgres:
     _numbers: Iterator[int] = field(default_factory=count)
 
     _free: list[str] = field(default_factory=list)
+    _with_tables: list[str] = field(default_factory=list)
+    _columns: list[Any] = field(default_factory=list)
+    """Every column of the store's tables, as they were made."""
 
     def create(self) -> str:
         """An empty database; its URL."""
         if self._free:
-            name = self._free.pop()
-        else:
-            name = f"test_{next(self._numbers)}"
-            self._ask("postgres", f"CREATE DATABASE {name}")
-        return f"postgresql://{self.user}@/{name}?host={self.folder}"
+            return self._free.pop()
+        name = f"test_{next(self._numbers)}"
+        self._ask(self._url("postgres"), f"CREATE DATABASE {name}")
+        return self._url(name)
+
+    def create_with_tables(self) -> str:
+        """A database with the store's tables and no rows but their version; its URL."""
+        if self._with_tables:
+            return self._with_tables.pop()
+        url = self.create()
+        make_tables(url)
+        self._columns = self._columns_of(url)
+        return url
 
     def clear(self, url: str) -> None:
         """Empty a database for the next test; making one is slow and takes room."""
-        name = urlsplit(url).path[1:]
-        self._ask(name, "DROP SCHEMA public CASCADE")
-        self._ask(name, "DROP SCHEMA IF EXISTS dbos CASCADE")
-        self._ask(name, "CREATE SCHEMA public")
-        self._free.append(name)
+        self._ask(url, "DROP SCHEMA public CASCADE", "DROP SCHEMA IF EXISTS dbos CASCADE", "CREATE SCHEMA public")
+        self._free.append(url)
+
+    def delete_rows(self, url: str) -> None:
+        """Keep the tables for the next test; one that changed them leaves an empty database."""
+        if self._columns_of(url) != self._columns:
+            self.clear(url)
+            return
+        tables = {str(table) for table, *_ in self._columns} - {"schema_version"}
+        # without the checks of foreign keys, so that the order of the tables does not matter
+        self._ask(url, "SET session_replication_role = replica", *(f"DELETE FROM {table}" for table in tables))
+        self._with_tables.append(url)
 
     def hurry(self) -> None:
         """Write nothing to the disk in earnest: what is there does not outlive the tests."""
-        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
-            self._ask("postgres", f"ALTER SYSTEM SET {setting} = off")
-        self._ask("postgres", "SELECT pg_reload_conf()")
+        settings = [f"ALTER SYSTEM SET {each} = off" for each in ("fsync", "full_page_writes", "synchronous_commit")]
+        self._ask(self._url("postgres"), *settings, "SELECT pg_reload_conf()")
 
-    def _ask(self, database: str, command: str) -> None:
-        named = ["-h", self.folder, "-U", self.user, "-d", database]
-        subprocess.run(
-            [self.psql, *named, "-q", "-c", "SET lock_timeout = '10s'", "-c", command],
-            check=True,
-            capture_output=True,
-            timeout=60,
-            cwd=self.folder,
-        )
+    def _url(self, name: str) -> str:
+        return f"postgresql://{self.user}@/{name}?host={self.folder}"
+
+    def _columns_of(self, url: str) -> list[Any]:
+        """Table, name and type of every column, and the versions of the tables."""
+        with psycopg.connect(url, autocommit=True) as connection:
+            columns = connection.execute(
+                "SELECT table_name, column_name, data_type FROM information_schema.columns"
+                " WHERE table_schema = 'public' ORDER BY 1, 2"
+            ).fetchall()
+            if not any(table == "schema_version" for table, *_ in columns):
+                return columns
+            return [*columns, ("schema_version", *connection.execute("SELECT version FROM schema_version").fetchall())]
+
+    def _ask(self, url: str, *commands: str) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            for command in ("SET lock_timeout = '10s'", *commands):
+                connection.execute(command.encode())
+
+
+def make_tables(url: str) -> None:
+    """Make the store's tables in an empty database."""
+
+    async def made() -> None:
+        await (await open_store(url)).aclose()
+
+    asyncio.run(made())
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from api.core.text import fold
 from api.core.words import content_words, is_not_english
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import ASKING, DENIAL, HEARSAY, IRONY, WISHING, count_feelings, lean_of
-from api.reports.keyless.subjects import Subject
+from api.reports.keyless.product_mentions import Subject
 from api.reports.keyless.theme_sentences import COUNTED, SUMMARY
 from api.reports.keyless.themes import is_spoken_of
 from api.reports.quotes import numbers

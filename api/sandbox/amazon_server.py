@@ -1,19 +1,168 @@
 """Amazon: its own pages and the JSON of two paid providers, over the same products.
 
-The providers are OpenWeb Ninja (`ninja`) and omkar.cloud (`omkar`).
+The pages are in today's markup, from templates in `pages/`. The providers are OpenWeb Ninja (`ninja`)
+and omkar.cloud (`omkar`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from html import escape
+from importlib import resources
+from string import Template
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from api.sandbox import amazon_markup as markup
-from api.sandbox.corpus import DIGITS, HEX, Post, Remark, spelled
+from api.sandbox.corpus import DIGITS, HEX, Post, Remark, handle, spelled
 from api.sandbox.site_search import Index
 from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, World, fields, reply, serves
+
+TILES = 16  # products on a page of search results
+# one tile in this many has its brand in a second heading, as in fashion
+_TWO_HEADINGS = 6
+_HOME = "the United States"
+_LOCAL, _FOREIGN = 8, 5
+_BARS = ("five_star", "four_star", "three_star", "two_star", "one_star")
+
+
+class Markup(str):
+    """HTML that is not escaped again."""
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template((resources.files("api.sandbox") / "pages" / f"{name}.html").read_text("utf-8"))
+
+
+def render(name: str, **values: object) -> Markup:
+    """The template `name` with these values, escaped unless they are `Markup`."""
+    shown = {k: v if isinstance(v, Markup) else escape(str(v)) for k, v in values.items()}
+    return Markup(_template(name).substitute(shown))
+
+
+def _joined(pieces: Iterable[Markup]) -> Markup:
+    return Markup("".join(pieces))
+
+
+def short_count(count: int) -> str:
+    """A count as the page shows it: `1.1K`."""
+    if count < 1000:
+        return str(count)
+    scale, unit = (1000, "K") if count < 1_000_000 else (1_000_000, "M")
+    return f"{count / scale:.1f}".removesuffix(".0") + unit
+
+
+def shares(stars: float) -> list[int]:
+    """Percentages of five, four, three, two and one stars that fit this average."""
+    high = max(0.0, min(1.0, (stars - 1) / 4))
+    best, worst = round(100 * high**1.5), round(100 * (1 - high) ** 1.5)
+    rest = max(0, 100 - best - worst)
+    four, two = round(rest * high * 0.7), round(rest * (1 - high) * 0.6)
+    return [best, four, rest - four - two, two, 100 - best - rest]
+
+
+def dated(world: World, remark: Remark) -> str:
+    """Place and date of a review: `Reviewed in Germany on May 3, 2026`."""
+    day = world.moment(remark.age_days)
+    return f"Reviewed in {remark.country} on {day:%B} {day.day}, {day.year}"
+
+
+def shopper(remark: Remark) -> str:
+    """A reviewer's name, often the default one."""
+    first, second, number = handle("amazon", remark.id).split("_")
+    return "Amazon Customer" if number < "250" else f"{first.title()} {second[0].upper()}."
+
+
+def search_page(query: str, hits: Sequence[Post], number: int, advert: Post | None) -> Markup:
+    """Page `number` (from 1) of the results, the advertisement first."""
+    start = (number - 1) * TILES
+    shown = hits[start : start + TILES]
+    if not shown:
+        return render("nothing", query=query)
+    tiles = [_tile(post, start + at) for at, post in enumerate(shown, 1)]
+    if advert is not None:
+        tiles.insert(0, _tile(advert, start, advert=True))
+    count, last = len(hits), -(-len(hits) // TILES)
+    total = f"over {count // 100 * 100:,}" if count >= 1000 else f"{count:,}"
+    link = f"/s?{urlencode({'k': query, 'page': number + 1})}"
+    onward = render("search_next", next=number + 1, link=link)
+    return render(
+        "search", query=query, range=f"{start + 1}-{start + len(shown)} of {total}",
+        tiles=_joined(tiles), number=number, last=last,
+        following=onward if number < last else render("search_end"),
+    )  # fmt: skip
+
+
+def _tile(post: Post, position: int, *, advert: bool = False) -> Markup:
+    path = f"/x/dp/{post.id}/ref=sr_1_1"
+    note = brand = reviews = count = Markup("")
+    price = render("tile_no_price")
+    if advert:
+        note = render("tile_note")
+    elif post.place and int(spelled(DIGITS, 3, "layout", post.id)) % _TWO_HEADINGS == 0:
+        brand = render("tile_brand", brand=post.place)
+    if post.ratings is not None:
+        exact = f"{post.ratings:,} {'rating' if post.ratings == 1 else 'ratings'}"
+        link = f"/x/dp/{post.id}#customerReviews"
+        count = render("tile_count", exact=exact, short=short_count(post.ratings), link=link)
+    if post.stars is not None:
+        reviews = render("tile_reviews", stars=post.stars, count=count)
+    if post.price is not None:
+        whole, _, cents = post.price[1:].partition(".")
+        parts = {"symbol": post.price[:1], "whole": whole, "cents": cents or "00"}
+        price = render("tile_price", price=post.price, **parts)
+    return render(
+        "tile", advert=" AdHolder" if advert else "", asin=post.id, position=position,
+        uuid=spelled(DIGITS, 12, post.id, position),
+        link=f"/sspa/click?ie=UTF8&url={path}" if advert else path,
+        label=("Sponsored Ad - " if advert else "") + post.title, title=post.title,
+        image=f"https://m.media-amazon.com/images/I/{spelled(DIGITS, 10, post.id)}._AC_UY218_.jpg",
+        note=note, brand=brand, reviews=reviews, price=price,
+    )  # fmt: skip
+
+
+def product_page(world: World, post: Post) -> Markup:
+    """Title, price, bullets, histogram, and reviews in new and old markup."""
+    rating = count = histogram = Markup("")
+    if post.stars is not None:
+        rating = render("product_rating", stars=post.stars)
+        histogram = _joined(
+            render("product_bar", share=share, stars=stars, bar=bar, asin=post.id)
+            for share, stars, bar in zip(shares(post.stars), range(5, 0, -1), _BARS, strict=True)
+        )
+    if post.ratings is not None:
+        count = render("product_count", count=f"{post.ratings:,}")
+    home = [remark for remark in post.comments if remark.country == _HOME]
+    abroad = [remark for remark in post.comments if remark.country != _HOME]
+    lines = [line for line in post.body.split("\n") if line.strip()]
+    priced = render("product_price", price=post.price)
+    return render(
+        "product", title=post.title, brand=post.place, asin=post.id, rating=rating, count=count,
+        price=priced if post.price else render("product_no_price"),
+        bullets=_joined(render("product_bullet", line=line) for line in lines),
+        histogram=histogram,
+        home=_joined(_review(world, remark) for remark in home[:_LOCAL]),
+        abroad=_joined(_review(world, remark, old=True) for remark in abroad[:_FOREIGN]),
+    )  # fmt: skip
+
+
+def _review(world: World, remark: Remark, *, old: bool = False) -> Markup:
+    """A review in today's markup, or in the `old` one, which foreign reviews still have."""
+    people = "One person" if remark.votes == 1 else f"{remark.votes:,} people"
+    badge = helpful = Markup("")
+    if remark.verified:
+        badge = render("review_badge_old" if old else "review_badge")
+    if remark.votes:
+        helpful = render("review_helpful", people=people)
+    paragraphs = (render("review_paragraph", line=line) for line in remark.body.split("\n"))
+    return render(
+        "review_old" if old else "review_new", id=remark.id, author=shopper(remark),
+        stars=remark.stars, title=remark.title, dated=dated(world, remark), badge=badge,
+        body=remark.body if old else _joined(paragraphs), helpful=helpful,
+    )  # fmt: skip
 
 
 def _link(post: Post) -> str:
@@ -44,7 +193,7 @@ def _features(post: Post) -> list[str]:
 def _distribution(post: Post) -> dict[str, int]:
     if post.stars is None:
         return {}
-    return {str(5 - at): share for at, share in enumerate(markup.shares(post.stars))}
+    return {str(5 - at): share for at, share in enumerate(shares(post.stars))}
 
 
 def _ninja(parameters: dict[str, str], data: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +202,7 @@ def _ninja(parameters: dict[str, str], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ninja_product(post: Post) -> dict[str, Any]:
-    sold = f"{markup.short_count(post.ratings or 0)}+ bought in past month"
+    sold = f"{short_count(post.ratings or 0)}+ bought in past month"
     return fields("ninja_product") | {
         "asin": post.id, "product_title": post.title, "product_price": post.price,
         "product_star_rating": None if post.stars is None else f"{post.stars}",
@@ -77,7 +226,7 @@ def _ninja_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     return fields("ninja_review") | {
         "review_id": remark.id, "review_title": remark.title, "review_comment": remark.body,
         "review_star_rating": str(remark.stars), "review_link": _review_link(remark),
-        "review_author": markup.shopper(remark), "review_date": markup.dated(world, remark),
+        "review_author": shopper(remark), "review_date": dated(world, remark),
         "is_verified_purchase": remark.verified, "reviewed_product_asin": post.id,
         "helpful_vote_statement": helpful if remark.votes else None,
     }  # fmt: skip
@@ -96,8 +245,8 @@ def _omkar_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     return fields("omkar_review") | {
         "review_id": remark.id, "product_asin": post.id, "review_title": remark.title,
         "review_text": remark.body, "review_link": _review_link(remark), "rating": remark.stars,
-        "review_date": markup.dated(world, remark), "is_verified_purchase": remark.verified,
-        "helpful_votes": remark.votes, "reviewer_name": markup.shopper(remark),
+        "review_date": dated(world, remark), "is_verified_purchase": remark.verified,
+        "helpful_votes": remark.votes, "reviewer_name": shopper(remark),
         "reviewer_id": spelled(HEX.upper(), 28, remark.id),
     }  # fmt: skip
 
@@ -150,7 +299,7 @@ class Amazon(EmulatedServer):
         if path == "/s" or "/dp/" in path or path.startswith(("/ap/", "/product-reviews/")):
             if kind in _BLOCKS:
                 headers = {"x-amzn-waf-action": "challenge"} if kind == "waf" else None
-                return reply(markup.render(kind), _BLOCKS[kind], headers)
+                return reply(render(kind), _BLOCKS[kind], headers)
             if kind == "signin" and not path.startswith("/ap/"):
                 return _to_sign_in("/")
             return _EMPTY if kind == "empty" else None
@@ -178,14 +327,14 @@ class Amazon(EmulatedServer):
     def _search(self, call: SandboxCall) -> str:
         query = call.query.get("k", "")
         hits, advert = self._hits(query)
-        return markup.search_page(query, hits, max(call.number("page", 1), 1), advert)
+        return search_page(query, hits, max(call.number("page", 1), 1), advert)
 
     @serves("product", "/dp/{asin}", "/{slug}/dp/{asin}", guarded=False)
     def _product(self, call: SandboxCall) -> str:
         post = self.world.post("amazon", call.parameter("asin"))
         if post is None:
-            raise SiteRefusal(markup.render("missing"), 404)
-        return markup.product_page(self.world, post)
+            raise SiteRefusal(render("missing"), 404)
+        return product_page(self.world, post)
 
     @serves("reviews", "/product-reviews/{asin}", "/gp/customer-reviews/{id}", guarded=False)
     def _reviews(self, call: SandboxCall) -> Response:
@@ -193,11 +342,11 @@ class Amazon(EmulatedServer):
 
     @serves("signin", "/ap/signin", guarded=False)
     def _sign_in(self, call: SandboxCall) -> str:
-        return markup.render("sign_in")
+        return render("sign_in")
 
     def _page(self, call: SandboxCall) -> tuple[list[Post], int]:
         hits, advert = self._hits(call.query.get("query", ""))
-        page = hits[call.page(markup.TILES)]
+        page = hits[call.page(TILES)]
         if page and advert is not None and advert.sponsored:
             page = [advert, *page]
         return page, len(hits)

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
@@ -187,6 +188,7 @@ def keyless(slug: str | None = None) -> tuple[Post, ...]:
     return _load("keyless", slug)
 
 
+@cache
 def _load(folder: str, slug: str | None) -> tuple[Post, ...]:
     files = [file for name, file in _files(folder) if slug in (None, name)]
     return tuple(post for file in files for post in posts(_rows(file)))

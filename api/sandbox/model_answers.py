@@ -22,7 +22,7 @@ from api.pipeline.question.product_name import ASKING_WORDS, product_in, without
 from api.reports.exhibits import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import lean_of
-from api.reports.keyless.subjects import Subject
+from api.reports.keyless.product_mentions import Subject
 from api.reports.keyless.themes import MOST_THEMES, find_themes
 from api.reports.local_support import carries
 from api.reports.quotes import sentences

@@ -20,7 +20,7 @@ from api.pipeline.question.query_guard import compared_names, refers_back
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.subjects import Subject
+from api.reports.keyless.product_mentions import Subject
 from api.sandbox.model_answers import QuotedPrompt
 
 # pronouns and the like, by which a follow-up refers to the product before

@@ -30,8 +30,8 @@ from api.errors import ConfigurationError, UsageError
 from api.pipeline.gate.caller_items import title_and_body
 from api.pipeline.gate.verdicts import Gate
 from api.reports.composition import Origin, fetched
+from api.services import provided
 from api.services.product import Ask, SourceAnswer, check, origin_of, question_of, texts_of
-from api.services.product_slot import provided
 
 T = TypeVar("T")
 # a model that leaves an argument out may write null for it, which must not cost the run a retry

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.interfaces.command import COMMAND, bare
+from tests.forked import COMMAND, Forked
+from tests.interfaces.command import bare
 
 TIMEOUTS = ("LISTENPOST_SOURCE_TIMEOUT", "LISTENPOST_CRAWL_TIMEOUT")
 
@@ -20,7 +21,7 @@ def test_an_interrupted_fetch_waits_for_nobody(sandbox: Sandbox, sign: signal.Si
     """A hung Reddit that may hang for an hour, and a signal: its exit code, no traceback."""
     sandbox.fault("reddit.search=hang")
     env = bare({**sandbox.environment, **dict.fromkeys(TIMEOUTS, "3600")})
-    with subprocess.Popen(
+    with Forked[str](
         [COMMAND, "fetch", "reddit", "plaud.ai"],
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 
 import pytest
 
 from api.sandbox.server import Sandbox
+from tests.forked import CODE, Forked
 from tests.interfaces.command import Ended, bare, process
 from tests.langfuse.tracing.collector import Collector, collecting, settings_for
 from tests.langfuse.tracing.trees import roots
@@ -111,8 +111,8 @@ def test_no_langfuse_request_lies_on_the_path_of_a_run(sandbox: Sandbox, langfus
     """
     langfuse.delay = 3600.0
     variables = {"LANGFUSE_FLUSH_INTERVAL": "0.01", "LISTENPOST_TRACE_FLUSH_TIMEOUT": "0.1"}
-    with subprocess.Popen(
-        [sys.executable, "-c", TWO_RUNS],
+    with Forked[str](
+        [CODE, TWO_RUNS],
         env=bare(_environment(sandbox, langfuse) | variables),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as running:  # fmt: skip

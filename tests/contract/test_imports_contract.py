@@ -19,9 +19,9 @@ CARD = FileIdentity("dump.jsonl", "reddit", "d1")
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[SqlStore]:
+async def store(store_url: str) -> AsyncIterator[SqlStore]:
     """An empty store."""
-    opened = await open_store(database_url)
+    opened = await open_store(store_url)
     yield opened
     await opened.aclose()
 
@@ -50,7 +50,7 @@ async def keep(store: SqlStore, begun: Import, *items: Item, position: int = 10,
     return await store.keep_batch("a", begun, ImportBatch(items, position=ImportPosition(position, position), **fields))
 
 
-async def test_a_batch_is_kept_with_its_mark(store: SqlStore, database_url: str) -> None:
+async def test_a_batch_is_kept_with_its_mark(store: SqlStore, store_url: str) -> None:
     """What was committed is where the import goes on, with what became of it."""
     begun = await store.begin_import("a", CARD)
     refusal = Refusal(3, "it is no JSON object", ODD)
@@ -65,7 +65,7 @@ async def test_a_batch_is_kept_with_its_mark(store: SqlStore, database_url: str)
     assert again.progress == ImportProgress(2, 1, 0, 0, 1, {"written by a bot": 2})
     (aside,) = await store.refusals("a", begun.id)
     assert (aside.line, aside.reason) == (3, "it is no JSON object")
-    assert await counted(database_url, "items", "imports") == [2, 1]
+    assert await counted(store_url, "items", "imports") == [2, 1]
     assert await store.imports("b") == []
 
 
@@ -139,7 +139,7 @@ async def test_imports_change_no_older_report(store: SqlStore) -> None:
     assert after == kept
 
 
-async def test_removing_takes_back_what_nobody_else_holds(store: SqlStore, database_url: str) -> None:
+async def test_removing_takes_back_what_nobody_else_holds(store: SqlStore, store_url: str) -> None:
     """Not what a report or another import holds; of those only the comments that it brought."""
     await store.finish("a", typed(report("r1", item("reddit:t3_1"))))
     first = await store.begin_import("a", CARD)
@@ -158,7 +158,7 @@ async def test_removing_takes_back_what_nobody_else_holds(store: SqlStore, datab
         "reddit:t3_1": ["c1"], "reddit:t3_2": ["c1"], "reddit:t3_3": [],
     }  # fmt: skip
     assert await store.remove_import("a", second.id) is None
-    assert await counted(database_url, "imports", "imported", "refusals") == [1, 2, 0]
+    assert await counted(store_url, "imports", "imported", "refusals") == [1, 2, 0]
 
 
 async def test_deleting_a_report_leaves_what_an_import_holds(store: SqlStore) -> None:
@@ -185,7 +185,7 @@ async def test_an_import_that_is_being_removed_is_not_gone_on_with(store: SqlSto
     assert (await store.begin_import("a", CARD)).id != begun.id
 
 
-async def test_ids_stand_for_items(store: SqlStore, database_url: str) -> None:
+async def test_ids_stand_for_items(store: SqlStore, store_url: str) -> None:
     """A key, the place's own id or what stands behind the key's place; then they are forgotten."""
     begun = await store.begin_import("a", CARD)
     await keep(
@@ -198,7 +198,7 @@ async def test_ids_stand_for_items(store: SqlStore, database_url: str) -> None:
 
     assert sorted(keys) == ["items:x", "reddit:t3_1", "youtube:v1"]
     assert gone == 3
-    assert await counted(database_url, "items", "imported") == [1, 1]
+    assert await counted(store_url, "items", "imported") == [1, 1]
 
 
 async def test_keys_that_a_database_refuses_are_imported(store: SqlStore) -> None:

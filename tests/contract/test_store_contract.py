@@ -23,9 +23,9 @@ EVERYTHING = Filters()
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[Store]:
+async def store(store_url: str) -> AsyncIterator[Store]:
     """An empty store."""
-    opened = await open_store(database_url)
+    opened = await open_store(store_url)
     yield opened
     await opened.aclose()
 
@@ -128,17 +128,17 @@ async def test_failed_analysis_says_why(store: Store) -> None:
     assert (done.state, done.reason) == ("done", None)
 
 
-async def test_report_may_be_finished_again(store: Store, database_url: str) -> None:
+async def test_report_may_be_finished_again(store: Store, store_url: str) -> None:
     """The second report of an id takes the place of the first, and of its items."""
     await finish(store, "a", report("r1", item("reddit:t3_1"), out=[dropped("reddit:t3_2")]))
     second = report("r1", item("reddit:t3_3"))
     await finish(store, "a", second)
 
     assert await loaded(store, "a", "r1") == second
-    assert await counted(database_url, "analyses", "items") == [1, 1]
+    assert await counted(store_url, "analyses", "items") == [1, 1]
 
 
-async def test_tenants_do_not_see_each_other(store: Store, database_url: str) -> None:
+async def test_tenants_do_not_see_each_other(store: Store, store_url: str) -> None:
     """The same id is two analyses, and neither is read, listed or deleted by the other."""
     mine, yours = report("r1", item("reddit:t3_1")), report("r1", item("reddit:t3_1", body="x"))
     await finish(store, "a", mine)
@@ -150,7 +150,7 @@ async def test_tenants_do_not_see_each_other(store: Store, database_url: str) ->
     assert not await store.delete("a", "r2")
     assert await store.delete("a", "r1")
     assert await loaded(store, "b", "r1") == yours
-    assert await counted(database_url, "items") == [1], "mine went although yours has its key"
+    assert await counted(store_url, "items") == [1], "mine went although yours has its key"
 
 
 async def test_listing_is_newest_first_and_filtered(store: Store) -> None:
@@ -212,7 +212,7 @@ async def test_foreign_cursor_is_a_usage_error(store: Store, cursor: str) -> Non
         await store.listing("a", EVERYTHING, 2, cursor)
 
 
-async def test_delete_takes_what_only_it_held(store: Store, database_url: str) -> None:
+async def test_delete_takes_what_only_it_held(store: Store, store_url: str) -> None:
     """Items of another analysis stay, those of nobody go, and so do its idempotency keys."""
     await finish(store, "a", report("r1", item("reddit:t3_1"), item("reddit:t3_2")))
     kept = report("r2", item("reddit:t3_2", rank=3), out=[dropped("reddit:t3_3")])
@@ -223,11 +223,11 @@ async def test_delete_takes_what_only_it_held(store: Store, database_url: str) -
     assert not await store.delete("a", "r1")
     assert await store.get("a", "r1") is None
     assert await loaded(store, "a", "r2") == kept
-    assert await counted(database_url, "items", "verdicts") == [2, 3]
+    assert await counted(store_url, "items", "verdicts") == [2, 3]
     assert await store.claim("a", "key", "other digest", "r3") == ("r3", True)
 
 
-async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> None:
+async def test_forgotten_item_is_nowhere(store: Store, store_url: str) -> None:
     """Items, quotes, findings, pages and sessions of every tenant lose it, and a note says so."""
     gone, left = "reddit:t3_1", "reddit:t3_11"
     for tenant in ("a", "b"):
@@ -268,7 +268,7 @@ async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> Non
     assert await store.page("without", 60) == "[]"
     assert json.loads(await store.session("a", "listed") or "") == [{"key": left}]
     assert await store.session("a", "told") is None
-    assert await counted(database_url, "items") == [4]
+    assert await counted(store_url, "items") == [4]
 
 
 async def test_work_is_charged_once(store: Store) -> None:
@@ -287,9 +287,9 @@ async def test_work_is_charged_once(store: Store) -> None:
     assert await store.spent("s", DAY) == 10
 
 
-async def test_durable_work_does_not_end_with_its_process(store: Store, database_url: str) -> None:
+async def test_durable_work_does_not_end_with_its_process(store: Store, store_url: str) -> None:
     """It is found by its question while it runs; what is not durable has failed."""
-    other = await open_store(database_url)
+    other = await open_store(store_url)
     await other.begin("a", "kept", "mug", "kept.1", "digest")
     await other.begin("a", "lost", "mug", "", "digest")
     assert await store.running("a", "digest") == "kept"
@@ -304,9 +304,9 @@ async def test_durable_work_does_not_end_with_its_process(store: Store, database
     assert not await store.durable()
 
 
-async def test_a_process_is_gone_when_it_is_closed(store: Store, database_url: str) -> None:
+async def test_a_process_is_gone_when_it_is_closed(store: Store, store_url: str) -> None:
     """Or when nobody has ever heard of it."""
-    other = await open_store(database_url)
+    other = await open_store(store_url)
     name = await other.appear()
     assert set(await store.gone({name, "nobody", await store.appear()})) == {"nobody"}
     await other.aclose()
@@ -500,7 +500,7 @@ async def test_odd_names_are_names(store: Store, odd: str) -> None:
     assert not (await store.claim(odd, odd, odd, "r2"))[1]
 
 
-async def test_many_finish_and_delete_at_once(store: Store, database_url: str) -> None:
+async def test_many_finish_and_delete_at_once(store: Store, store_url: str) -> None:
     """Analyses that share items are stored and deleted side by side without a scratch."""
     reports = [report(f"r{number}", *(item(f"reddit:t3_{n}", rank=number) for n in range(6))) for number in range(12)]
     await asyncio.gather(*(finish(store, "a", one) for one in reports))
@@ -512,7 +512,7 @@ async def test_many_finish_and_delete_at_once(store: Store, database_url: str) -
     assert gone[:6] == [True] * 6
     for number in range(1, 12, 2):
         assert await loaded(store, "a", f"r{number}") == reports[number]
-    assert await counted(database_url, "analyses", "items") == [9, 6]
+    assert await counted(store_url, "analyses", "items") == [9, 6]
 
 
 async def test_large_report_is_stored(store: Store) -> None:

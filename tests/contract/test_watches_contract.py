@@ -28,9 +28,9 @@ FULL = replace(
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[Store]:
+async def store(store_url: str) -> AsyncIterator[Store]:
     """With one watch."""
-    opened = await open_store(database_url)
+    opened = await open_store(store_url)
     await opened.add_watch(WATCH, 9)
     yield opened
     await opened.aclose()
@@ -92,14 +92,14 @@ async def test_watch_is_changed(store: Store) -> None:
     assert not await store.change_watch(replace(WATCH, id="none", name="none"))
 
 
-async def test_watch_goes_with_all_that_it_has_seen(store: Store, database_url: str) -> None:
+async def test_watch_goes_with_all_that_it_has_seen(store: Store, store_url: str) -> None:
     """A run that is under way then keeps nothing."""
     await finished(store, 0, SeenPost("reddit:1"))
     claim = await claimed(store, "run1")
     assert await store.drop_watch("local", "w1")
     assert not await store.drop_watch("local", "w1")
     assert not await store.finish_run(claim, run_of("run1"), (), MONDAY + WEEK)
-    tables = await counted(database_url, "watches", "watch_runs", "watch_items")
+    tables = await counted(store_url, "watches", "watch_runs", "watch_items")
     assert tables == [0, 0, 0]
 
 
@@ -115,11 +115,11 @@ async def test_longest_due_is_claimed_first(store: Store) -> None:
     ]  # fmt: skip
 
 
-async def test_three_processes_claim_a_thousand_watches_once_each(store: Store, database_url: str) -> None:
+async def test_three_processes_claim_a_thousand_watches_once_each(store: Store, store_url: str) -> None:
     """All due at the same minute."""
     for number in range(1, 1000):
         await store.add_watch(replace(WATCH, id=f"x{number}", name=f"x{number}"), 1000)
-    others = [await open_store(database_url) for _ in range(2)]
+    others = [await open_store(store_url) for _ in range(2)]
     claims: list[str] = []
 
     async def work(mine: Store, name: str) -> None:

@@ -29,6 +29,7 @@ from api.core.http_limits import (
     unpacked,
     wait_of,
 )
+from tests.loopback import packed_zeros
 
 NOW = datetime(2026, 9, 21, 14, 13, 20, tzinfo=UTC)
 """1790000000 seconds since 1970."""
@@ -140,18 +141,12 @@ async def arriving(*chunks: bytes) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def bomb(megabytes: int) -> bytes:
-    """So much of nothing, packed a thousand times smaller."""
-    pack = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    return b"".join(pack.compress(bytes(1_000_000)) for _ in range(megabytes)) + pack.flush()
-
-
 async def test_unpacking_is_counted_while_it_happens() -> None:
     """Of 200 MB in 200 KB no more is unpacked than what is over the limit, in small pieces."""
     pieces: list[int] = []
 
     async def counted() -> AsyncIterator[bytes]:
-        async for piece in unpacked(arriving(bomb(200)), "gzip"):
+        async for piece in unpacked(arriving(packed_zeros(200)), "gzip"):
             pieces.append(len(piece))
             yield piece
 

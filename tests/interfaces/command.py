@@ -1,7 +1,7 @@
 """Running `listenpost` as people do: in this process, or in its own where the process matters.
 
-Its own process costs a second of imports. It matters for signals, closed streams, terminals, what
-is imported, words of wrong bytes and the end of the interpreter; nowhere else.
+Its own process matters for signals, closed streams, terminals, what is imported, words of wrong bytes
+and the end of the interpreter; nowhere else. `tests/forked.py` spares it the imports, which take seconds.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import pytest
 
 from api.interfaces.cli.main import run
+from tests.forked import forked
 from tests.usual import USUAL
 
 COMMAND = str(Path(sys.executable).with_name("listenpost"))
@@ -59,9 +60,17 @@ def bare(env: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def process(*words: str | bytes, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Ended:
-    """The command in its own process and a bare environment."""
-    command: Sequence[str | bytes] = [COMMAND, *words]
-    done = subprocess.run(command, env=bare(env), input=stdin, capture_output=True, timeout=120)
+    """The command in its own process and a bare environment.
+
+    It is forked, but where words are bytes or a variable is for the interpreter.
+    """
+    environment = bare(env)
+    written = [word for word in words if isinstance(word, str)]
+    if len(written) == len(words) and not any(name.startswith("PYTHON") for name in environment):
+        done = forked(*written, env=environment, stdin=stdin)
+    else:
+        command: Sequence[str | bytes] = [COMMAND, *words]
+        done = subprocess.run(command, env=environment, input=stdin, capture_output=True, timeout=120)
     return Ended(done.returncode, done.stdout, done.stderr.decode())
 
 

@@ -19,6 +19,8 @@ import pytest
 
 from api.features.chat.chat_turn import SAMPLE
 from api.sandbox.server import Sandbox
+from tests.forked import COMMAND as FORKED
+from tests.forked import Forked
 from tests.interfaces.command import Ended, inside
 
 ASKED = "What do people say about plaud.ai?"
@@ -313,8 +315,8 @@ def test_a_person_talks(sandbox: Sandbox, environment: dict[str, str]) -> None:
 def test_ctrl_c_ends_a_single_question(sandbox: Sandbox, environment: dict[str, str]) -> None:
     """Code 130, no traceback, and the session goes on: it knows what was asked."""
     sandbox.latency("openai.judge=30s")
-    with subprocess.Popen(
-        [*COMMAND, ASKED], env=environment, text=True,
+    with Forked[str](
+        [FORKED, "chat", ASKED], env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stderr is not None

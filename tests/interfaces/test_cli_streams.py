@@ -19,6 +19,8 @@ import pytest
 
 from api.sandbox.server import Sandbox
 from api.sources import SOURCES
+from tests.forked import COMMAND as FORKED
+from tests.forked import Forked
 from tests.interfaces.command import COMMAND, Ended, Here, bare, process
 
 LINES = "".join(
@@ -114,8 +116,8 @@ def test_a_terminal_without_unicode_gets_what_it_can_show() -> None:
 @contextmanager
 def begun(upstream: Sandbox, *words: str, ready: Callable[[], object]) -> Iterator[subprocess.Popen[str]]:
     """The command under way, as far as `ready` wants it."""
-    with subprocess.Popen(
-        [COMMAND, *words], env=bare({**upstream.environment, **PATIENT}), text=True,
+    with Forked[str](
+        [FORKED, *words], env=bare({**upstream.environment, **PATIENT}), text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as running:  # fmt: skip
         _until(ready)
@@ -154,8 +156,8 @@ def test_who_presses_twice_waits_for_nothing(upstream: Sandbox) -> None:
     """The first Ctrl-C hands over the last traces, which takes a while; the second ends that."""
     upstream.fault("reddit.search=hang", "langfuse=hang")
     upstream_env = {**upstream.environment, "LISTENPOST_TRACE_FLUSH_TIMEOUT": "60"}
-    with subprocess.Popen(
-        [COMMAND, "fetch", "reddit", "plaud.ai"], env=bare(upstream_env), text=True,
+    with Forked[str](
+        [FORKED, "fetch", "reddit", "plaud.ai"], env=bare(upstream_env), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as running:  # fmt: skip
         _until(lambda: upstream.requests("reddit", "search"))
@@ -171,8 +173,8 @@ def test_who_presses_twice_waits_for_nothing(upstream: Sandbox) -> None:
 
 def test_a_filter_that_waits_for_its_input_can_be_stopped() -> None:
     """Ctrl-C before the end of stdin."""
-    with subprocess.Popen(
-        [COMMAND, "filter", "plaud", "--source", "reddit"], env=bare(),
+    with Forked[bytes](
+        [FORKED, "filter", "plaud", "--source", "reddit"], env=bare(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as running:  # fmt: skip
         assert running.stdin is not None
@@ -206,8 +208,8 @@ def on_a_terminal(*words: str, env: dict[str, str]) -> Iterator[tuple[subprocess
     outer, inner = pty.openpty()
     with (
         Path("answer").open("wb") as answer,
-        subprocess.Popen(
-            [COMMAND, *words], env=bare({"TERM": "xterm-256color", "COLUMNS": "80", **env}),
+        Forked[bytes](
+            [FORKED, *words], env=bare({"TERM": "xterm-256color", "COLUMNS": "80", **env}),
             stdin=inner, stdout=answer, stderr=inner, start_new_session=True,
         ) as running,
     ):  # fmt: skip
@@ -255,8 +257,8 @@ def test_a_terminal_that_goes_away_takes_no_answer_along(upstream: Sandbox) -> N
     upstream.latency("reddit=300ms")
     words = ("analyze", "plaud.ai", "--depth", "quick", "--verbose", "--format", "json")
     outer, inner = pty.openpty()
-    with subprocess.Popen(
-        [COMMAND, *words], env=bare({"TERM": "xterm", **upstream.environment}),
+    with Forked[bytes](
+        [FORKED, *words], env=bare({"TERM": "xterm", **upstream.environment}),
         stdin=inner, stdout=subprocess.PIPE, stderr=inner, start_new_session=True,
     ) as running:  # fmt: skip
         os.close(inner)

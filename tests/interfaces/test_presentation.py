@@ -180,6 +180,8 @@ def test_a_citation_of_a_chat_says_whose_day_and_votes_it_shows() -> None:
     assert presentation.cited_facts(replace(cited, passages=(comment,))) == (
         "Reddit (r/mugs), comment, 2026-05-03, 3 votes"
     )
+    stars = replace(cited, passages=(comment,), source="amazon", engagement={"stars": 5}, place=None)
+    assert presentation.cited_facts(stars) == "Amazon, review, 2026-05-03, 5 stars"
     assert presentation.cited_facts(replace(cited, passages=(comment, other))) == "Reddit (r/mugs)"
     assert presentation.cited_facts(replace(cited, passage="", passages=())) == "Reddit (r/mugs)"
     assert presentation.credits_of(replace(cited, passages=(comment, other))) == ["Ada (https://a.example)"]

@@ -10,8 +10,7 @@ import pytest
 
 from api.core.domain import Correction, Question
 from api.core.items import Item
-from api.models.local.corrected_scores import shifts
-from api.models.local.judge import LocalJudge
+from api.models.local.judge import LocalJudge, shifts
 from api.models.local.word_vectors import vectors
 from tests.models.items import item
 

@@ -7,7 +7,7 @@ import pytest
 from api.core.domain import Question
 from api.reports.keyless.aspects import aspects_in
 from api.reports.keyless.polarity import count_feelings, lean_of
-from api.reports.keyless.subjects import Subject, is_excluded, is_identified, names_another
+from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified, names_another
 from api.reports.keyless.themes import find_themes
 from tests.reports.unsupported import exhibits_of
 from tests.services.kit import post

@@ -7,8 +7,8 @@ import regex
 
 from api.core.domain import Question
 from api.reports.keyless.aspects import aspects
+from api.reports.keyless.product_mentions import Subject
 from api.reports.keyless.sentence_topic import is_about_theme, is_plainly_about_theme
-from api.reports.keyless.subjects import Subject
 
 LAMP = Subject.of(Question("Glow Lamp", "a desk light with an app"))
 PATTERNS: dict[str, regex.Pattern[str]] = {aspect.name: aspect.pattern for aspect in aspects()}

@@ -8,7 +8,7 @@ import pytest
 
 from api.core.domain import Question
 from api.core.items import Comment, Item
-from api.reports.keyless.subjects import Subject, is_excluded, is_identified, is_topic
+from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified, is_topic
 
 PLAUD = Subject.of(Question("plaud.ai", "the recorder Plaud Note and NotePin"))
 LAMP = Subject.of(Question("Glow lamp", "a desk light with a strap"))

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from api.sandbox.amazon_markup import short_count
+from api.sandbox.amazon_server import short_count
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from tests.sandbox.conftest import Start, amazon_row

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import httpx
 import pytest
@@ -57,13 +54,3 @@ def test_the_environment_points_everything_at_it(sandbox: Sandbox) -> None:
     assert given["OPENAI_BASE_URL"] == f"{sandbox.url}/v1"
     assert {given[f"{name}_URL"] for name in ("REDDIT", "YOUTUBE", "AMAZON")} == {sandbox.url}
     assert all(given.values())
-
-
-def test_it_serves_as_a_process_of_its_own(root: Path) -> None:
-    """`python -m api.sandbox` says where it listens and serves the shipped corpus."""
-    command = [sys.executable, "-m", "api.sandbox", "0"]
-    with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        url = process.stderr.readline().strip()
-        assert httpx.get(f"{url}/_sandbox/health").json()["posts"] > 500
-        process.terminate()

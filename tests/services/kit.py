@@ -228,7 +228,7 @@ class Script:
 @contextmanager
 def providing(provided: object) -> Iterator[None]:
     """Fill the provider slot for a while."""
-    from api.services import product_slot as slot
+    import api.services as slot
 
     async def current(own_items: bool) -> Any:
         return provided

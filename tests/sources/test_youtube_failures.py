@@ -16,11 +16,11 @@ from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, Refused, So
 from api.sources import SOURCES
 from api.sources.youtube import YouTubeSource
 from api.sources.youtube_answers import next_reset
-from tests.loopback import DRIP, HANG, Reply
+from tests.loopback import DRIP, HANG, Reply, packed_zeros
 from tests.sources.emulators import SECRET, YouTubeEmulator, answer, found_by, on, refusal, result
 
 PLAN = FetchPlan("mug", 5)
-BOMB = gzip.compress(bytes(100_000_000))
+BOMB = packed_zeros(100)
 PER_DAY = "Quota exceeded for quota metric 'Search Queries' and limit 'Search Queries per day'"
 
 

@@ -1,4 +1,4 @@
-"""What another process does with a store: `python -m tests.store.process DEED URL`."""
+"""What another process does with a store."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from subprocess import PIPE, Popen
 from api.features.analyses.store_ports import Store
 from api.reports.report import Report
 from api.store import open_store
+from tests.forked import Forked
 from tests.store.made import item, report, typed
 
 DAY = date(2026, 11, 27)
@@ -22,8 +23,8 @@ ROUNDS = 40
 @contextmanager
 def doing(deed: str, url: str, root: Path) -> Iterator[Popen[str]]:
     """The process, which has said that it is ready; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "tests.store.process", deed, url]
-    with Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, cwd=root) as process:
+    command = ["tests.store.process:run", deed, url]
+    with Forked[str](command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, cwd=root) as process:
         assert line(process) == "ready", process.stderr.read() if process.stderr else ""
         yield process
         process.kill()
@@ -93,5 +94,6 @@ async def main(deed: str, url: str) -> None:
     return None
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Do the deed that is named, with the database behind it."""
     asyncio.run(main(*sys.argv[1:3]))

@@ -23,9 +23,9 @@ QUESTION = Question("plaud.ai")
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[Store]:
+async def store(store_url: str) -> AsyncIterator[Store]:
     """A store with two tenants' reports of one id."""
-    opened = await open_store(database_url)
+    opened = await open_store(store_url)
     for tenant in ("a", "b"):
         kept = item("reddit:t3_1"), item(f"reddit:{ODD}")
         stored = report("r1", *kept, out=[GONE], sources={"reddit": source(GONE, kept=2)})

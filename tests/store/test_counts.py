@@ -15,9 +15,9 @@ from tests.store.made import dropped, item, report, source, typed
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[SqlStore]:
+async def store(store_url: str) -> AsyncIterator[SqlStore]:
     """An empty store."""
-    opened = await open_store(database_url)
+    opened = await open_store(store_url)
     yield opened
     await opened.aclose()
 
@@ -93,11 +93,11 @@ async def test_many_are_cut_and_that_is_known(store: SqlStore) -> None:
 
 
 @pytest.mark.parametrize("tally", ["{", "[]", "7", '{"decision":"maybe"}'])
-async def test_a_damaged_row_hides_no_other(store: SqlStore, database_url: str, tally: str) -> None:
+async def test_a_damaged_row_hides_no_other(store: SqlStore, store_url: str, tally: str) -> None:
     """It counts as failed when its tally cannot be read."""
     for id_ in ("r1", "r2"):
         await store.finish("a", typed(judged(id_)))
-    await damage(database_url, f"UPDATE analyses SET tally = '{tally}' WHERE id = 'r1'")
+    await damage(store_url, f"UPDATE analyses SET tally = '{tally}' WHERE id = 'r1'")
 
     listed = {entry.id: entry for entry in await counts(store)}
 

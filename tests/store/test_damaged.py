@@ -152,10 +152,10 @@ async def test_a_row_without_a_time_hides_no_other(
     await store.aclose()
 
 
-async def test_a_state_that_nobody_wrote_is_a_failure_with_its_reason(database_url: str) -> None:
+async def test_a_state_that_nobody_wrote_is_a_failure_with_its_reason(store_url: str) -> None:
     """In the list and alone, beside the others."""
-    store = await filled(database_url)
-    await written(database_url, "UPDATE analyses SET state = 'x' WHERE id = 'r1'")
+    store = await filled(store_url)
+    await written(store_url, "UPDATE analyses SET state = 'x' WHERE id = 'r1'")
 
     listed = {one.id: one for one in (await store.listing("a", Filters(), 9)).analyses}
     kept = await store.get("a", "r1")
@@ -170,13 +170,13 @@ async def test_a_state_that_nobody_wrote_is_a_failure_with_its_reason(database_u
 @pytest.mark.parametrize("value", ["x", "-1", '"s"', '[["x"]]', '["x"]'])
 @pytest.mark.parametrize("column", ["items.facts", "verdicts.own", "verdicts.shared", "sessions.text", "pages.text"])
 async def test_a_damaged_document_is_left_out(
-    database_url: str, column: str, value: str, caplog: pytest.LogCaptureFixture
+    store_url: str, column: str, value: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """JSON of another shape than was written there: what rests on it is gone, the rest is read."""
-    store = await filled(database_url)
+    store = await filled(store_url)
     table, _, name = column.partition(".")
     where = "WHERE key = 'reddit:t3_1'" if table in {"items", "verdicts"} else ""
-    await written(database_url, f"UPDATE {table} SET {name} = '{value}' {where}")
+    await written(store_url, f"UPDATE {table} SET {name} = '{value}' {where}")
 
     kept, other = await store.get("a", "r1"), await store.get("a", "r2")
     session, page = await store.session("a", "s"), await store.page("k", 1e6)
@@ -196,10 +196,10 @@ async def test_a_damaged_document_is_left_out(
     await store.aclose()
 
 
-async def test_an_item_without_its_verdict_is_named(database_url: str) -> None:
+async def test_an_item_without_its_verdict_is_named(store_url: str) -> None:
     """The report cannot be read, and says where; the list and the other go on."""
-    store = await filled(database_url)
-    await written(database_url, "UPDATE verdicts SET own = '{}' WHERE key = 'reddit:t3_1'")
+    store = await filled(store_url)
+    await written(store_url, "UPDATE verdicts SET own = '{}' WHERE key = 'reddit:t3_1'")
 
     kept, other = await store.get("a", "r1"), await store.get("a", "r2")
 

@@ -19,12 +19,12 @@ def old(**age: Any) -> datetime:
     return datetime.now(UTC) - timedelta(**age)
 
 
-async def test_heart_beats_while_an_analysis_runs(database_url: str) -> None:
+async def test_heart_beats_while_an_analysis_runs(store_url: str) -> None:
     """The row of a process is renewed, so that other machines see it alive, and goes at the end."""
-    await (await open_store(database_url)).aclose()
-    database = Database(engine_url(database_url))
+    await (await open_store(store_url)).aclose()
+    database = Database(engine_url(store_url))
     store = SqlStore(database, beat=0.01)
-    assert await counted(database_url, "runs") == [0]
+    assert await counted(store_url, "runs") == [0]
     await store.begin("a", "r1", "mug")
     async with database.writing() as connection:
         await connection.execute(update(runs).values(seen_at=old(hours=1)))
@@ -36,14 +36,14 @@ async def test_heart_beats_while_an_analysis_runs(database_url: str) -> None:
                 seen = await connection.scalar(select(runs.c.seen_at)) or seen
 
     await store.aclose()
-    assert await counted(database_url, "runs") == [0]
+    assert await counted(store_url, "runs") == [0]
 
 
-async def test_sweep_gives_up_a_silent_process_elsewhere(database_url: str) -> None:
+async def test_sweep_gives_up_a_silent_process_elsewhere(store_url: str) -> None:
     """Another machine's analysis fails when its heart stood still for a minute."""
-    theirs, ours = await open_store(database_url), await open_store(database_url)
+    theirs, ours = await open_store(store_url), await open_store(store_url)
     await theirs.begin("a", "r1", "mug")
-    database = Database(engine_url(database_url))
+    database = Database(engine_url(store_url))
 
     swept = []
     for seen_at in (old(), old(minutes=2)):
@@ -56,11 +56,11 @@ async def test_sweep_gives_up_a_silent_process_elsewhere(database_url: str) -> N
         await opened.aclose()
 
 
-async def test_sweep_fails_what_nobody_says_to_run(database_url: str) -> None:
+async def test_sweep_fails_what_nobody_says_to_run(store_url: str) -> None:
     """An analysis whose process has no row, as after a restored backup, does not run."""
-    theirs, ours = await open_store(database_url), await open_store(database_url)
+    theirs, ours = await open_store(store_url), await open_store(store_url)
     await theirs.begin("a", "r1", "mug")
-    database = Database(engine_url(database_url))
+    database = Database(engine_url(store_url))
     async with database.writing() as connection:
         await connection.execute(delete(runs))
 
@@ -69,9 +69,9 @@ async def test_sweep_fails_what_nobody_says_to_run(database_url: str) -> None:
         await opened.aclose()
 
 
-async def test_late_report_of_a_process_that_was_given_up_is_kept(database_url: str) -> None:
+async def test_late_report_of_a_process_that_was_given_up_is_kept(store_url: str) -> None:
     """Whoever finishes after all has its report."""
-    store = await open_store(database_url)
+    store = await open_store(store_url)
     await store.begin("a", "r1", "mug")
     await store.fail("a", "r1", "the process that ran it stopped")
     await store.finish("a", typed(report("r1")))
@@ -82,10 +82,10 @@ async def test_late_report_of_a_process_that_was_given_up_is_kept(database_url: 
     await store.aclose()
 
 
-async def test_sweep_drops_what_is_past_its_time(database_url: str) -> None:
+async def test_sweep_drops_what_is_past_its_time(store_url: str) -> None:
     """Of each kind the old one goes and the one just inside stays."""
-    store = await open_store(database_url)
-    database = Database(engine_url(database_url))
+    store = await open_store(store_url)
+    database = Database(engine_url(store_url))
     async with database.writing() as connection:
         for number, past in enumerate((timedelta(hours=-1), timedelta(hours=1))):
             name = f"n{number}"
@@ -105,32 +105,32 @@ async def test_sweep_drops_what_is_past_its_time(database_url: str) -> None:
     await store.sweep()
 
     swept = ("pages", "sessions", "idempotency", "logins", "ledger")
-    assert await counted(database_url, *swept) == [1] * 5
+    assert await counted(store_url, *swept) == [1] * 5
     assert await store.session("a", "n1") == "t"
     await store.aclose()
 
 
-async def test_page_a_day_old_goes_when_another_is_kept(database_url: str) -> None:
+async def test_page_a_day_old_goes_when_another_is_kept(store_url: str) -> None:
     """The cache cleans up after itself without a sweep."""
-    store = await open_store(database_url)
+    store = await open_store(store_url)
     await store.keep_page("old", "t")
-    database = Database(engine_url(database_url))
+    database = Database(engine_url(store_url))
     async with database.writing() as connection:
         await connection.execute(update(pages).values(stored_at=old(days=1, minutes=1)))
     await database.aclose()
 
     await store.keep_page("new", "t")
 
-    assert await counted(database_url, "pages") == [1]
+    assert await counted(store_url, "pages") == [1]
     assert await store.page("new", 60) == "t"
     await store.aclose()
 
 
-async def test_reading_sees_one_snapshot(database_url: str) -> None:
+async def test_reading_sees_one_snapshot(store_url: str) -> None:
     """What is deleted while a report is put together is still there to its end."""
-    store = await open_store(database_url)
+    store = await open_store(store_url)
     await store.finish("a", typed(report("r1")))
-    database = Database(engine_url(database_url))
+    database = Database(engine_url(store_url))
     async with database.reading() as connection:
         before = (await connection.execute(select(runs))).all()
         await store.begin("a", "r2", "mug")

@@ -17,9 +17,9 @@ MINE = Feedback("r1", "ada", "report", "up", comment="just so")
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[Store]:
+async def store(store_url: str) -> AsyncIterator[Store]:
     """A store with two tenants' reports of one id."""
-    opened = await open_store(database_url)
+    opened = await open_store(store_url)
     for tenant in ("a", "b"):
         await opened.finish(tenant, typed(report("r1", item("reddit:t3_1"), item("reddit:t3_2"))))
     yield opened
@@ -45,7 +45,7 @@ async def test_feedback_is_read_as_it_was_given(store: Store) -> None:
     )
 
 
-async def test_the_last_word_of_an_author_counts(store: Store, database_url: str) -> None:
+async def test_the_last_word_of_an_author_counts(store: Store, store_url: str) -> None:
     """Another rating of the same takes its place and keeps the first time; others stay."""
     first = await store.keep_feedback("a", MINE, 2)
     other = replace(MINE, author="eve")
@@ -56,7 +56,7 @@ async def test_the_last_word_of_an_author_counts(store: Store, database_url: str
     assert changed == replace(first, rating="down", comment="")
     await store.keep_feedback("a", replace(MINE, author="ivy", rating="down"), 3)
     assert await store.thumbs("a", None) == {"r1": Thumbs(up=1, down=2)}
-    assert await counted(database_url, "feedback") == [3]
+    assert await counted(store_url, "feedback") == [3]
 
 
 async def test_an_analysis_takes_so_many_and_no_more(store: Store) -> None:
@@ -89,14 +89,14 @@ async def test_thumbs_are_those_of_analyses_since_then(store: Store) -> None:
     assert set(await store.thumbs("a", datetime(2026, 11, 28, tzinfo=UTC))) == {"r2"}
 
 
-async def test_feedback_goes_with_its_report(store: Store, database_url: str) -> None:
+async def test_feedback_goes_with_its_report(store: Store, store_url: str) -> None:
     """That of another tenant stays."""
     for tenant in ("a", "b"):
         await store.keep_feedback(tenant, MINE, 9)
 
     await store.delete("a", "r1")
 
-    assert await counted(database_url, "feedback") == [1]
+    assert await counted(store_url, "feedback") == [1]
     assert len(await store.feedback("b", "r1")) == 1
 
 

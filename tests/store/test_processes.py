@@ -15,10 +15,10 @@ from tests.store.made import counted, report, typed
 from tests.store.process import DAY, ROUNDS, big, doing, go, line
 
 
-async def test_of_two_processes_exactly_one_gets_the_last_unit(database_url: str, root: Path) -> None:
+async def test_of_two_processes_exactly_one_gets_the_last_unit(store_url: str, root: Path) -> None:
     """Forty races for one unit each, between two real processes (case B94)."""
-    store = await open_store(database_url)
-    with doing("take", database_url, root) as first, doing("take", database_url, root) as second:
+    store = await open_store(store_url)
+    with doing("take", store_url, root) as first, doing("take", store_url, root) as second:
         go(first, second)
         wins = [(int(line(first)), int(line(second))) for _ in range(ROUNDS)]
 
@@ -41,14 +41,14 @@ async def test_many_processes_may_open_a_new_database_at_once(database_url: str,
     await store.aclose()
 
 
-async def test_kill_leaves_nothing_half_written(database_url: str, root: Path) -> None:
+async def test_kill_leaves_nothing_half_written(store_url: str, root: Path) -> None:
     """After kill -9 amid writing each report is whole or not there, and no item lies about."""
-    with doing("work", database_url, root) as process:
+    with doing("work", store_url, root) as process:
         for _ in range(5):
             line(process)
         process.kill()
         process.wait()
-    store = await open_store(database_url)
+    store = await open_store(store_url)
     swept = await store.sweep()
 
     analyses = (await store.listing("a", Filters(), 100)).analyses
@@ -61,15 +61,15 @@ async def test_kill_leaves_nothing_half_written(database_url: str, root: Path) -
         kept = await store.get("a", id_)
         assert kept is not None
         assert kept.report == big(int(id_[1:]))
-    assert await counted(database_url, "items", "verdicts") == [20 + 20 * len(done), 40 * len(done)]
+    assert await counted(store_url, "items", "verdicts") == [20 + 20 * len(done), 40 * len(done)]
     await store.aclose()
 
 
-async def test_sweep_fails_what_a_dead_process_ran(database_url: str, root: Path) -> None:
+async def test_sweep_fails_what_a_dead_process_ran(store_url: str, root: Path) -> None:
     """Only of the dead: what this process and another living one run goes on."""
-    store = await open_store(database_url)
+    store = await open_store(store_url)
     await store.begin("a", "mine", "mug")
-    with doing("begin", database_url, root) as process:
+    with doing("begin", store_url, root) as process:
         while_alive = await store.sweep()
         process.kill()
         process.wait()
@@ -84,14 +84,14 @@ async def test_sweep_fails_what_a_dead_process_ran(database_url: str, root: Path
     await store.aclose()
 
 
-async def test_close_fails_what_still_runs(database_url: str) -> None:
+async def test_close_fails_what_still_runs(store_url: str) -> None:
     """A store that is closed in the middle leaves no analysis running for ever."""
-    store = await open_store(database_url)
+    store = await open_store(store_url)
     await store.begin("a", "r1", "mug")
     await store.finish("a", typed(report("r2")))
     await store.aclose()
 
-    again = await open_store(database_url)
+    again = await open_store(store_url)
     lost, done = await again.get("a", "r1"), await again.get("a", "r2")
     assert lost is not None
     assert done is not None
@@ -99,9 +99,9 @@ async def test_close_fails_what_still_runs(database_url: str) -> None:
     await again.aclose()
 
 
-async def test_caller_that_leaves_breaks_nothing_off(database_url: str) -> None:
+async def test_caller_that_leaves_breaks_nothing_off(store_url: str) -> None:
     """Calls cancelled at any point end whole or not at all, and no lock outlives them."""
-    store = await open_store(database_url)
+    store = await open_store(store_url)
     for round_ in range(6):
         calls = [asyncio.ensure_future(store.finish("a", big(round_ * 3 + n))) for n in range(3)]
         if round_:
@@ -123,9 +123,9 @@ async def test_caller_that_leaves_breaks_nothing_off(database_url: str) -> None:
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 5, 8])
-async def test_call_that_began_ends_although_its_caller_left(database_url: str, turns: int) -> None:
+async def test_call_that_began_ends_although_its_caller_left(store_url: str, turns: int) -> None:
     """Whatever point it had reached, the report is there and the unit is taken."""
-    store = await open_store(database_url)
+    store = await open_store(store_url)
     calls = [
         asyncio.ensure_future(store.finish("a", big(1))),
         asyncio.ensure_future(store.take("s", DAY, 1, 1)),

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from api.core.domain import Correction, Question
 from api.core.words import canonical
-from api.pipeline.gate import audit
-from api.pipeline.gate.audit import UncertainFigure
+from api.features.analyses import audit
+from api.features.analyses.audit import UncertainFigure
 from api.pipeline.question.product_name import judged_words
 from api.reports.report import Report
 

@@ -162,10 +162,12 @@ def plain_text(words: str) -> str:
 
 
 def is_quoted(passage: str, text: str) -> bool:
-    """Whether an answer shows these words of a post between quotation marks."""
-    return _shown(passage) in {_shown(unformatted(words)) for words in _QUOTATION.findall(text)}
+    """Whether an answer shows these words of a post between quotation marks, with or without their full stop."""
+    quoted = {_shown(unformatted(words)).rstrip(_STOPS) for words in _QUOTATION.findall(text)}
+    return _shown(passage).rstrip(_STOPS) in quoted
 
 
+_STOPS = " .。"
 _QUOTATION = regex.compile(r"“([^“”\n]{1,600})”")
 
 
@@ -181,7 +183,7 @@ def passages_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> tuple[Cit
     the author's own words by the rules of the local support check, then by words in common; the title when nothing
     else does. Empty when nothing carries what cites it. Reads `READ` characters of the exhibit.
     """
-    reading = _Reading(exhibit, tuple(names))
+    reading = _ReadExhibit(exhibit, tuple(names))
     quotations = (m["words"] for m in _QUOTED.finditer(text) if exhibit.label in LABEL.findall(m["labels"]))
     quoted = dict.fromkeys(filter(None, map(reading.quoted, map(unformatted, quotations))))
     best: dict[_Part, float] = {}
@@ -221,7 +223,7 @@ class _Part(NamedTuple):
 
 
 @dataclass
-class _Reading:
+class _ReadExhibit:
     """The sentences of an exhibit that may be shown, read once for all that cites it."""
 
     exhibit: Exhibit

@@ -100,9 +100,9 @@ def _listed(kept: KeptSession) -> ListedChat:
         outline = _Outline([])
     # a report is its conversation's first turn, which nobody asked there
     own = int(bool(outline.report_id))
-    asked = [exchange.question for exchange in outline.exchanges if not own or exchange.number != own]
-    turns = max(len(asked), outline.number - own)
-    return ListedChat(kept.id, next(iter(asked), ""), kept.saved_at, outline.sample, turns, outline.report_id)
+    questions = [exchange.question for exchange in outline.exchanges if not own or exchange.number != own]
+    turns = max(len(questions), outline.number - own)
+    return ListedChat(kept.id, next(iter(questions), ""), kept.saved_at, outline.sample, turns, outline.report_id)
 
 
 def no_chat(session_id: str) -> NotFound:

@@ -26,6 +26,7 @@ from api.pipeline.evidence.collection import collect
 from api.pipeline.question import query_guard
 from api.pipeline.question.product_name import question_parts, search_words, without_web_ending
 from api.reports.exhibits import Exhibit, describe, gate_line
+from api.reports.keyless.polarity import lean_wanted
 from api.services.product import Ask, Product
 from api.settings import ChatSettings
 
@@ -272,7 +273,12 @@ class ChatLookups:
     async def _search_archive_for_more(self, archive: ArchiveSearch) -> None:
         """Search for what is asked about a known product: what is known may be a part of what is stored."""
         known = {word for name in self.subjects for word in index_tokens(name)}
-        wanted = [word for word in query_guard.naming_words(self.question) if known.isdisjoint(index_tokens(word))]
+        # `annoys` asks for a side, which posts say in other words
+        wanted = [
+            word
+            for word in query_guard.naming_words(self.question)
+            if known.isdisjoint(index_tokens(word)) and lean_wanted(word) is None
+        ]
         if not wanted or not self.subjects:
             return
         call, aspect = uuid4().hex, " ".join(wanted)

@@ -22,7 +22,7 @@ from api.core.text import fold, one_line
 from api.core.words import index_tokens, stem, stop_words
 from api.features.watches.watch_run import NewQuestion
 from api.reports.keyless.polarity import ASKING, is_english
-from api.reports.keyless.subjects import Subject, is_excluded, is_topic
+from api.reports.keyless.product_mentions import Subject, is_excluded, is_topic
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, KeptItem
 

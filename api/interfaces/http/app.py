@@ -1,4 +1,7 @@
-"""The HTTP app over an open app context, with the MCP tools at `/mcp` behind the same keys."""
+"""The HTTP app over an open app context, with the MCP tools at `/mcp` behind the same keys.
+
+Its own routes are `/healthz` (the process answers), `/readyz` (its database does) and `/metrics` (for Prometheus).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from importlib.metadata import version
 from secrets import token_urlsafe
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import Response
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import HTTPConnection
 from starlette.routing import Route
@@ -26,11 +30,11 @@ from api.interfaces.http import (
     errors_json,
     feedback_routes,
     gate_routes,
-    health_routes,
     watch_routes,
 )
-from api.interfaces.http.access import admitted, metrics_of
-from api.interfaces.http.errors_json import HeadAsGet
+from api.interfaces.http.access import OpenContext, Reader, admitted, metrics_of
+from api.interfaces.http.errors_json import HeadAsGet, documented
+from api.interfaces.http.schemas import Health, Readiness
 from api.interfaces.pages import (
     analysis_page,
     ask_page,
@@ -46,10 +50,40 @@ from api.interfaces.pages.screen import page_for_browser
 from api.interfaces.pages.templates_rendering import TEMPLATES
 from api.sources import SOURCE_LIST
 
+operations = APIRouter(tags=["operations"])
+_TEXT = {"text/plain": {"schema": {"type": "string"}}}
+
+
+@operations.get("/healthz", responses=documented(500), summary="The process answers")
+async def health() -> Health:
+    """Needs no key and asks nothing."""
+    return Health(status="ok")
+
+
+@operations.get("/readyz", responses=documented(500, 503), summary="Requests can be answered")
+async def readiness(app_context: OpenContext) -> Readiness:
+    """Needs no key; 503 when the database cannot be used."""
+    await app_context.ping()
+    product = "loaded" if app_context.loaded else "loading"
+    return Readiness(status="ready", product=product, sample=app_context.sample)
+
+
+@operations.get(
+    "/metrics",
+    responses={200: {"content": _TEXT}, **documented(401, 403, 422, 500, 503)},
+    response_class=Response,
+    summary="Counters for Prometheus",
+)
+async def metrics(request: Request, tenant: Reader) -> Response:
+    """Needs a key when keys are configured; of all tenants together."""
+    shown = metrics_of(request.app)
+    return Response(shown.page(), media_type=shown.media_type)
+
+
 Part = Callable[[FastAPI, AppContext], AbstractAsyncContextManager[None]]
 """Something that mounts itself and lives as long as the app."""
 ROUTERS: tuple[APIRouter, ...] = (
-    health_routes.router,
+    operations,
     analysis_routes.router,
     comparison_routes.router,
     gate_routes.router,

@@ -13,7 +13,7 @@ from api.core.domain import Decision, Status
 from api.core.items import Gated
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.store_ports import AnalysisSummary, State, StoredAnalysis
-from api.interfaces.shared.own_item_schema import OwnItem
+from api.interfaces.shared.requests import OwnItem
 from api.reports.report import Report, Share
 
 Format = Literal["json", "html", "markdown", "csv", "events"]

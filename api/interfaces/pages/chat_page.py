@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -14,10 +13,9 @@ from fastapi.responses import RedirectResponse, Response
 from api.bootstrap.app_context import AppContext
 from api.choices import MAX_QUESTION_LENGTH
 from api.errors import ListenpostError, UsageError
-from api.features.chat.chat_citations import MOST_PASSAGES
 from api.features.chat.chat_history import ListedChat, PastTurn, Transcript, read_chat
 from api.features.chat.chat_sessions import UNKEPT
-from api.features.chat.chat_turn import AnswerPiece, ChatEvent, CitedPassage, LookupEnded, LookupStarted, Turn
+from api.features.chat.chat_turn import AnswerPiece, ChatEvent, LookupEnded, LookupStarted, Turn
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.chat_routes import last_of
 from api.interfaces.http.errors_json import described, trace_id_of
@@ -25,8 +23,7 @@ from api.interfaces.http.event_stream import GONE, MEDIA_TYPE, TurnWire, frame, 
 from api.interfaces.pages.analysis_page import AnalysisId, conversations, report_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import rendered
-from api.interfaces.shared import presentation
-from api.reports.composition import credit_of
+from api.interfaces.shared import claim_layout, presentation
 from api.reports.report import Report
 
 # Where a look-up that asks not one place looks, by its tool.
@@ -158,36 +155,22 @@ async def _answered(request: Request, analysis_id: str, form: Filled, app_contex
     return _shown(request, visitor, report, transcript, ())
 
 
-def _in_its_words(turn: PastTurn, report: Report) -> PastTurn:
-    """The report as a conversation begins with it: under its sentences the words they rest on."""
-    items = {item.key: item for item in report.items}
-    words: dict[str, dict[str, CitedPassage]] = defaultdict(dict)
-    for passage in (passage for finding in report.findings for passage in finding.evidence):
-        if item := items.get(passage.key):
-            credit = credit_of(item, passage.passage)
-            cited = CitedPassage(passage.passage, passage.comment_id, credit=credit)
-            words[passage.key].setdefault(passage.passage, cited)
-    citations = []
-    for citation in turn.citations:
-        passages = tuple(words[citation.key].values())[:MOST_PASSAGES]
-        if passages:
-            first = passages[0]
-            place = presentation.text_part(items[citation.key], first.comment_id)
-            citation = replace(
-                citation, passage=first.text, credit=first.credit, passages=passages,
-                created_at=place.created_at, engagement=place.engagement,
-            )  # fmt: skip
-        citations.append(citation)
-    return replace(turn, citations=citations)
+def _report_links(turns: Sequence[PastTurn], report: Report) -> dict[str, str]:
+    """Label -> where the report lists the post, in the turn that repeats the report; empty without that turn."""
+    numbers = presentation.numbered(report.items)
+    cited = {item.key for item in claim_layout.cited(report)}
+    return {
+        citation.label: f"/analyses/{report.id}#source-{numbers[citation.key]}"
+        for turn in turns
+        if (turn.turn, turn.question) == (1, report.query)
+        for citation in turn.citations
+        if citation.key in cited
+    }
 
 
 def _shown(
     request: Request, visitor: Visitor, report: Report, transcript: Transcript, earlier: Sequence[ListedChat]
 ) -> Response:
-    turns = [
-        _in_its_words(turn, report) if (turn.turn, turn.question) == (1, report.query) else turn
-        for turn in transcript.turns
-    ]
     # `What annoys people about it?` is the same as `What annoys people about Oura?`
     offered = " ".join(report.suggestions)
     usual = [question for question in _USUAL if question.rpartition(" ")[0] not in offered]
@@ -195,8 +178,9 @@ def _shown(
         request, visitor, "chat.html",
         title=f"Ask on: {presentation.heading(report)}",
         report=report,
-        chat=replace(transcript, turns=turns),
+        chat=transcript,
         lookups=(),
+        report_links=_report_links(transcript.turns, report),
         earlier=earlier,
         examples=[*report.suggestions, *usual][:_EXAMPLES],
         longest=MAX_QUESTION_LENGTH,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import regex
@@ -38,8 +39,8 @@ _CITATIONS = re.compile(r"\[(E\d+(?:, E\d+)*)\]")
 _SPOKEN = ("list", "heading", "emphasis", "backticks", "newline", "escape", "entity")
 
 
-def answer_markup(turn: PastTurn) -> str:
-    """The turn's words; each citation that is shown below them leads there."""
+def answer_markup(turn: PastTurn, links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The turn's words; each citation leads to what is shown below them, or to its address among `links` by label."""
     tokens = _markdown().parse(clean(turn.text))
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
@@ -47,9 +48,10 @@ def answer_markup(turn: PastTurn) -> str:
     shown = {citation.label for citation in turn.citations}
 
     def cites(match: re.Match[str]) -> str:
+        places = {label: links.get(label) or f"#{anchor(turn, label)}" for label in match[1].split(", ")}
         return "".join(
-            f'<a class="cite" href="#{anchor(turn, label)}">[{label}]</a>' if label in shown else f"[{label}]"
-            for label in match[1].split(", ")
+            f'<a class="cite" href="{escape(place)}">[{label}]</a>' if label in shown else f"[{label}]"
+            for label, place in places.items()
         )
 
     return _CITATIONS.sub(cites, _markdown().renderer.render(tokens, _markdown().options, {}))

@@ -332,7 +332,8 @@ def cited_facts(citation: Citation) -> str:
     if len(texts) != 1:
         return where
     facts = _facts(citation.source, citation.place, citation.created_at, citation.engagement)
-    return facts if texts == {None} else f"{where}, comment{facts.removeprefix(where)}"
+    kind = "review" if "stars" in citation.engagement else "comment"
+    return facts if texts == {None} else f"{where}, {kind}{facts.removeprefix(where)}"
 
 
 def credits_of(citation: Citation) -> list[str]:

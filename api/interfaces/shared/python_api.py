@@ -7,9 +7,8 @@ from typing import Any
 
 from api.choices import Aim, DepthName, Window
 from api.reports.report import Fetched, Report
-from api.services import product
+from api.services import product, provided
 from api.services.product import Ask, check, texts_of
-from api.services.product_slot import provided
 from api.sources import OWN_ITEMS
 
 

@@ -10,7 +10,6 @@ import regex
 
 from api.choices import Aim
 from api.core.words import MINOR_WORDS, Word, split_words, stem, stop_words
-from api.pipeline.gate.communities import is_community_of
 from api.pipeline.gate.excerpt import Excerpt, contains_name
 from api.pipeline.gate.name_matches import (
     MODEL,
@@ -20,6 +19,7 @@ from api.pipeline.gate.name_matches import (
     Sighting,
     best,
     everyday_parts,
+    is_community_of,
     name_of,
     other_version,
     sightings,

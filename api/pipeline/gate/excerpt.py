@@ -15,8 +15,7 @@ from api.core.domain import Question
 from api.core.items import Item
 from api.core.text import clean, cut, one_line
 from api.core.words import split_words
-from api.pipeline.gate.communities import is_community_of
-from api.pipeline.gate.name_matches import PART, Name, Sighting, best, name_of, sightings
+from api.pipeline.gate.name_matches import PART, Name, Sighting, best, is_community_of, name_of, sightings
 
 TITLE_LENGTH, PASSAGE_LENGTH = 300, 200
 """Characters of title and body that a judge sees, the marks of a cut included."""

@@ -18,10 +18,11 @@ from api.core.text import fold
 from api.core.words import stop_words
 from api.pipeline.gate.name_matches import zipf
 from api.pipeline.question.product_name import KINDS
-from api.reports.keyless import subjects
+from api.reports.keyless import product_mentions
 from api.reports.keyless.aspects import aspects, aspects_named
 from api.reports.keyless.informative import informativeness
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
+from api.reports.keyless.product_mentions import Subject
 from api.reports.keyless.sentence_index import (
     MONEY,
     PRICE,
@@ -34,7 +35,6 @@ from api.reports.keyless.sentence_index import (
     term_of,
 )
 from api.reports.keyless.sentence_topic import STATING, is_about_theme, is_led_by
-from api.reports.keyless.subjects import Subject
 
 # Terms that are looked at closely, sentences of one person on one of them, and statements of a subject that are
 # compared with each other: what the cost is bounded by.
@@ -72,6 +72,7 @@ _INTENDING = regex.compile(
 _DENYING = regex.compile(
     rf"{DENIAL.pattern}|(?i:\b(?:stop(?:s|ped|ping)?|den(?:y|ies|ied)|refus\w+|lacks?|lacking|missing|without)\b)"
 )
+_NUMBER = regex.compile(r"\d+(?:[.,]\d+)*")
 # words that are no claim to show first where another one says the same
 _RUDE = regex.compile(r"(?i)\b(?:fuck|shit|damn|wtf|bitch|cunt|ass(?:hole)?)\w*")
 _VERB = regex.compile(
@@ -101,6 +102,8 @@ class Statement:
     plain: bool
     """Whether nothing but the subject and a feeling is said: `The battery is terrible`."""
 
+    numbers: frozenset[str] = frozenset()
+    """Numbers in figures: `35` of `I have lost 35 pounds`."""
     leads: bool = True
     """Whether the subject begins it or a clause of it: not `it wants an account before it shows the battery level`."""
 
@@ -221,7 +224,7 @@ def own_kinds(index: SentenceIndex) -> set[str]:
 
 def _names(index: SentenceIndex) -> set[str]:
     """Terms that are names of others: well-known products, and handles."""
-    return {term_of(name) for name in subjects.OTHER_NAMES} - {aspect.name for aspect in aspects()}
+    return {term_of(name) for name in product_mentions.OTHER_NAMES} - {aspect.name for aspect in aspects()}
 
 
 def _topic(term: str, index: SentenceIndex) -> SharedSubject:
@@ -310,6 +313,7 @@ def statement_of(
         not subject.is_named(text) and subject.names_unknown(text),
         frozenset(content),
         len(content - terms) < 2,
+        frozenset(_NUMBER.findall(text)),
         pattern is None or is_led_by(text, pattern),
     )
 
@@ -326,6 +330,8 @@ def alike(claim: Statement, other: Statement) -> bool:
     if other.asks or other.foreign or (claim.wish, claim.plan) != (other.wish, other.plan):
         return False
     if claim.lean is not None and other.lean is not None and claim.lean != other.lean:
+        return False
+    if not claim.numbers <= other.numbers:
         return False
     if claim.plain and claim.lean is not None and claim.lean == other.lean:
         return True

@@ -14,7 +14,7 @@ import regex
 from api.core.text import fold
 from api.pipeline.question.product_name import question_parts
 from api.reports.keyless.aspects import data
-from api.reports.keyless.subjects import OTHER_THING, Subject, names_another
+from api.reports.keyless.product_mentions import OTHER_THING, Subject, names_another
 
 # `n't` and small words reverse what follows within four words: `not worth`, `never a bug`; `no`
 # and `without` only up to a verb (`a plan without limits is a joke`) or a comma (`charged me

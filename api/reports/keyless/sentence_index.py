@@ -19,9 +19,9 @@ from api.core.text import fold
 from api.core.words import UNSPACED, snowball_stem, stop_words
 from api.pipeline.question.product_name import KINDS
 from api.reports.exhibits import Exhibit
-from api.reports.keyless import subjects
+from api.reports.keyless import product_mentions
 from api.reports.keyless.aspects import Aspect, aspects, data
-from api.reports.keyless.subjects import Subject
+from api.reports.keyless.product_mentions import Subject
 from api.reports.quotes import ADDRESSES, beginning, sentences
 from api.reports.report import LONGEST_PASSAGE
 
@@ -147,9 +147,14 @@ class SentenceIndex:
     def _add(self, sentence: Sentence) -> None:
         number = len(self.sentences)
         terms: list[str] = []
-        written = [match[0] for match in WORD.finditer(ADDRESSES.sub(" ", sentence.text))]
+        text = ADDRESSES.sub(" ", sentence.text)
+        matches = list(WORD.finditer(text))
+        written = [match[0] for match in matches]
+        # the rest of a word behind its hyphen is no word: `gen` of `next-gen`
+        joined = [text[max(0, match.start() - 1)] == "-" for match in matches]
         words = [fold(word).replace("’", "'").removesuffix("'s") for word in written]
-        kept = ["" if len(word) < 3 or word in _IDLE else term_of(word) for word in words]
+        idle = [len(word) < 3 or word in _IDLE or rest for word, rest in zip(words, joined, strict=True)]
+        kept = ["" if none else term_of(word) for word, none in zip(words, idle, strict=True)]
         for at, (word, term) in enumerate(zip(words, kept, strict=True)):
             if term:
                 before = words[at - 1] if at else ""
@@ -210,11 +215,11 @@ def _aspects_near(words: Iterable[str], text: str) -> Iterable[Aspect]:
 def _sentences(exhibit: Exhibit, subject: Subject, share: int) -> Iterator[Sentence]:
     """The sentences of an exhibit; what a shop says of its own goods is no opinion."""
     item = exhibit.item
-    if subjects.is_excluded(item, subject):
+    if product_mentions.is_excluded(item, subject):
         return
     probability = exhibit.assessed.verdict.probability
     doubted = probability is not None and probability < DOUBTED
-    topic = subjects.is_topic(item, subject)
+    topic = product_mentions.is_topic(item, subject)
     # comments under a post that names the product only somewhere in its text may be about the rest
     headed = subject.is_named(f"{item.title} {item.place or ''}")
     texts: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
@@ -229,7 +234,7 @@ def _sentences(exhibit: Exhibit, subject: Subject, share: int) -> Iterator[Sente
         near = comment is None or topic or subject.is_named(own)  # the judge kept the item for its own text
         left -= len(own)
         comment_id = comment.id if comment else None
-        person, thread = person_of(item, comment_id), subjects.thread_of(item)
+        person, thread = person_of(item, comment_id), product_mentions.thread_of(item)
         parts = [piece for part in sentences(own) for piece in _pieces(part)]
         for part, following in zip(parts, (*parts[1:], ""), strict=False):
             yield Sentence(

@@ -13,7 +13,7 @@ from api.core.text import fold
 from api.core.words import stop_words
 from api.reports.keyless.aspects import aspects_in
 from api.reports.keyless.polarity import count_feelings, is_english
-from api.reports.keyless.subjects import Subject
+from api.reports.keyless.product_mentions import Subject
 
 KIND = "app"
 """A theme that says nothing where it is the kind of thing itself: `Bolt app took a fee`."""

@@ -56,8 +56,8 @@ def side_sentence(name: str, side: str, example: str, people: int, speaking: int
 
 def subject_sentence(name: str, example: str, speaking: int, praising: int = 0, complaining: int = 0) -> str:
     """The sentence of a subject that people speak of without saying alike, and how many surely take a side."""
-    sides = ((praising, "praises it", "praise it"), (complaining, "complains", "complain"))
-    phrases = [f"{in_words(count)} {singular if count == 1 else plural}" for count, singular, plural in sides if count]
+    sides = ((praising, "praise it"), (complaining, "complain"))  # one alone is not sure enough
+    phrases = [f"{in_words(count)} {plural}" for count, plural in sides if count > 1]
     leaning = f"; at least {' and '.join(phrases)}" if phrases else ""
     speak = "person speaks" if speaking == 1 else "people speak"
     return f"{name}: {in_words(speaking)} {speak} of it{example_phrase(example)}{leaning}."

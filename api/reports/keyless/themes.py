@@ -19,9 +19,9 @@ from api.reports.keyless import claims
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.claims import SharedSubject, Statement
 from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified
 from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
 from api.reports.keyless.sentence_topic import KIND
-from api.reports.keyless.subjects import Subject, is_excluded, is_identified
 from api.reports.keyless.theme_sentences import (
     SHARED,
     VOICE,
@@ -43,7 +43,7 @@ _MOST_SUGGESTIONS = 3
 # Below so many themes, what two people say and then single voices fill up; claims on one subject at most.
 _FEW_THEMES, _MOST_CLAIMS = 3, 2
 # Share of a subject's sentences that may stand in findings before it: those on two subjects are each shown for both.
-_SHARED_TEXTS = 0.75
+_SHARED_TEXTS = 0.85
 # Part of its people by which a subject without an example is ordered.
 _UNQUOTED = 0.85
 # Statements on a subject that may be its example.
@@ -358,7 +358,8 @@ def _chosen(findings: Sequence[ThemeFinding], wanted: Sequence[str], lean: int |
     """What enough people say; where that is little, what two say, and one who answers what is asked."""
 
     def stands(finding: ThemeFinding) -> bool:
-        people = MANY if not finding.claim else SHARED - bool(finding.side)
+        unquoted = not (finding.claim or finding.example)
+        people = MANY + unquoted if not finding.claim else SHARED - bool(finding.side)
         return finding.name.lower() in wanted or len(finding.passages) >= people
 
     chosen = [finding for finding in findings if stands(finding)]

@@ -9,7 +9,7 @@ import pytest
 from api.core.domain import Question
 from api.core.items import Item
 from api.features.watches.new_questions import MOST, new_questions, questions_of
-from api.reports.keyless.subjects import Subject
+from api.reports.keyless.product_mentions import Subject
 from api.reports.report import KeptItem
 from tests.features.watches.made import about, heard
 

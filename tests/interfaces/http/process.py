@@ -20,10 +20,12 @@ from api.bootstrap.app_context import open_app_context
 from api.interfaces.http.app import create_app
 from api.interfaces.http.connections import bounded_config
 from api.settings import Settings
+from tests.forked import COMMAND, Forked
 from tests.interfaces.command import environment
 
 ROOT = Path(__file__).resolve().parents[3]
-COMMAND = (sys.executable, "-c", "from api.interfaces.cli.main import run; run()")
+FEW = (sys.executable, "-c", "from api.interfaces.cli.main import run; run()")
+"""The command in a shell, which forks cannot be."""
 
 
 @dataclass
@@ -45,9 +47,11 @@ def serving(
     folder: Path, variables: Mapping[str, str], *words: str, descriptors: int | None = None
 ) -> Iterator[Process]:
     """A server on a free port; it is terminated at the end."""
-    few = () if descriptors is None else ("sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh")
-    with subprocess.Popen(
-        [*few, *COMMAND, "serve", "--port", "0", *words],
+    command, kind = [COMMAND], Forked[str]
+    if descriptors is not None:
+        command, kind = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *FEW], subprocess.Popen[str]
+    with kind(
+        [*command, "serve", "--port", "0", *words],
         env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
         cwd=folder,
         stderr=subprocess.PIPE,

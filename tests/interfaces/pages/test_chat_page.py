@@ -276,14 +276,16 @@ async def test_who_has_asked_nothing_is_offered_questions(served: Served, offere
         assert "to try" not in page
 
 
-async def test_the_report_stands_first_in_its_own_words(served: Served) -> None:
-    """Each post that it cites with the words that it rests on there."""
+async def test_the_report_stands_first_and_its_citations_lead_to_its_posts(served: Served) -> None:
+    """Which the report lists with their words, so that they are not listed again."""
     report = await finished(served)
     place = f"/analyses/{report.id}/chat"
     answer = await submit(served.client, place, message="What annoys people about it?")
     page = (await served.client.get(answer.headers["location"])).text
     first = page.partition('id="turn-2"')[0]
+    posts = (await served.client.get(f"/analyses/{report.id}")).text
 
-    evidence = re.findall(r'<li id="turn-1-E\d+">(.*)', first)
-    assert len(evidence) > 3
-    assert all("<q>" in line for line in evidence)
+    cited = re.findall(rf'<a class="cite" href="/analyses/{report.id}#(source-\d+)">\[E\d+\]</a>', first)
+    assert len(cited) > 3
+    assert all(f'<li id="{post}">' in posts for post in cited)
+    assert '<li id="turn-1-' not in first

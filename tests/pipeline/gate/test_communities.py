@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.pipeline.gate.communities import is_community_of
-from api.pipeline.gate.name_matches import name_of
+from api.pipeline.gate.name_matches import is_community_of, name_of
 
 
 @pytest.mark.parametrize(

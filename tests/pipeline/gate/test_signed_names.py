@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.core.words import split_words
-from api.pipeline.gate.communities import is_community_of
-from api.pipeline.gate.name_matches import everyday_parts, name_of, sightings
+from api.pipeline.gate.name_matches import everyday_parts, is_community_of, name_of, sightings
 
 FOUND = {
     "C#": "I learn C#. | CSharp jobs | c-sharp and c sharp | C#/F# interop | (C#)",

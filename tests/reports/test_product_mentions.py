@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.core.domain import Question
-from api.reports.keyless.subjects import Subject, names_another
+from api.reports.keyless.product_mentions import Subject, names_another
 
 PLAUD = Subject.of(Question("plaud.ai", "the recorder Plaud Note and NotePin"))
 
