@@ -36,19 +36,20 @@ settings.load_profile(os.environ.get("LISTENPOST_TEST_PROFILE", "daily"))
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 LONG = (
+    "interfaces/http/test_openapi.py",
+    "store/test_damaged.py",
     "clients/test_pages.py",
     "interfaces/test_mcp_clients.py",
-    "interfaces/http/test_openapi.py",
     "interfaces/http/test_serve_command.py",
     "interfaces/test_cli_streams.py",
-    "store/test_damaged.py",
     "interfaces/http/test_errors.py",
     "clients/test_browser.py",
     "clients/test_openapi.py",
     "interfaces/test_mcp.py",
     "interfaces/test_page_commands.py",
 )
-"""Modules that take longer than half a minute beside others, longest first."""
+"""Modules that take longer than half a minute beside others, longest first; before them two that need no client
+which is being installed meanwhile."""
 
 
 def _loopback_only(event: str, arguments: tuple[Any, ...]) -> None:

@@ -16,6 +16,7 @@ import inspect
 import json
 import os
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -155,6 +156,7 @@ def _serve(path: str) -> None:
         asking.sendall(os.read(reading, 64))
         for used in (reading, asking.detach(), *streams):
             os.close(used)
+    shutil.rmtree(Path(path).parent)
 
 
 def _read(asking: socket.socket) -> tuple[Mapping[str, Any], Sequence[int]]:

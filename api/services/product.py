@@ -43,7 +43,7 @@ from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
 from api.pipeline.question.exclusions import NOTHING_EXCLUDED, Blocklist, exclusions_of, split_exclusions
 from api.pipeline.question.product_name import question_parts, search_words
-from api.pipeline.question.query_screen import screen_query
+from api.pipeline.question.query_screen import one_name, screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
 from api.reports.conclusion import Writer, conclude
 from api.reports.exhibits import Dossier, describe, fitting, gate_line
@@ -326,27 +326,22 @@ async def analyze(
                 seen = replace(origin, observations=product.observer.observations)
                 report = report_of(conclusion, seen, timings, named)
                 notes = (*report.quality_notes, *unnamed, *_notes_on_request(ask))
-                return report.model_copy(
-                    update={
-                        "quality_notes": notes,
-                        "again_of": ask.again,
-                        **{name: getattr(ask, name) for name in _REPORTED},
-                    }
-                )
+                copied = {name: getattr(ask, name) for name in _REPORTED}
+                return report.model_copy(update={"quality_notes": notes, "again_of": ask.again, **copied})
 
             report = await run_step("report", Report, reporting)
         else:
             guidance = screened.guidance or _comparison_guidance(compared)
             report = clarified(ask.query, scope.question, ask.depth, guidance, origin, compared)
         cost, rate, count = report.cost, report.support.rate, len(report.items)
-        span.record(
-            Facts(
-                str(report.decision), count, cost.upstream_calls, cost.usd, report, rate,
-                report.cited,
-            )
-        )  # fmt: skip
+        span.record(Facts(str(report.decision), count, cost.upstream_calls, cost.usd, report, rate, report.cited))
     listener(Reported(decision=report.decision, id=report_id))
     return report
+
+
+def with_one_name(ask: Ask) -> Ask:
+    """The question with its query in quotation marks, so that it compares nothing."""
+    return replace(ask, query=one_name(ask.query))
 
 
 def compared_products(options: QuestionOptions) -> tuple[str, ...]:

@@ -26,9 +26,8 @@ from api.features.watches.notification import Message, run_message, trial_messag
 from api.features.watches.watch import Target, Watch, check_one_product, length_of, next_after, zone_of
 from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
 from api.features.watches.watch_run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
-from api.pipeline.question.query_screen import one_name
 from api.reports.report import Report
-from api.services.product import Ask, compared_products
+from api.services.product import Ask, compared_products, with_one_name
 
 Analyze = Callable[[Watch, Ask, str], Awaitable[Report]]
 """The report for a watch's request; for one run id it is made and paid once."""
@@ -145,7 +144,7 @@ class WatchRunner:
         waiting = [time for time in last.values() if now - time <= _PATIENCE]
         ask = Ask.of(watch, since=shortest_window(now - min([since, *waiting])))
         if compared_products(ask):  # stored before such watches were refused
-            ask = replace(ask, query=one_name(ask.query))
+            ask = with_one_name(ask)
         report = await self.analyze(watch, ask, claim.run_id)
         known = await self.store.seen_posts(watch, MOST_WORDED)
         sift = sifted(report, watch, known, self.similarity)

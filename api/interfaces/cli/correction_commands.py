@@ -130,8 +130,7 @@ def _by_doubt(report: Report) -> list[Entry]:
 
 
 def _sampled(report: Report, left: Sequence[Entry], count: int) -> list[Entry]:
-    from api.features.analyses.audit import audit_sample
-    from api.features.analyses.corrections import probabilities_of
+    from api.features.analyses.corrections import audit_sample, probabilities_of
 
     entries = {entry.key: entry for entry in left}
     dropped = {key: p for key, p in probabilities_of(report)[1].items() if key in entries}

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from api.features.analyses.audit import UncertainFigure, audit_sample, missed, precision, recall
+from api.features.analyses.corrections import UncertainFigure, audit_sample, missed, precision, recall
 
 PAGES = 1000
 KEPT_FROM = 0.5

@@ -47,9 +47,10 @@ def serving(
     folder: Path, variables: Mapping[str, str], *words: str, descriptors: int | None = None
 ) -> Iterator[Process]:
     """A server on a free port; it is terminated at the end."""
-    command, kind = [COMMAND], Forked[str]
+    kind: type[subprocess.Popen[str]]
+    command, kind = [COMMAND], Forked
     if descriptors is not None:
-        command, kind = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *FEW], subprocess.Popen[str]
+        command, kind = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *FEW], subprocess.Popen
     with kind(
         [*command, "serve", "--port", "0", *words],
         env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
