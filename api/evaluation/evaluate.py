@@ -247,8 +247,8 @@ async def order_stability(
     """Shares of verdicts that stay when a page is shuffled, and when its yield is another.
 
     Each with a 95 % interval over pages. `pattern` holds the verdicts by position where they are
-    nearly the same in all calls, whatever was read, or `ALIKE`; else it is empty. Pages that fail
-    count nowhere.
+    nearly the same in all calls, or on all pages as they were given, whatever was read, or `ALIKE`;
+    else it is empty. Pages that fail count nowhere.
     """
     slots = asyncio.Semaphore(options.concurrency)
     labels = [[item.relevant for item in query.items] for query in queries]
@@ -285,7 +285,7 @@ async def order_stability(
                     raise
 
     await asyncio.gather(*map(compare_orders, _pages(queries, options)))
-    pattern = fixed_pattern(calls) or (ALIKE if alike_in_each(pages) else "")
+    pattern = fixed_pattern(calls) or fixed_pattern(pages) or (ALIKE if alike_in_each(pages) else "")
     return {**{kind: _stayed(counts) for kind, counts in stays.items()}, "pattern": pattern}
 
 

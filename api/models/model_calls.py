@@ -279,6 +279,8 @@ class OpenAIGrader(ModelStep):
         causes = Counter(chain.from_iterable(causes for _, causes, _ in answers))
         if causes:
             named = ", ".join(f"{cause}: {count}" for cause, count in causes.items())
+            if causes["timeout"]:
+                named = f"{named}; no answer within {self.seconds:g} s, `LISTENPOST_SCORING_TIMEOUT`"
             _log.warning("%d of %d grades defaulted to 3 (%s)", causes.total(), len(items), named)
         grades = tuple(chain.from_iterable(grades for grades, _, _ in answers))
         return Grades(grades, sum((usage for _, _, usage in answers), Usage()), self.model)

@@ -17,6 +17,7 @@ from api.core.items import Item
 from api.core.model_cost import usage_of_error
 from api.core.ports import Claim
 from api.errors import ModelError
+from api.models.dialects import GRADED_AT_ONCE
 from api.models.model_calls import OUTCOMES, OpenAIGrader, OpenAIJudge, OpenAISupport
 from api.models.model_client import ModelClient
 from api.settings import ModelSettings
@@ -41,6 +42,8 @@ _CLAIMS = (
 )
 # Tokens of a page beside its items, of an item with its verdict, and items of a page of the product.
 _PAGE_TOKENS, _ITEM_TOKENS, _PAGE = 500, 110, 10
+# How much longer the grades of a full call take than one: they are more to write, and little more to read.
+_TIMES_ONE_GRADE = GRADED_AT_ONCE / 2
 # Exhibits of the probed report, as a question at depth `quick` brings them.
 _EXHIBITS = 15
 T = TypeVar("T")
@@ -59,6 +62,8 @@ class _Checked:
     seconds: float = 0.0
     judging: float = 0.0
     """Seconds of the slower page of four items."""
+    grading: float = 0.0
+    """Seconds of one grade."""
 
 
 async def check_server(client: ModelClient, models: ModelSettings, draft: DraftProbe) -> tuple[str, str, str]:
@@ -100,8 +105,10 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
             checked.failed.append("unread")
             checked.details.append(f"{UNREAD}: it answered {' and '.join(pattern)}, right were TTFF and FFTT")
             checked.remedies["use another `LISTENPOST_FILTER_MODEL`, or `LISTENPOST_JUDGE=local`"] = None
+    before = checked.seconds
     grading = OpenAIGrader(client, name, seconds).grade_chunk(_QUESTION, [lengthened(pages[0][0][0], 1500)])
     grades = await timed("grading", name, grading, lambda answer: answer[2])
+    checked.grading = checked.seconds - before
     if grades is not None:
         causes = grades[1]
         checked.failed += causes
@@ -111,10 +118,9 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
     support = OpenAISupport(client, models.support_model or name, seconds)
     supported = await timed("the support check", support.name, support.check(_QUESTION, _CLAIMS), lambda a: a.usage)
     if supported is not None:
-        checked.details.append(
-            f"checked two sentences, {'' if supported.supported == (True, False) else 'not '}both right"
-        )
-        if supported.supported != (True, False):
+        both = supported.supported == (True, False)
+        checked.details.append(f"checked two sentences, {'' if both else 'not '}both right")
+        if not both:
             checked.failed.append("unread")
             checked.remedies["use another `LISTENPOST_SUPPORT_MODEL`"] = None
     drafted = await timed("the report", models.agent_model, draft(_QUESTION, _exhibits()), lambda answer: answer[1])
@@ -174,6 +180,9 @@ def _result(checked: _Checked, client: ModelClient, models: ModelSettings) -> tu
         if (needed := checked.judging * _PAGE / (len(_ABOUT) + len(_OTHER))) > models.scoring_timeout:
             remedy = f"the server is slow: a page takes about {needed:.0f} s, raise `LISTENPOST_SCORING_TIMEOUT`"
             checked.remedies[remedy] = None
+        if (needed := checked.grading * _TIMES_ONE_GRADE) > models.scoring_timeout:
+            remedy = f"the server is slow: {GRADED_AT_ONCE} grades take {needed:.0f} s or more, raise"
+            checked.remedies[f"{remedy} `LISTENPOST_SCORING_TIMEOUT`"] = None
     if (context := client.context(name)) is not None:
         fitting = max(0, (context - _PAGE_TOKENS) // _ITEM_TOKENS)
         details.append(f"its context of {context} tokens holds pages of {min(fitting, 50)} items")

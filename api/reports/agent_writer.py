@@ -232,10 +232,13 @@ class AgentWriter:
         except (TimeoutError, AgentRunError, UserError, ValidationError) as error:
             reason = reason_of(error)
             if state.returned is None:
-                limited = type(error).__name__ == "UsageLimitExceeded"
-                detail = f"report, more than {WRITER_REQUESTS} model requests"
+                detail = "report"
+                if type(error).__name__ == "UsageLimitExceeded":
+                    detail = f"report, more than {WRITER_REQUESTS} model requests"
+                elif reason == "timeout":
+                    detail = f"report, {self.seconds:g} s by `LISTENPOST_REPORT_TIMEOUT`"
                 raise WritingFailed(
-                    reason, detail if limited else "report", usage_of(usage, self.known.usd),
+                    reason, detail, usage_of(usage, self.known.usd),
                     tuple(state.follow_ups), state.notes,
                 ) from error  # fmt: skip
             draft = state.returned

@@ -271,7 +271,10 @@ _TEST = "`listenpost doctor` tests that"
 def _disagreement(sources: Sequence[Gathered]) -> Iterator[str]:
     """What the local judge, which is asked beside a model, thinks of the verdicts."""
     yield from _fixed(sources)
-    pages = [(gathered, _disputed(gathered), len(gathered.kept) + len(gathered.dropped)) for gathered in sources]
+    pages = [
+        (each, _disputed(each), sum(bool(entry.verdict.judge) for entry in (*each.kept, *each.dropped)))
+        for each in sources
+    ]
     disputed, judged = sum(count for _, count, _ in pages), sum(total for *_, total in pages)
     if not disputed or disputed < _SOME_DISPUTED * judged:
         return

@@ -62,6 +62,15 @@ _MORE = regex.compile(
 _CAUSES = regex.compile(r"\b(?:because|due to|thanks to|caused? by|as a result|leads? to|since|so that)\b", regex.I)
 # a comparison, whose sides must stand as in the passage: `warmer than the Yeti`
 _THAN = regex.compile(r"\bthan\b", regex.I)
+# comparatives of opposite directions
+_OPPOSITES = tuple(
+    tuple(frozenset(side.split()) for side in pair.split("|"))
+    for pair in (
+        "better best|worse worst", "more|less fewer", "bigger larger|smaller", "faster quicker|slower",
+        "longer|shorter", "higher|lower", "louder|quieter", "heavier|lighter", "cheaper|dearer pricier",
+        "easier|harder",
+    )
+)  # fmt: skip
 # one word, of any script: `cup`, `r1`, `杯`
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
 # Letters in which two words of one family agree at least.
@@ -124,10 +133,11 @@ def carries(claim: Claim, question: Question) -> bool:
     return share_carried(claim, question) == 1
 
 
-def share_carried(claim: Claim, question: Question) -> float:
+def share_carried(claim: Claim, question: Question, *, about_other: bool = False) -> float:
     """Share of the sentence's words with a meaning that the passage holds, 1 where it carries the sentence.
 
     0 where the passage is about something else, or says it in another manner, to another extent or on another side.
+    With `about_other` the sentence speaks of another thing than the product itself, so the passage may, too.
     """
     sentence = claim.sentence.replace("’", "'").strip()
     passage = claim.passage.replace("’", "'").strip()
@@ -137,13 +147,13 @@ def share_carried(claim: Claim, question: Question) -> float:
     # passages were chosen by the same rules with the whole item in view
     summed = SUMMARY.match(sentence) is not None
     topic = counted is not None or summed or not subject.names_rival(claim.context)
-    if not passage or not subject.is_subject(passage, topic=topic, follows=False):
+    if not passage or not (about_other or subject.is_subject(passage, topic=topic, follows=False)):
         return 0
     if counted is not None:
         return float(is_spoken_of(counted["name"], passage))
     if summed:
         return 1  # quotes of findings that are checked themselves
-    rules = (_same_manner, _same_extent, _same_side)
+    rules = (_same_manner, _same_extent, _same_side, _same_direction)
     return _share_of_words(sentence, passage, subject) if all(r(sentence, passage, subject) for r in rules) else 0
 
 
@@ -188,6 +198,13 @@ def _same_side(sentence: str, passage: str, subject: Subject) -> bool:
         (_, after), (before, beyond) = _weighed(sentence), _weighed(passage)
         return bool(after & beyond) and not (after - beyond) & before
     return True
+
+
+def _same_direction(sentence: str, passage: str, subject: Subject) -> bool:
+    """No `worse` where the passage says `better`."""
+    words, held = (set(_WORD.findall(fold(text))) for text in (sentence, passage))
+    directions = (sides for pair in _OPPOSITES for sides in (pair, pair[::-1]))
+    return not any(words & side and held & other and not held & side for side, other in directions)
 
 
 def _sides(text: str) -> tuple[int, int]:

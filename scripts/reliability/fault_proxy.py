@@ -37,8 +37,9 @@ _PATHS = {
     "/ingestion": "scores",
 }
 """Part of a path -> the call it belongs to; every other path is a source's search."""
-_STEPS = {"judge": "gate", "agent": "report"}
-"""What the sandbox calls a model's step -> the call; the others have one name."""
+_STEPS = {"judge": "gate", "agent": "report", "chat": "report"}
+"""What the sandbox calls a model's step -> the call; the others have one name. An analysis has no chat: what is so
+called is a report that is asked for without tools."""
 
 
 @dataclass(frozen=True, slots=True)

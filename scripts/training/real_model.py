@@ -77,7 +77,8 @@ class Counted:
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         """See `SupportChecker.check`."""
-        return await self._within(partial(self.inner.check, question, claims))
+        checked: Support = await self._within(partial(self.inner.check, question, claims))
+        return checked
 
     async def _within(self, ask: Callable[[], Awaitable[A]]) -> A:
         try:
@@ -124,7 +125,7 @@ async def measured(options: argparse.Namespace) -> None:
         for number, step in enumerate(steps):
             began, share = clock(), SHARES[step] / sum(SHARES[name] for name in steps[number:])
             until = began + share * (ends - began)
-            settings = settings_for(options, sandbox.url, until - began)
+            settings = settings_for(options, sandbox.url, step, until - began)
             try:
                 async with asyncio.timeout_at(until + _GRACE):
                     for row in await STEPS[step](options, settings, until):
@@ -138,7 +139,7 @@ async def measured(options: argparse.Namespace) -> None:
         sandbox.stop()
 
 
-def settings_for(options: argparse.Namespace, sources: str, seconds: float) -> Settings:
+def settings_for(options: argparse.Namespace, sources: str, step: str, seconds: float) -> Settings:
     """The product over the sandbox's sources and the server, with deadlines for a step of so many seconds."""
     os.environ.update(environment(sources))
     os.environ.update(
@@ -152,7 +153,8 @@ def settings_for(options: argparse.Namespace, sources: str, seconds: float) -> S
             "LANGFUSE_TRACING_ENABLED": "false",
         }
     )
-    for name, part in DEADLINES.items():
+    whole = {} if step in {"report", "chat"} else {"LISTENPOST_SCORING_TIMEOUT": 1.0}
+    for name, part in (DEADLINES | whole).items():
         os.environ[name] = f"{max(1.0, min(options.seconds, part * seconds)):.1f}"
     return bootstrap.load_settings()
 
@@ -300,10 +302,10 @@ STEPS = {"gate": gate, "grades": grades, "support": support, "report": report, "
 SHARES = {"gate": 8, "grades": 2, "support": 4, "report": 8, "chat": 3}
 """Shares of the time, by step."""
 DEADLINES = {
-    "LISTENPOST_SCORING_TIMEOUT": 1.0, "LISTENPOST_REWRITE_TIMEOUT": 0.2, "LISTENPOST_CRAWL_TIMEOUT": 0.45,
-    "LISTENPOST_REPORT_TIMEOUT": 0.4, "LISTENPOST_CHAT_SECONDS": 1.0,
+    "LISTENPOST_SCORING_TIMEOUT": 0.25, "LISTENPOST_REWRITE_TIMEOUT": 0.1, "LISTENPOST_CRAWL_TIMEOUT": 0.35,
+    "LISTENPOST_REPORT_TIMEOUT": 0.35, "LISTENPOST_CHAT_SECONDS": 1.0,
 }  # fmt: skip
-"""Shares of a step's time, by setting: a report's crawl and its writing follow each other."""
+"""Shares of the time of a report or a chat, by setting: crawl, grades and writing follow each other."""
 # Seconds after which a step that did not end by itself is stopped.
 _GRACE = 15
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +371,28 @@ async def test_a_judge_that_tells_no_two_items_of_a_page_apart_is_named() -> Non
 
     assert (orders["shuffled"]["stay"], orders["pattern"]) == (1.0, "the same for all items of a page")
     assert "it answers the same for all items of a page\n" in f"{order_lines(orders)}\n"
+
+
+@dataclass
+class FirstOnly:
+    """Keeps the first item of a page as it was given, and all of a page in another order."""
+
+    name: str = "first-only"
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """See `Judge.judge`."""
+        given = [item.key for item in items] == sorted(item.key for item in items)
+        return Judgement(tuple(Verdict(at == 0 or not given, self.name) for at in range(len(items))), self.name)
+
+
+async def test_a_pattern_of_the_pages_as_given_is_named() -> None:
+    """Also where another order has another one, as with a real model of 135 million parameters."""
+    pages = [replace(page, items=page.items[:: 1 if at % 2 else -1]) for at, page in enumerate(MIXED)]
+
+    orders = await order_stability(JudgeCandidate(FirstOnly(), "f"), pages, EvaluationOptions())
+
+    assert orders["pattern"] == "TFFFFFFF"
+    assert orders["shuffled"]["stay"] < 0.5
 
 
 async def test_of_unstable_verdicts_is_said_what_to_do() -> None:

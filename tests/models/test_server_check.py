@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,6 +102,25 @@ async def test_a_slow_report_names_its_own_setting(model: ModelServer, client: M
 
     single = MODELS.model_copy(update={"model_concurrency": 1})
     assert (await check_server(client, single, undrafted))[2].endswith("which is 120 s")
+
+
+async def test_ten_grades_that_would_come_too_late_are_foreseen(model: ModelServer, client: ModelClient) -> None:
+    """One comes in time; ten take five times as long at least."""
+    held = asyncio.Event()
+
+    def respond(asked: dict[str, Any]) -> Reply:
+        if asked["response_format"]["json_schema"]["name"] != "grades":
+            return answering(asked)
+        asyncio.get_running_loop().call_later(0.3, held.set)
+        return replace(answering(asked), hold=held)
+
+    model.respond = respond
+    slow = MODELS.model_copy(update={"scoring_timeout": 1.2})
+
+    _, detail, remedies = await check_server(client, slow, drafted)
+
+    assert "graded an item" in detail
+    assert re.search(r"the server is slow: 10 grades take \d+ s or more, raise `LISTENPOST_SCORING_TIMEOUT`", remedies)
 
 
 async def test_a_small_context_is_measured(model: ModelServer, client: ModelClient) -> None:

@@ -211,7 +211,7 @@ async def test_a_slow_model_times_out() -> None:
     with pytest.raises(WritingFailed) as caught:
         await AgentWriter(FunctionModel(never), 0.01, assessor()).write(run, evidence, Dossier())
 
-    assert caught.value.reason == "timeout"
+    assert (caught.value.reason, caught.value.detail) == ("timeout", "report, 0.01 s by `LISTENPOST_REPORT_TIMEOUT`")
 
 
 @pytest.mark.parametrize(

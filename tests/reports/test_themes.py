@@ -79,19 +79,25 @@ def test_one_author_is_one_person() -> None:
 
 
 def test_what_is_said_alike_needs_no_feeling() -> None:
-    """Most of the claim's words are enough, in other forms; a denial, a plan and a question say something else."""
+    """Most of the claim's words are enough, in other forms; a denial, a plan, a question say something else.
+
+    So does another number.
+    """
     shown = exhibits(
-        "I have lost 35 pounds.", "Lost 20 lbs on it.", "We have lost 50 pounds.", "I have not lost a pound.",
+        "I have lost some pounds.", "Lost lbs on it.", "We have lost 50 pounds.", "I have not lost a pound.",
         "I want to lose pounds.", "Has anybody lost pounds?",
     )  # fmt: skip
     (finding, *_) = find_themes(LAMP, shown).findings
+    numbered = exhibits("I have lost 35 pounds.", "I have lost 20 pounds.", "We have lost 50 pounds.")
+    (subject, *_) = find_themes(LAMP, numbered).findings
 
     assert finding.text.endswith("three of the six people who speak of it say alike.")
     assert sorted(passage.label for passage in finding.passages) == ["E1", "E2", "E3"]
+    assert "say alike" not in subject.text
 
 
 def test_a_subject_of_many_is_shown_though_few_say_alike() -> None:
-    """With a sentence of each; who surely takes a side is counted."""
+    """With a sentence of each; one alone who takes a side is not sure enough to be counted."""
     shown = exhibits(
         "The battery charges over night.", "The battery is excellent.", "Battery: eight hours.",
         "The battery is awful.", "How big is the battery?",
@@ -99,9 +105,7 @@ def test_a_subject_of_many_is_shown_though_few_say_alike() -> None:
     (finding,) = find_themes(LAMP, shown).findings
 
     assert len(finding.passages) == MANY
-    assert finding.text == (
-        f"Battery: five people speak of it, for example “{finding.example}”; at least one praises it and one complains."
-    )
+    assert finding.text == f"Battery: five people speak of it, for example “{finding.example}”."
     assert finding.bare == f"Battery, for example: “{finding.example}”."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -115,6 +115,10 @@ async def no_tenants(tenant: str) -> Tenant | None:
     return None
 
 
+async def at_once() -> None:
+    """Waits for nothing."""
+
+
 async def keep_report(store: Store, tenant: str, report: Report) -> None:
     """Store a report, after forgetting the words of items that a source called removed.
 
@@ -142,6 +146,9 @@ class AnalysisJob:
     limits: Limits
     analyze: Analyze
     estimate: Estimate
+    quiet: Callable[[], Awaitable[None]] = at_once
+    """Waits until no request is being accepted, for a bounded time: work takes the processor and the database that
+    an answer of 202 needs."""
     ended: list[Ended] = field(default_factory=list)
     """Called with the outcome of each."""
     unstored: dict[str, StoredAnalysis] = field(default_factory=dict)
@@ -173,6 +180,7 @@ class AnalysisJob:
         async def make_report() -> Report:
             task.listen(hear)
             await slot.wait()
+            await self.quiet()
             publish = lease.recorded(task.publish)
             report = await self.analyze(task.tenant, task.ask, publish, task.id, lease.run_step)
             if not await lease.run_step("store", bool, partial(self._store, task, report)):

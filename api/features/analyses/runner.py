@@ -13,8 +13,8 @@ import json
 import logging
 import secrets
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
@@ -48,7 +48,11 @@ from api.services.product import Ask
 _log = logging.getLogger(__name__)
 KIND = "analysis"
 """Kind of durable work that is an analysis."""
+STORE_TRIES = 6
+"""Times that work of other processes is tried again while the store cannot be used, with pauses that double."""
 UNNOTED = "its work could not be noted, so it was refused"
+YIELDED = 15.0
+"""Longest that work which has its turn waits for requests that are being accepted, in seconds."""
 PAUSE = 1.0
 """Seconds between two looks at an analysis that another process runs."""
 
@@ -70,7 +74,9 @@ class Runner:
         """`grace` is for how many seconds a lost connection still counts as one."""
         self._store, self._limits = store, limits
         self._engine, self._tenant_of = engine, tenants
-        self._job = AnalysisJob(store, limits, analyze, estimate)
+        self._job = AnalysisJob(store, limits, analyze, estimate, self._until_quiet)
+        self._accepting, self._quiet = 0, asyncio.Event()
+        self._quiet.set()
         self._grace, self._pause = grace, pause
         self._tasks: dict[str, AnalysisTask] = {}
         self._claiming = asyncio.Lock()
@@ -118,18 +124,36 @@ class Runner:
         begin: Begin = self._launch
         if detached and self._engine is not None:
             begin = partial(self._launch_or_queue, self._engine)
-        async with self._claiming:
-            task = await self._claimed(tenant, ask, key, begin)
-        if isinstance(task, StoredAnalysis):
+        with self._accepted() if detached else nullcontext():
+            async with self._claiming:
+                task = await self._claimed(tenant, ask, key, begin)
+            if isinstance(task, StoredAnalysis):
+                return task
+            task.detached |= detached
+            task.waiting += 1
+            with ExitStack() as failing:
+                failing.callback(self.leave, task)
+                await task.begun.wait()
+                task.raise_if_failed()
+                failing.pop_all()
             return task
-        task.detached |= detached
-        task.waiting += 1
-        with ExitStack() as failing:
-            failing.callback(self.leave, task)
-            await task.begun.wait()
-            task.raise_if_failed()
-            failing.pop_all()
-        return task
+
+    @contextmanager
+    def _accepted(self) -> Iterator[None]:
+        """Around a request for which nobody will wait, until it is known whether it may begin."""
+        self._accepting += 1
+        self._quiet.clear()
+        try:
+            yield
+        finally:
+            self._accepting -= 1
+            if not self._accepting:
+                self._quiet.set()
+
+    async def _until_quiet(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(YIELDED):
+                await self._quiet.wait()
 
     async def begin(self, tenant: Tenant, ask: Ask) -> str:
         """Begin an analysis that nobody waits for; its id. Raises as `join` does."""
@@ -233,7 +257,21 @@ class Runner:
         await asyncio.gather(*(task.ended() for task in tasks))
 
     async def resume(self, written: str, lease: WorkLease) -> None:
-        """Continue an analysis that another process began, or left in the queue."""
+        """Continue an analysis that another process began, or left in the queue.
+
+        While the store cannot be used it is tried again, for about a minute: an error here would end the work, of
+        which the engine then knows nothing more.
+        """
+        for number in range(STORE_TRIES):
+            try:
+                await self._resume_once(written, lease)
+            except StoreUnavailable:
+                await asyncio.sleep(self._pause * 2**number)
+            else:
+                return
+        await self._resume_once(written, lease)
+
+    async def _resume_once(self, written: str, lease: WorkLease) -> None:
         request = WorkOrder.read(written)
         tenant = await self._tenant_of(request.tenant)
         if tenant is None:
@@ -249,6 +287,8 @@ class Runner:
         task.start(self._until_end(task, self._job.run(task, lease)), name)
         try:
             await task.result()
+        except StoreUnavailable:
+            raise
         except ListenpostError as error:  # one that ran has stored its reason itself
             await self._store.fail(tenant.id, task.id, str(error))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from api.core.domain import Question
 from api.core.own_words import own_words
 from api.core.ports import Claim
 from api.core.text import clean, display_title, fold, one_line, web_url
-from api.core.words import UNSPACED, is_not_english, languages_of, snowball_stem
+from api.core.words import UNSPACED, content_words, is_not_english, languages_of, snowball_stem
 from api.features.chat.chat_turn import Citation, CitedPassage
 from api.pipeline.question import query_guard
 from api.pipeline.question.product_name import question_parts
@@ -118,19 +118,30 @@ _HOW_MANY = regex.compile(
     regex.I,
 )
 _MARKS = regex.compile(r"^\s*(?:[-*+]|\d+[.)])\s+|[*_`#]+")
+# a number and its unit: `two days`, `21 pounds`; between the two: `28|lbs`
+_AMOUNT = regex.compile(
+    r"(?<![\w.,])(\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twelve|half)[ -](\p{L}{2,})"
+)
+# ends a clause of a sentence that is too long for a passage: `It is fine,| but`
+_CLAUSE = regex.compile(
+    r"[,;:]\s+|\s+(?=(?:and|but|because|so|und|aber|y|pero|et|mais)\s)|\s+[-–—]\s+", regex.IGNORECASE
+)
+# a name inside a sentence: `Ultra`, `Fold 5`
+_NAME_INSIDE = regex.compile(r"(?<=\w[\s,(]{1,2})\p{Lu}[\p{L}\p{N}]++(?:\s\d+)?")
+_JOINED = regex.compile(r"(?<=\d)(?=\p{L}{2})")
 _RUN = regex.compile(rf"[{UNSPACED}]")
 _FOREIGN = regex.compile(r"[\p{L}--[\p{Latin}]]{2}", regex.V1)
 MOST_PASSAGES, _MOST_QUOTED = 2, 8
 """Passages of one citation: of the sentences that cite it those that its words carry best; quotations of it."""
 _TRIED = 8  # sentences of an item that share most words with the citing one, to which the rules are put
 # Share of the citing sentence's words that a passage holds at least; in languages whose rules are not known.
-_LEAST_SHARE, _LEAST_FOREIGN = 0.75, 0.5
+_LEAST_SHARE, _LEAST_FOREIGN = 0.6, 0.5
 
 
 def citations_of(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple[Citation, ...]:
     """A citation of each exhibit, with the words of it that carry what cites it in `text`; see `passages_for`.
 
-    Runs in a thread where others wait: about 10 ms for each citation of a long post.
+    Runs in a thread where others wait: about 20 ms for each citation of a long post that is not quoted.
     """
     citations, names = [], tuple(names)
     for exhibit in exhibits:
@@ -237,7 +248,7 @@ class _ReadExhibit:
             written = own_words(beginning(body)[:left])
             left -= len(written)
             single = sentences(written)
-            parts += [_Part(one_line(part), comment_id) for part in single]
+            parts += [_Part(one_line(part), comment_id) for each in single for part in _windows(each)]
             end = 0
             for first, second in pairwise(single):
                 start = written.find(first, end)
@@ -249,7 +260,7 @@ class _ReadExhibit:
         return [part for part in parts if len(part.text) <= LONGEST_PASSAGE] + title
 
     @cached_property
-    def keywords(self) -> list[set[str]]:
+    def keywords(self) -> list[frozenset[str]]:
         """Of each part."""
         return [_keywords(part.text) for part in self.parts]
 
@@ -277,7 +288,7 @@ class _ReadExhibit:
     def carrying(self, claim: str) -> tuple[float, _Part] | None:
         """The part that carries a claim best, with the share of its words that it holds; None where none does."""
         words = _keywords(claim)
-        named = {snowball_stem(word) for name in self.names for word in name.split()}
+        named = {_stem(word) for name in self.names for word in name.split()}
         shared = [len((words - named) & own) for own in self.keywords]
         if not any(shared):
             shared = [len(words & own) for own in self.keywords]
@@ -296,12 +307,17 @@ class _ReadExhibit:
 
     def _share(self, claim: str, part: _Part) -> float:
         """By the local support check, which reads English, else of words in common; 0 where that is too few."""
-        if any(_FOREIGN.search(text) or is_not_english(text) for text in (claim, part.text)):
+        if _is_foreign(claim) or _FOREIGN.search(part.text):
             words = _written(claim)
             share = len(words & _written(part.text)) / max(1, len(words))
             return share if share >= _LEAST_FOREIGN else 0
-        bare = WEB_ENDING.sub("", claim)  # the check takes `ai` of `plaud.ai` for a word of its own
-        share = share_carried(Claim(bare, part.text, one_line(self.exhibit.item.title)), self.question)
+        # the check takes `ai` of `plaud.ai` for a word of its own, and `28lbs` for one word
+        bare, passage = (_JOINED.sub(" ", text) for text in (WEB_ENDING.sub("", claim), part.text))
+        if not _amounts(bare) <= _amounts(passage):
+            return 0
+        said_of_other = bool(_other_names(bare, self.names) & _other_names(passage, self.names))
+        checked = Claim(bare, passage, one_line(self.exhibit.item.title))
+        share = share_carried(checked, self.question, about_other=said_of_other)
         return share if share >= _LEAST_SHARE else 0
 
     def passage(self, part: _Part) -> CitedPassage:
@@ -312,12 +328,49 @@ class _ReadExhibit:
         return CitedPassage(part.text, part.comment_id, web_url(place.url or item.url), place.credit)
 
 
-def _keywords(text: str) -> set[str]:
+def _windows(sentence: str) -> list[str]:
+    """The sentence, or of one that is too long for a passage runs of its clauses, each as long as fits."""
+    if len(sentence) <= LONGEST_PASSAGE:
+        return [sentence]
+    cuts = [0, *(match.end() for match in _CLAUSE.finditer(sentence)), len(sentence)]
+    windows: dict[int, str] = {}  # by where it ends: what begins later and ends there is a part of it
+    for number, start in enumerate(cuts[:-1]):
+        fitting = [cut for cut in cuts[number + 1 : number + 1 + LONGEST_PASSAGE] if cut - start <= LONGEST_PASSAGE]
+        if fitting:
+            windows.setdefault(fitting[-1], sentence[start : fitting[-1]].strip(" ,;:-–—"))
+    return list(windows.values())
+
+
+def _other_names(text: str, names: Iterable[str]) -> set[str]:
+    """Words with a capital inside a text, or with a number behind one, that are no product of `names`."""
+    own = {word for name in names for word in fold(name).split()}
+    return {fold(word) for word in _NAME_INSIDE.findall(text)} - own
+
+
+def _amounts(text: str) -> set[tuple[str, str]]:
+    """Numbers with the word behind them: `two days` is (`two`, `day`)."""
+    amounts = (match for match in _AMOUNT.finditer(fold(text)) if content_words(match[2]))
+    return {(match[1], _stem(match[2])) for match in amounts}
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    return snowball_stem(word)
+
+
+@lru_cache(maxsize=2_000)
+def _is_foreign(text: str) -> bool:
+    """Whether a text is not in English, of which alone the support check has rules."""
+    return _FOREIGN.search(text) is not None or is_not_english(text)
+
+
+@lru_cache(maxsize=5_000)
+def _keywords(text: str) -> frozenset[str]:
     """What tells which sentences may carry another: its words, and aspects of products under any name."""
-    return _written(text) | {aspect.name for aspect in aspects_in(text)}
+    return frozenset(_written(text) | {aspect.name for aspect in aspects_in(text)})
 
 
 def _written(text: str) -> set[str]:
     """Stems of naming words, and pairs of letters in scripts without spaces."""
     naming = query_guard.naming_words(WEB_ENDING.sub("", text))
-    return {*(snowball_stem(word) for word in naming if not _RUN.match(word)), *query_guard.letter_pairs(text)}
+    return {*(_stem(word) for word in naming if not _RUN.match(word)), *query_guard.letter_pairs(text)}

@@ -206,7 +206,8 @@ def process(report: Report, *, priced: bool = True) -> list[str]:
         f"{rests}{f'; {report.cited} of them are cited' if report.findings else ''}." if rests else "",
         presentation.description_sentence(report),
         *report.quality_notes,
-        f"Of {quantity(unsure, 'kept post')} the judge was hardly sure that it is about the question." * bool(unsure),
+        f"{quantity(unsure, 'kept post')} may not be about the question: judges differ, or one was hardly sure."
+        * bool(unsure),
         *presentation.source_notes(report),
         presentation.trouble(report),
         f"{checked.supported} of {checked.pairs} quoted passages were found to say what their claim says."

@@ -83,13 +83,13 @@ def decide(counts: Counts) -> SufficiencyDecision:
     else:
         decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
         needed = f"; a short one needs {depth.min_sources_short_report}"
-    how = " were judged to be about it"
-    if counts.grading_on:
+    how, by_grade = " were judged to be about it", counts.grading_on and counts.defaulted < scored
+    if by_grade:
         how = f" about it say enough, graded {depth.relevance_cutoff} of 5 or better"
     if counts.unjudged:
         which = "which" if counts.unjudged == scored else f"{counts.unjudged} of which"
         graded = f"say enough, graded {depth.relevance_cutoff} of 5 or better"
-        how = f", {which} nobody judged, {graded if counts.grading_on else 'were kept'}"
+        how = f", {which} nobody judged, {graded if by_grade else 'were kept'}"
     many = f"{survived} of {scored} posts{how}" if scored else "nothing that is about it"
     rationale = f"{verdict}: {many}{needed}"
     if counts.grading_on and 2 * counts.defaulted > scored:

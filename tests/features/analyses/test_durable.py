@@ -295,3 +295,54 @@ async def test_work_that_cannot_be_noted_is_refused_at_once(desk: Desk) -> None:
     ]  # fmt: skip
     assert isinstance(first, AnalysisTask)
     await runner.aclose()
+
+
+async def test_work_waits_while_requests_are_accepted(desk: Desk, notebook: Notebook) -> None:
+    """So that an answer of 202 waits for no work; afterwards it runs."""
+    runner = desk.runner(engine=notebook, turns=FairQueue(at_once=9))
+    desk.shelf.may_begin.clear()
+    first = asyncio.create_task(runner.join(ANN, ASK, detached=True))
+    await desk.shelf.beginning.wait()
+    second = asyncio.create_task(runner.join(ANN, replace(ASK, query="another mug"), detached=True))
+    desk.shelf.may_begin.set()
+    task = await first
+    asked = len(desk.asked)
+    await second
+    await desk.entered.wait()
+    desk.go.set()
+
+    assert asked == 0
+    assert isinstance(task, AnalysisTask)
+    assert (await task.result()).id == task.id
+    await runner.aclose()
+
+
+async def test_work_goes_on_once_the_store_can_be_used_again(desk: Desk, notebook: Notebook) -> None:
+    """
+    Another server may hold the file longer than a call waits; work that ended then would be lost.
+    """
+
+    class Twice(set[str]):
+        """Breaks what it is asked about twice."""
+
+        times = 0
+
+        def __contains__(self, method: object) -> bool:
+            self.times += method == "begin"
+            return method == "begin" and self.times <= 2
+
+    analysis_id, work_id = await interrupted(desk, notebook)
+    desk.go.set()
+    desk.shelf.broken = broken = Twice()
+    await desk.runner(engine=notebook).resume(notebook.requests[work_id], notebook.lease(work_id))
+
+    assert (desk.shelf.analyses["ann", analysis_id].state, broken.times) == ("done", 3)
+
+
+async def test_what_never_can_be_stored_is_no_success(desk: Desk, notebook: Notebook) -> None:
+    """The engine keeps it as failed work."""
+    _, work_id = await interrupted(desk, notebook)
+    desk.shelf.broken.add("begin")
+    runner = desk.runner(engine=notebook)
+    with pytest.raises(StoreUnavailable):
+        await runner.resume(notebook.requests[work_id], notebook.lease(work_id))

@@ -22,7 +22,8 @@ POST = post(
     comments=(said("The price is a robbery"), said("电池很好。价格太高。", "c2")),
 )
 EXHIBIT = Exhibit("E1", assessed(POST))
-PARTLY_HELD = frozenset[str]()
+# the passage corrects its sentence where a reader sees it
+PARTLY_HELD = {"a sale as the price"}
 
 
 def words(text: str, exhibit: Exhibit, *names: str) -> list[str]:
@@ -76,7 +77,7 @@ def test_what_nothing_carries_has_no_passage(text: str) -> None:
 
 @pytest.mark.parametrize("pair", UNSUPPORTED, ids=lambda pair: pair.kind)
 def test_a_passage_that_says_something_else_is_never_shown(pair: Pair) -> None:
-    """Each kind of plausible sentence that the local support check refuses, bar those that share most words."""
+    """Each kind of plausible sentence that the local support check refuses, bar one that corrects it."""
     exhibit = Exhibit("E1", assessed(post(4, title=pair.item, body=pair.passage)))
     shown = words(f"{pair.sentence} [E1]", exhibit, "ember mug")
 
@@ -90,6 +91,32 @@ def test_a_passage_that_says_it_is_found_among_others(pair: Pair) -> None:
     exhibit = Exhibit("E1", assessed(post(4, title=pair.item, body=body)))
 
     assert any(pair.passage in passage for passage in words(f"{pair.sentence} [E1]", exhibit, "ember mug"))
+
+
+LONG_SENTENCE = (
+    "I took it along on every trip this year, which was a lot of trains and hotels, and the screen never cracked, "
+    "but the battery died within six hours on most days, so that I had to carry the charger, which weighs more than "
+    "the thing itself."
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "claim", "passage"),
+    [
+        (LONG_SENTENCE, "The screen never cracked", "the screen never cracked"),
+        (LONG_SENTENCE, "The battery died within six hours", "the battery died within six hours on most days"),
+        (LONG_SENTENCE, "The battery died within six minutes", ""),
+        ("It lost 28lbs of weight.", "It lost 28 lbs of weight", "It lost 28lbs of weight."),
+        ("Battery life is better than on the Fold 5.", "Battery life is better than on the Fold 5", "better than"),
+        ("Battery life is better than on the Fold 5.", "Battery life is worse than on the Fold 5", ""),
+    ],
+)
+def test_long_sentences_amounts_and_directions(body: str, claim: str, passage: str) -> None:
+    """Clauses of a long sentence, numbers with their units, another thing that the claim names, and no opposite."""
+    shown = words(f"{claim} [E1].", Exhibit("E1", assessed(post(8, title="A year", body=body))), "mug")
+
+    assert bool(shown) == bool(passage)
+    assert all(passage in each and each in body and len(each) <= 200 for each in shown)
 
 
 def test_quoted_lines_of_others_are_no_passage() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -12,10 +14,19 @@ import pytest
 from api import bootstrap
 from api.bootstrap.app_context import open_app_context
 from api.interfaces.http.app import create_app
+from api.reports.report import Report
+from api.sandbox import corpus
+from api.sandbox.corpus import Post
 from api.sandbox.server import Sandbox
-from largest_request import Request, reading, requests
+from api.sandbox.world import Options
+from largest_request import TEXTS, Request, reading, requests
 
 MOST_SECONDS = 0.5
+LARGEST: Mapping[str, int] = {
+    "reddit": 40_000, "youtube": 5_000, "amazon": 20_000, "hackernews": 40_000, "stackexchange": 30_000,
+    "github": 65_536, "lemmy": 50_000, "discourse": 32_000,
+}  # fmt: skip
+"""Characters of the longest text that each place takes, where it says; elsewhere more than any that was seen."""
 DAILY = ("20 of prose", "500 wrong items")
 NIGHTLY = ("500 of prose", "20 of quoted lines", "20 of headings of quotes", "20 of line ends", ", deep")
 
@@ -68,3 +79,52 @@ def test_no_request_holds_the_event_loop(
     assert len(answers) > len(kinds)
     assert {name: status for name, (status, _) in answers.items() if status >= 500} == {}
     assert {name: seconds for name, (_, seconds) in answers.items() if seconds > MOST_SECONDS} == {}
+
+
+def largest_posts(letters: Callable[[int], str]) -> list[Post]:
+    """Of each place as many posts as are asked for at most, as long as they can be, with comments as long."""
+    known = {post.source: post for post in (*corpus.keyless(), *corpus.load()) if post.comments}
+    return [
+        replace(
+            post, id=corpus.native_id(source, number), title=f"Glow Lamp {number}", body=letters(LARGEST[source]),
+            comments=tuple(
+                replace(post.comments[0], id=corpus.remark_id(source, number, at), body=letters(LARGEST[source]))
+                for at in range(3)
+            ),
+            comments_disabled=False, place="superuser" if source == "stackexchange" else post.place,
+        )
+        for source, post in known.items()
+        for number in range(20)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["prose", pytest.param("quoted lines", marks=pytest.mark.nightly)])
+def test_no_post_of_a_place_holds_the_event_loop(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Twenty posts of each, as long as any stranger can write them there; who asks only asks for a lamp."""
+    loop = MeasuredLoop()
+
+    async def asked() -> tuple[int, Report]:
+        app_context = await open_app_context(bootstrap.load_settings())
+        await app_context.product()
+        transport = httpx.ASGITransport(create_app(app_context))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=300) as client:
+            loop.longest = 0.0
+            answer = await client.post("/v1/analyses", json={"query": "Glow Lamp", "sources": [*LARGEST]})
+        await app_context.aclose()
+        return answer.status_code, Report.model_validate(answer.json())
+
+    with Sandbox.start(largest_posts(TEXTS[text]), options=Options.endless()) as started:
+        for name, value in {"MODE": "live", "CRAWL_TIMEOUT": "240", "SOURCE_TIMEOUT": "120"}.items():
+            monkeypatch.setenv(f"LISTENPOST_{name}", value)
+        for name, value in started.environment.items():
+            if not name.startswith(("LANGFUSE", "OPENAI")):
+                monkeypatch.setenv(name, value)
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            status, report = runner.run(asked())
+
+    assert status == 200
+    empty = {
+        name: f"{source.outcome}: {source.reason}" for name, source in report.sources.items() if not source.fetched
+    }
+    assert (empty, report.sources.keys()) == ({}, LARGEST.keys())
+    assert loop.longest <= MOST_SECONDS

@@ -129,6 +129,8 @@ def test_defaulted_grades_are_named(defaulted: int, told: bool) -> None:
     assert decided.decision is FULL
     assert (words in decided.rationale) is told
     assert (f"{words}." in decided.notes) is (defaulted > 0)
+    assert ("graded 3 of 5 or better" in decided.rationale) is (defaulted < 7)
+    assert "5 of which nobody judged, were kept;" in decide(counts(7, 7, defaulted=7, unjudged=5)).rationale
 
 
 def test_exactly_half_defaulted_is_not_most() -> None:
