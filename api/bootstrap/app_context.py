@@ -327,7 +327,8 @@ class AppContext:
         from api.bootstrap.estimates import most_usd  # loads with the product
 
         settings = in_sandbox(self.settings) if ask.sandbox else self.settings
-        return most_usd(settings, ask)
+        # the first one loads the model's library, which takes a second of the processor
+        return await asyncio.to_thread(most_usd, settings, ask)
 
     async def _load(self, modules: Sequence[str]) -> Product:
         product = await loaded_product(self.settings, self.store, self._limiter, modules)

@@ -207,17 +207,22 @@ class ItemWriter:
         """Replace the archive's entries of items, by key; `samples` are those made up."""
         made_up = frozenset(samples)
         known = await self._known(connection, tenant, facts)
-        fresh: list[tuple[dict[str, Any], str]] = []
-        for key, stored in facts.items():
-            item, old = facts_of(key, stored), facts_of(key, before.get(key))
-            same = set(chunked(old)) if old is not None else set()
-            for chunk in chunked(item) if item is not None else ():
-                place = identity(key), identity(chunk.comment), chunk.part
-                if chunk in same and place in known and known[place].complete:
-                    del known[place]
-                elif item is not None:
-                    row = _chunk_row(tenant, item, chunk, sample=key in made_up)
-                    fresh.append((row, chunk.full_text))
+
+        def fresh_rows() -> list[tuple[dict[str, Any], str]]:
+            fresh: list[tuple[dict[str, Any], str]] = []
+            for key, stored in facts.items():
+                item, old = facts_of(key, stored), facts_of(key, before.get(key))
+                same = set(chunked(old)) if old is not None else set()
+                for chunk in chunked(item) if item is not None else ():
+                    place = identity(key), identity(chunk.comment), chunk.part
+                    if chunk in same and place in known and known[place].complete:
+                        del known[place]
+                    elif item is not None:
+                        row = _chunk_row(tenant, item, chunk, sample=key in made_up)
+                        fresh.append((row, chunk.full_text))
+            return fresh
+
+        fresh = await asyncio.to_thread(fresh_rows)  # posts are as long as strangers make them
         vectors = await asyncio.to_thread(self.embed, [whole for _, whole in fresh]) or ()
         rows = [{**row, "vector": vector} for (row, _), vector in zip_longest(fresh, vectors)]
         for some in batches(chunk.number for chunk in known.values()):
