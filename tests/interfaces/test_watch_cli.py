@@ -45,7 +45,7 @@ def test_an_everyday_name_says_which_meaning_is_watched(here: Here) -> None:
     plain = here("watch", "add", "Arc", "--sandbox")
     described = here("watch", "add", "Arc", "--name", "browser", "--about", "a web browser", "--sandbox")
 
-    assert "“Arc” is also an everyday word, and all its meanings are watched; `--about` says which" in plain.err
+    assert "“Arc” is also an everyday word, and all its meanings are watched; to choose one, set `--about`" in plain.err
     assert "everyday" not in described.err
     assert "everyday" not in here(*ADD).err
 
