@@ -155,12 +155,14 @@ def test_a_report_is_shared_by_a_link(seen: Seen) -> None:
 
 @pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
 def test_a_report_is_asked_on(seen: Seen, manner: int) -> None:
-    """By a question that is offered; what is cited stands below, with its words."""
+    """By a question that is offered; the answer quotes, and what it cites stands below with place and day."""
     chat = seen["chats"][manner]
 
     assert chat["complaints"] == []
     assert len(set(chat["examples"])) == 3
+    assert "“" in chat["answer"]
     assert chat["words"]
+    assert all(chat["words"])
     assert chat["target"] == 1
 
 

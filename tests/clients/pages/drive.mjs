@@ -201,10 +201,11 @@ async function conversed(root, width, options = {}) {
   if (scripted) await looked(page, 'chat-begins', width, complaints);
   await page.locator('.examples button').first().click();
   await page.locator('#turn-2 .evidence').waitFor();
-  const words = await page.locator('#turn-2 .evidence q').allInnerTexts();
+  const answer = await page.locator('#turn-2 .answer').innerText();
+  const words = await page.locator('#turn-2 .evidence small').allInnerTexts();
   await page.locator('#turn-2 a.cite').first().click();
   const target = await page.locator('#turn-2 li:target').count();
-  const seen = { examples, words, target, complaints };
+  const seen = { examples, answer, words, target, complaints };
   if (scripted) {
     await looked(page, 'chat', width, complaints);
     await say('and what about the Ember mug?');
