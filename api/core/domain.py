@@ -1,4 +1,4 @@
-"""The vocabulary: one frozen class per word of docs/architecture.md, The idea."""
+"""The vocabulary: frozen classes for most words of docs/architecture.md, The idea."""
 
 from __future__ import annotations
 

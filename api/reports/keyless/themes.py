@@ -50,8 +50,6 @@ _UNQUOTED = 0.85
 _MOST_EXAMPLES = 8
 # Findings up to which single voices answer a question about one side.
 _FEW_ANSWERS = 5
-# Probability that a reader finds a sentence informative from which it stands as an example of its subject.
-_INFORMATIVE = 0.2
 # Sentences of which single voices are chosen at most.
 _MOST_VOICES = 300
 SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
