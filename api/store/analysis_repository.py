@@ -74,7 +74,6 @@ _log = logging.getLogger(__name__)
 UNREADABLE = "the stored report cannot be read by this version of listenpost"
 DAMAGED = "its stored row is damaged"
 NEWEST_FIRST = analyses.c.created_at.desc(), analyses.c.id.desc()
-_REPORT_COLUMNS = ("decision", "report_version", "summary", "body")
 _LISTED = (
     analyses.c.tenant, analyses.c.id, analyses.c.state, analyses.c.created_at, analyses.c.query,
     analyses.c.reason, analyses.c.report_version, analyses.c.summary,
@@ -110,26 +109,24 @@ class AnalysisRepository(RunningRepository):
         self._reader = reader
 
     @unbroken
-    async def finish(self, tenant: str, report: Report) -> None:
+    async def finish(self, tenant: str, report: Report, work_id: str | None = None) -> bool:
         document = report.model_dump(mode="json")
         parts = split_report(document)
+        columns = self._columns(document, parts)
+        columns |= {"query": report.query, "tally": Tally.of(report).model_dump(mode="json")}
         row = self._database.insert(analyses).values(
-            tenant=tenant,
-            id=report.id,
-            created_at=report.created_at,
-            query=report.query,
-            tally=Tally.of(report).model_dump(mode="json"),
-            **self._columns(document, parts),
+            tenant=tenant, id=report.id, created_at=report.created_at, **columns
         )
         upsert = row.on_conflict_do_update(
-            index_elements=[analyses.c.tenant, analyses.c.id],
-            set_={
-                name: row.excluded[name] for name in ("state", "run_id", "reason", "query", "tally", *_REPORT_COLUMNS)
-            },
+            index_elements=[analyses.c.tenant, analyses.c.id], set_={name: row.excluded[name] for name in columns}
         )
+        as_begun = updating(analyses).where(*_is(tenant, report.id), *self._as_begun(work_id)).values(**columns)
         async with self._database.writing(alone=True) as connection:
-            await connection.execute(upsert)
-            await self._writer.write_report(connection, tenant, report.id, parts)
+            written = await connection.execute(upsert if work_id is None else as_begun)
+            stored = work_id is None or written.rowcount > 0
+            if stored:
+                await self._writer.write_report(connection, tenant, report.id, parts)
+        return stored
 
     @unbroken
     async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:

@@ -131,8 +131,15 @@ class RunningRepository(Repository):
         if self._heart is None:
             self._heart = asyncio.create_task(self._keep_beating(), name="store heartbeat")
 
-    async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
-        await self._write(_failed(reason, analyses.c.tenant == tenant, analyses.c.id == analysis_id))
+    async def fail(self, tenant: str, analysis_id: str, reason: str, work_id: str | None = None) -> bool:
+        mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id, *self._as_begun(work_id)
+        return await self._write(_failed(reason, *mine)) > 0
+
+    def _as_begun(self, work_id: str | None) -> tuple[ColumnElement[bool], ...]:
+        """Conditions on a row that this process was the last to begin, for this work; none for None."""
+        if work_id is None:
+            return ()
+        return analyses.c.run_id == self._owner.id, analyses.c.work_id.is_not_distinct_from(work_id or None)
 
     @unbroken
     async def sweep(self) -> int:

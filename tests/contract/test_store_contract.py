@@ -138,6 +138,27 @@ async def test_report_may_be_finished_again(store: Store, store_url: str) -> Non
     assert await counted(store_url, "analyses", "items") == [1, 1]
 
 
+async def test_outcome_of_work_is_stored_where_it_still_runs(store: Store, store_url: str) -> None:
+    """Not where it was deleted, or begun again: here for other work, or by another process."""
+    other = await open_store(store_url)
+    await store.begin("a", "r1", "mug", "r1.1")
+    await store.begin("a", "r2", "mug", "r2.2")
+    await store.begin("a", "r3", "mug")
+    await other.begin("a", "r3", "mug")
+    for id_, work_id in (("r1", "r1.1"), ("r2", "r2.1"), ("r3", ""), ("gone", "")):
+        stored = [
+            await store.fail("a", id_, "ask less", work_id),
+            await store.finish("a", typed(report(id_, item("reddit:t3_1"))), work_id),
+        ]
+        assert stored == [id_ == "r1"] * 2, id_
+
+    states = {kept.id: kept.state for kept in (await store.listing("a", EVERYTHING, 9)).analyses}
+    assert states == {"r1": "done", "r2": "running", "r3": "running"}
+    assert await counted(store_url, "items", "verdicts") == [1, 1]
+    assert await other.finish("a", typed(report("r3")), "")
+    await other.aclose()
+
+
 async def test_tenants_do_not_see_each_other(store: Store, store_url: str) -> None:
     """The same id is two analyses, and neither is read, listed or deleted by the other."""
     mine, yours = report("r1", item("reddit:t3_1")), report("r1", item("reddit:t3_1", body="x"))

@@ -28,6 +28,8 @@ class Shelf:
     ring: dict[str, ApiKey] = field(default_factory=dict)
     beginning: asyncio.Event = field(default_factory=asyncio.Event)
     durable: dict[tuple[str, str], str] = field(default_factory=dict)
+    works: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The work id with which each analysis was last begun."""
     charges: dict[tuple[str, str], tuple[date, int]] = field(default_factory=dict)
     may_begin: asyncio.Event = field(default_factory=asyncio.Event)
     before_claim: Awaitable[object] | None = None
@@ -78,6 +80,7 @@ class Shelf:
         self.beginning.set()
         await self.may_begin.wait()
         self.analyses[tenant, analysis_id] = StoredAnalysis(analysis_id, tenant, "running", NOW, query, None)
+        self.works[tenant, analysis_id] = work_id
         if work_id:
             self.durable[tenant, digest] = analysis_id
         return NOW
@@ -87,17 +90,25 @@ class Shelf:
         kept = self.analyses.get((tenant, analysis_id))
         return analysis_id if kept is not None and kept.state == "running" else None
 
-    async def finish(self, tenant: str, report: Report) -> None:
+    def _begun_by(self, tenant: str, analysis_id: str, work_id: str | None) -> bool:
+        known = self.works.get((tenant, analysis_id)) if (tenant, analysis_id) in self.analyses else None
+        return work_id is None or work_id == known
+
+    async def finish(self, tenant: str, report: Report, work_id: str | None = None) -> bool:
         self._may("finish")
+        if not self._begun_by(tenant, report.id, work_id):
+            return False
         kept = self.analyses[tenant, report.id]
         self.analyses[tenant, report.id] = replace(kept, state="done", report=report)
+        return True
 
-    async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
+    async def fail(self, tenant: str, analysis_id: str, reason: str, work_id: str | None = None) -> bool:
         self._may("fail")
         kept = self.analyses.get((tenant, analysis_id))
-        if kept is not None and kept.state == "running":
-            failed = replace(kept, state="failed", reason=reason)
-            self.analyses[tenant, analysis_id] = failed
+        if kept is None or kept.state != "running" or not self._begun_by(tenant, analysis_id, work_id):
+            return False
+        self.analyses[tenant, analysis_id] = replace(kept, state="failed", reason=reason)
+        return True
 
     async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
         return self.analyses.get((tenant, analysis_id))

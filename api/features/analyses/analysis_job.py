@@ -119,8 +119,10 @@ async def at_once() -> None:
     """Waits for nothing."""
 
 
-async def keep_report(store: Store, tenant: str, report: Report) -> None:
+async def keep_report(store: Store, tenant: str, report: Report, work_id: str | None = None) -> bool:
     """Store a report, after forgetting the words of items that a source called removed.
+
+    `work_id` and what is returned are those of `Store.finish`.
 
     Raises:
         StoreUnavailable: the database cannot be used.
@@ -135,7 +137,15 @@ async def keep_report(store: Store, tenant: str, report: Report) -> None:
         worded = [key for key, item in stored.items() if item.title or item.body or item.comments]
         if worded:
             await store.forget(worded)
-    await store.finish(tenant, report)
+    return await store.finish(tenant, report, work_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnstoredAnalysis(StoredAnalysis):
+    """The outcome of an analysis that could not be stored."""
+
+    work_id: str
+    """Of the work that made it; empty of work that ends with this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +161,7 @@ class AnalysisJob:
     an answer of 202 needs."""
     ended: list[Ended] = field(default_factory=list)
     """Called with the outcome of each."""
-    unstored: dict[str, StoredAnalysis] = field(default_factory=dict)
+    unstored: dict[str, UnstoredAnalysis] = field(default_factory=dict)
     """Outcomes that could not be stored, by id. While the store fails nothing is begun, so these
     are no more than were under way."""
 
@@ -186,7 +196,7 @@ class AnalysisJob:
             if not await lease.run_step("store", bool, partial(self._store, task, report)):
                 notes = (*report.quality_notes, UNKEPT)
                 report = report.model_copy(update={"quality_notes": notes})
-                self._remember(task, report)
+                self._remember(task, lease.work_id, report)
             return report
 
         work = task.work = asyncio.create_task(make_report())
@@ -198,17 +208,17 @@ class AnalysisJob:
             if task.abandoned and not task.cancelled and lease.work_id:
                 spent.continued = True
                 raise asyncio.CancelledError
-            await self._fail(task, CANCELLED)
+            await self._fail(task, lease.work_id, CANCELLED)
             raise Conflict(f"the analysis `{task.id}` was cancelled")
         if (error := _single(work.exception())) is not None:
             if isinstance(error, ProcessStopping):
                 spent.continued = True
                 raise asyncio.CancelledError
             if isinstance(error, ListenpostError):
-                await self._fail(task, str(error))
+                await self._fail(task, lease.work_id, str(error))
                 raise error
             _log.error("the analysis %s failed", task.id, exc_info=error)
-            await self._fail(task, "internal error")
+            await self._fail(task, lease.work_id, "internal error")
             raise ListenpostError("internal error")
         report = work.result()
         spent.ended(report.cost.tokens, report.cost.usd)
@@ -224,12 +234,12 @@ class AnalysisJob:
             return False
         return True
 
-    async def _fail(self, task: AnalysisTask, reason: str) -> None:
+    async def _fail(self, task: AnalysisTask, work_id: str, reason: str) -> None:
         try:
             await self.store.fail(task.tenant.id, task.id, reason)
         except StoreUnavailable as error:
             _log.warning("the analysis %s could not be marked failed: %s", task.id, error)
-            self._remember(task, None, reason)
+            self._remember(task, work_id, None, reason)
         for ended in self.ended:
             ended(None, reason)
 
@@ -237,25 +247,33 @@ class AnalysisJob:
         """Store the outcomes that could not be stored; while one cannot be, the others wait.
 
         Nobody else knows of them: work that has ended is in the engine no more, so another process would take it for
-        lost.
+        lost. An analysis that was deleted meanwhile, or begun again, in whatever process, stays as it is.
         """
         for kept in list(self.unstored.values()):
+            if self.unstored.get(kept.id) is not kept:  # while another was stored
+                continue
             try:
-                if kept.report is None:
-                    await self.store.fail(kept.tenant, kept.id, kept.reason or "internal error")
-                else:
-                    notes = tuple(note for note in kept.report.quality_notes if note != UNKEPT)
-                    await keep_report(self.store, kept.tenant, kept.report.model_copy(update={"quality_notes": notes}))
+                stored = await self._store_outcome(kept)
             except StoreUnavailable:
                 return
             if self.unstored.get(kept.id) is kept:
                 del self.unstored[kept.id]
-                _log.warning("the analysis %s is stored now", kept.id)
+            result = (
+                "is stored now" if stored else "was deleted, begun again or ended elsewhere: its outcome is dropped"
+            )
+            _log.warning("the analysis %s %s", kept.id, result)
 
-    def _remember(self, task: AnalysisTask, report: Report | None, reason: str = "") -> None:
+    async def _store_outcome(self, kept: UnstoredAnalysis) -> bool:
+        if kept.report is None:
+            return await self.store.fail(kept.tenant, kept.id, kept.reason or "internal error", kept.work_id)
+        notes = tuple(note for note in kept.report.quality_notes if note != UNKEPT)
+        report = kept.report.model_copy(update={"quality_notes": notes})
+        return await keep_report(self.store, kept.tenant, report, kept.work_id)
+
+    def _remember(self, task: AnalysisTask, work_id: str, report: Report | None, reason: str = "") -> None:
         state: State = "failed" if report is None else "done"
-        self.unstored[task.id] = StoredAnalysis(
-            task.id, task.tenant.id, state, task.began, task.query, report, reason or None
+        self.unstored[task.id] = UnstoredAnalysis(
+            task.id, task.tenant.id, state, task.began, task.query, report, reason or None, work_id=work_id
         )
 
 

@@ -334,11 +334,15 @@ class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, P
     async def running(self, tenant: str, digest: str) -> str | None:
         """The id of durable work under way for a question of this digest."""
 
-    async def finish(self, tenant: str, report: Report) -> None:
-        """Store a finished report under its id, in one transaction; begun or not."""
+    async def finish(self, tenant: str, report: Report, work_id: str | None = None) -> bool:
+        """Store a finished report under its id, in one transaction; begun or not.
 
-    async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
-        """Note that a running analysis ended without a report."""
+        With a `work_id`, also an empty one, only if this process was the last to begin the analysis, with that id, and
+        it was not deleted. Returns whether it was stored.
+        """
+
+    async def fail(self, tenant: str, analysis_id: str, reason: str, work_id: str | None = None) -> bool:
+        """Note that a running analysis ended without a report; `work_id` and what is returned as of `finish`."""
 
     async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
         """The analysis with its report; None where the tenant has none of this id."""

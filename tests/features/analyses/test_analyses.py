@@ -15,6 +15,7 @@ from api.reports.report import Report
 from api.services.product import Ask
 from tests.features.analyses.desk import ANN, ASK, BEN, DAY, Desk, joined
 from tests.services.fakes import SourceAnswer
+from tests.services.shelf import Shelf
 
 
 async def test_an_analysis_is_kept_and_told(desk: Desk) -> None:
@@ -363,6 +364,44 @@ async def test_what_could_not_be_stored_is_stored_later(desk: Desk) -> None:
     assert kept.report.quality_notes == ()
     assert [entry.reason for entry in desk.shelf.analyses.values()] == [None, "ask less"]
     assert await runner.kept("ann", report.id) is kept
+
+
+async def test_what_was_deleted_meanwhile_is_not_stored_later() -> None:
+    """Here while another is stored, or by another process at any time."""
+
+    class Deleting(Shelf):
+        """The second is deleted while the first is stored."""
+
+        async def finish(self, tenant: str, report: Report, work_id: str | None = None) -> bool:
+            stored = await super().finish(tenant, report, work_id)
+            await runner.delete(BEN, second.id)
+            return stored
+
+    desk = Desk(Deleting({"finish"}))
+    desk.go.set()
+    runner = desk.runner()
+    first, second, third = [await runner.run(*asked) for asked in ((ANN, ASK), (BEN, ASK), (ANN, Ask("cup")))]
+    await desk.shelf.delete("ann", third.id)
+    desk.shelf.broken.clear()
+    await runner.store_again()
+
+    assert list(desk.shelf.analyses) == [("ann", first.id)]
+    assert await runner.kept("ben", second.id) is await runner.kept("ann", third.id) is None
+
+
+async def test_what_was_begun_again_keeps_its_outcome(desk: Desk) -> None:
+    """The failure of the earlier work says nothing about the later one."""
+    desk.shelf.broken.add("fail")
+    runner = desk.runner()
+    task = await joined(runner, key="k")
+    runner.leave(task)
+    await task.ended()
+    desk.shelf.broken.clear()
+    await desk.shelf.begin("ann", task.id, "mug", f"{task.id}.2")
+    await runner.store_again()
+
+    assert desk.states == ["running"]
+    assert await runner.kept("ann", task.id) is desk.shelf.analyses["ann", task.id]
 
 
 async def test_a_failure_that_cannot_be_stored_is_logged(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

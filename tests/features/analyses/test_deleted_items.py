@@ -28,8 +28,9 @@ class StoredAnalysis:
         self.done.append(sorted(keys))
         return 0
 
-    async def finish(self, tenant: str, report: Report) -> None:
+    async def finish(self, tenant: str, report: Report, work_id: str | None = None) -> bool:
         self.done.append(report.id)
+        return True
 
 
 def facts(key: str, **more: Any) -> Item:
