@@ -31,6 +31,7 @@ class Shelf:
     works: dict[tuple[str, str], str] = field(default_factory=dict)
     """The work id with which each analysis was last begun."""
     charges: dict[tuple[str, str], tuple[date, int]] = field(default_factory=dict)
+    settled: set[tuple[str, str]] = field(default_factory=set)
     may_begin: asyncio.Event = field(default_factory=asyncio.Event)
     before_claim: Awaitable[object] | None = None
     """What a claim waits for."""
@@ -68,8 +69,10 @@ class Shelf:
 
     async def settle(self, work_id: str, scope: str, units: int) -> None:
         self._may("settle")
+        if (work_id, scope) in self.settled:
+            return
+        self.settled.add((work_id, scope))
         day, reserved = self.charges[work_id, scope]
-        self.charges[work_id, scope] = day, units
         self.units[scope, day] += units - reserved
 
     async def spent(self, scope: str, day: date) -> int:

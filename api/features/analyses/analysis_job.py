@@ -86,6 +86,8 @@ class AnalysisTask(SharedTask[Report]):
     process, so has higher numbers than all events of this one."""
     resumed: bool = False
     """Another process began it, or left it in the queue."""
+    retried: bool = False
+    """Another try follows if the store cannot be used: this one then neither ends nor settles anything."""
     abandoned: bool = False
     """Another process continues it."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -178,9 +180,15 @@ class AnalysisJob:
         usd, tenant = await self.estimate(task.ask), task.tenant
         with self.limits.queue.joined(tenant, always=task.resumed) as slot:
             async with self.limits.spending(tenant, usd=usd, analyses=1, work_id=lease.work_id) as spent:
-                task.began = await self.store.begin(tenant.id, task.id, task.ask.query, lease.work_id, task.ask.digest)
-                self.unstored.pop(task.id, None)
-                return await self._run_begun(task, slot, spent, lease)
+                try:
+                    task.began = await self.store.begin(
+                        tenant.id, task.id, task.ask.query, lease.work_id, task.ask.digest
+                    )
+                    self.unstored.pop(task.id, None)
+                    return await self._run_begun(task, slot, spent, lease)
+                except StoreUnavailable:
+                    spent.continued = task.retried
+                    raise
 
     async def _run_begun(self, task: AnalysisTask, slot: Slot, spent: Spending, lease: WorkLease) -> Report:
         def hear(event: Event) -> None:
@@ -204,16 +212,20 @@ class AnalysisJob:
             work.cancel()
         task.begun.set()
         await asyncio.wait([work])
-        if work.cancelled():
+        error = None if work.cancelled() else _single(work.exception())
+        unavailable = isinstance(error, StoreUnavailable)
+        if work.cancelled() or (unavailable and task.cancelled):
             if task.abandoned and not task.cancelled and lease.work_id:
                 spent.continued = True
                 raise asyncio.CancelledError
             await self._fail(task, lease.work_id, CANCELLED)
             raise Conflict(f"the analysis `{task.id}` was cancelled")
-        if (error := _single(work.exception())) is not None:
+        if error is not None:
             if isinstance(error, ProcessStopping):
                 spent.continued = True
                 raise asyncio.CancelledError
+            if unavailable and task.retried:
+                raise error
             if isinstance(error, ListenpostError):
                 await self._fail(task, lease.work_id, str(error))
                 raise error

@@ -168,7 +168,7 @@ class Spending:
     usd: float | None = None
     """The real cost; None while it is unknown: then the estimate stands."""
     continued: bool = False
-    """Another process continues the work, and settles it."""
+    """Another process, or a later try, continues the work and settles it."""
 
     def ended(self, tokens: int, usd: float | None) -> None:
         """Note what the work used; tokens without a known price cost nothing that could be counted.

@@ -264,14 +264,14 @@ class Runner:
         """
         for number in range(STORE_TRIES):
             try:
-                await self._resume_once(written, lease)
+                await self._resume_once(written, lease, retried=True)
             except StoreUnavailable:
                 await asyncio.sleep(self._pause * 2**number)
             else:
                 return
         await self._resume_once(written, lease)
 
-    async def _resume_once(self, written: str, lease: WorkLease) -> None:
+    async def _resume_once(self, written: str, lease: WorkLease, *, retried: bool = False) -> None:
         request = WorkOrder.read(written)
         tenant = await self._tenant_of(request.tenant)
         if tenant is None:
@@ -282,7 +282,9 @@ class Runner:
             return  # its process died before the engine was told
         set_caller(request.caller)
         adopt_trace_id(request.trace_id)
-        task = AnalysisTask(id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True)
+        task = AnalysisTask(
+            id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True, retried=retried
+        )
         self._tasks[task.id], name = task, f"analysis {task.id}"
         task.start(self._until_end(task, self._job.run(task, lease)), name)
         try:

@@ -339,6 +339,51 @@ async def test_work_goes_on_once_the_store_can_be_used_again(desk: Desk, noteboo
     assert (desk.shelf.analyses["ann", analysis_id].state, broken.times) == ("done", 3)
 
 
+@pytest.mark.parametrize("within", [False, True])
+async def test_tries_end_and_cost_once(desk: Desk, notebook: Notebook, within: bool) -> None:
+    """Whether the store fails while the work begins or within it, the last try alone is counted."""
+    states: list[str] = []
+
+    class First(set[str]):
+        """Breaks the first `begin`, or has the work of the first fail."""
+
+        def __contains__(self, method: object) -> bool:
+            if method != "begin":
+                return False
+            states.extend(desk.states)
+            desk.trouble = StoreUnavailable("the database does not answer") if within and len(states) == 1 else None
+            return not within and len(states) == 1
+
+    _, work_id = await interrupted(desk, notebook)
+    desk.go.set()
+    desk.shelf.broken = First()
+    runner, reasons = desk.runner(day=5, engine=notebook), list[str]()
+    runner.on_end(lambda report, reason: reasons.append(reason))
+    await runner.resume(notebook.requests[work_id], notebook.lease(work_id))
+
+    assert (states, desk.states, reasons) == (["running", "running"], ["done"], [""])
+    assert desk.shelf.units == {("key:ann:analyses", DAY): 1, ("key:ann:usd", DAY): 200_000}
+
+
+async def test_what_is_cancelled_while_the_store_fails_is_not_tried_again(desk: Desk, notebook: Notebook) -> None:
+    """A step may meet that failure where the work should have been cancelled."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    runner = desk.runner(day=5, engine=notebook)
+    desk.entered.clear()
+    asked = len(desk.asked)
+    desk.trouble = StoreUnavailable("the database does not answer")
+    going = asyncio.create_task(runner.resume(notebook.requests[work_id], notebook.lease(work_id)))
+    await desk.entered.wait()
+    task = await runner.follow(ANN, analysis_id)
+    assert isinstance(task, AnalysisTask)
+    task.cancelled = True
+    desk.go.set()
+    await going
+
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, kept.reason, len(desk.asked)) == ("failed", CANCELLED, asked + 1)
+
+
 async def test_what_never_can_be_stored_is_no_success(desk: Desk, notebook: Notebook) -> None:
     """The engine keeps it as failed work."""
     _, work_id = await interrupted(desk, notebook)
