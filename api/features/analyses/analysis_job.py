@@ -90,6 +90,8 @@ class AnalysisTask(SharedTask[Report]):
     """Another try follows if the store cannot be used: this one then neither ends nor settles anything."""
     abandoned: bool = False
     """Another process continues it."""
+    in_queue: bool = False
+    """It has joined the queue, which counts it from then on."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it is known whether it may begin."""
     work: asyncio.Task[Report] | None = None
@@ -179,6 +181,7 @@ class AnalysisJob:
         """
         usd, tenant = await self.estimate(task.ask), task.tenant
         with self.limits.queue.joined(tenant, always=task.resumed) as slot:
+            task.in_queue = True
             async with self.limits.spending(tenant, usd=usd, analyses=1, work_id=lease.work_id) as spent:
                 try:
                     task.began = await self.store.begin(

@@ -348,7 +348,7 @@ class Runner:
         self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str
     ) -> AnalysisTask | StoredAnalysis:
         """Begin it here where there is room: also for what is launched and has not joined the queue yet."""
-        joining = [task.tenant.id for task in self._tasks.values() if not task.begun.is_set()]
+        joining = [task.tenant.id for task in self._tasks.values() if not task.in_queue]
         if self._limits.queue.is_full(tenant, joining):
             return await self._queue(engine, tenant, ask, analysis_id)
         return await self._launch(tenant, ask, analysis_id)

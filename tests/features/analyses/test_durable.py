@@ -278,6 +278,21 @@ async def test_many_at_once_are_queued_instead_of_refused(desk: Desk, notebook: 
     await runner.aclose()
 
 
+async def test_what_has_joined_the_queue_is_counted_once(desk: Desk, notebook: Notebook) -> None:
+    """While it is stored as begun, too: a second one still has room here."""
+    runner = desk.runner(engine=notebook, turns=FairQueue(at_once=4, waiting=2))
+    desk.shelf.may_begin.clear()
+    first = asyncio.create_task(runner.join(ANN, ASK, detached=True))
+    await desk.shelf.beginning.wait()
+    second = asyncio.create_task(runner.join(ANN, replace(ASK, query="another mug"), detached=True))
+    third = asyncio.create_task(runner.join(ANN, replace(ASK, query="a third mug"), detached=True))
+    desk.shelf.may_begin.set()
+    begun = await asyncio.gather(first, second, third)
+
+    assert [isinstance(task, AnalysisTask) for task in begun] == [True, True, False]
+    await runner.aclose()
+
+
 async def test_work_that_cannot_be_noted_is_refused_at_once(desk: Desk) -> None:
     """It does not look as if it ran until another process takes it for lost."""
 
