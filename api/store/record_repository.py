@@ -161,6 +161,14 @@ class RecordRepository(Repository):
                 elif units < reserved:
                     await connection.execute(_fewer(scope, day, reserved - units))
 
+    @unbroken
+    async def release(self, work_id: str, scope: str) -> None:
+        mine = charges.c.work_id == work_id, charges.c.scope == scope, charges.c.settled.is_(False)
+        async with self._database.writing() as connection:
+            reservation = delete(charges).where(*mine).returning(charges.c.day, charges.c.units)
+            for day, reserved in (await connection.execute(reservation)).all():
+                await connection.execute(_fewer(scope, day, reserved))
+
     async def add_key(self, name: str, digest: str) -> ApiKey:
         key = ApiKey(f"key_{secrets.token_hex(6)}", name, "store", datetime.now(UTC))
         row = self._database.insert(keys).values(

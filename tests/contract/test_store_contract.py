@@ -308,6 +308,19 @@ async def test_work_is_charged_once(store: Store) -> None:
     assert await store.spent("s", DAY) == 10
 
 
+async def test_what_is_released_may_be_charged_again(store: Store) -> None:
+    """Once, all of it, and nothing that is settled."""
+    assert await store.charge("w1", "s", DAY, 3, 4)
+    for _ in range(2):
+        await store.release("w1", "s")
+        assert await store.spent("s", DAY) == 0
+    assert await store.charge("w2", "s", DAY, 2, 4)
+    assert not await store.charge("w1", "s", DAY, 3, 4)
+    await store.settle("w2", "s", 1)
+    await store.release("w2", "s")
+    assert await store.spent("s", DAY) == 1
+
+
 async def test_durable_work_does_not_end_with_its_process(store: Store, store_url: str) -> None:
     """It is found by its question while it runs; what is not durable has failed."""
     other = await open_store(store_url)

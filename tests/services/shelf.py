@@ -75,6 +75,12 @@ class Shelf:
         day, reserved = self.charges[work_id, scope]
         self.units[scope, day] += units - reserved
 
+    async def release(self, work_id: str, scope: str) -> None:
+        self._may("release")
+        if (work_id, scope) in self.charges and (work_id, scope) not in self.settled:
+            day, reserved = self.charges.pop((work_id, scope))
+            self.units[scope, day] -= reserved
+
     async def spent(self, scope: str, day: date) -> int:
         return self.units[scope, day]
 

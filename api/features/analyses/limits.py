@@ -228,14 +228,25 @@ class Limits:
                 if not spent.continued:
                     await self._settle(taken, now.date(), spent, work_id)
 
-    async def reserve(self, tenant: Tenant, *, usd: float, analyses: int, work_id: str) -> None:
-        """Reserve for work that another process will do and settle.
+    @asynccontextmanager
+    async def reserved(self, tenant: Tenant, *, usd: float, analyses: int, work_id: str) -> AsyncIterator[None]:
+        """Around leaving work to another process, which will do and settle it; released if that fails.
 
         Raises:
             LimitReached: the day's analyses or USD do not suffice.
             StoreUnavailable: the database cannot be used.
         """
-        await self._take(self.clock(), self._wanted(tenant, usd, analyses), work_id)
+        wanted = self._wanted(tenant, usd, analyses)
+        try:
+            await self._take(self.clock(), wanted, work_id)
+            yield
+        except StoreUnavailable:
+            try:
+                for part in wanted:
+                    await self.store.release(work_id, part.scope)
+            except StoreUnavailable as error:
+                _log.warning("a reservation could not be released and stands: %s", error)
+            raise
 
     def _wanted(self, tenant: Tenant, usd: float, analyses: int) -> list[_Reservation]:
         wanted: list[_Reservation] = []

@@ -356,14 +356,14 @@ class Runner:
     async def _queue(self, engine: Engine, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis:
         self._check_open()
         usd, work_id = await self._job.estimate(ask), _new_work(analysis_id)
-        await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
-        began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
-        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
-        try:
-            await engine.enqueue(KIND, work_id, request.written, tenant.id)
-        except StoreUnavailable:  # refused: else it would look as if it ran until somebody takes it for lost
-            await self._store.fail(tenant.id, analysis_id, UNNOTED)
-            raise
+        async with self._limits.reserved(tenant, usd=usd, analyses=1, work_id=work_id):
+            began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
+            request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
+            try:
+                await engine.enqueue(KIND, work_id, request.written, tenant.id)
+            except StoreUnavailable:  # refused: else it would look as if it ran until somebody takes it for lost
+                await self._store.fail(tenant.id, analysis_id, UNNOTED)
+                raise
         return _running(tenant, analysis_id, ask, began)
 
     async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisTask:

@@ -411,6 +411,9 @@ class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, P
     async def settle(self, work_id: str, scope: str, units: int) -> None:
         """Correct what was reserved for a piece of work to what it used; the first call counts."""
 
+    async def release(self, work_id: str, scope: str) -> None:
+        """Give back all that was reserved for a piece of work and is not settled; `charge` reserves it anew."""
+
     # Opinions on analyses; they are deleted with their analysis and with their item.
 
     async def keep_feedback(self, tenant: str, feedback: Feedback, most: int) -> Feedback | None:

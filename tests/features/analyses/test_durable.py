@@ -312,6 +312,26 @@ async def test_work_that_cannot_be_noted_is_refused_at_once(desk: Desk) -> None:
     await runner.aclose()
 
 
+@pytest.mark.parametrize("broken", ["enqueue", "begin", "release"])
+async def test_refused_work_costs_nothing(desk: Desk, broken: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Whichever database fails; what cannot be released stands, and the log says so."""
+
+    class Full(Notebook):
+        async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
+            raise StoreUnavailable("the database does not answer")
+
+    turns = FairQueue(at_once=1, waiting=2)
+    runner = desk.runner(day=5, engine=Full(), turns=turns)
+    with turns.joined(BEN):
+        desk.shelf.broken.add(broken)
+        with pytest.raises(StoreUnavailable):
+            await runner.join(ANN, ASK, detached=True)
+
+    stands = broken == "release"
+    assert desk.shelf.units == {("key:ann:analyses", DAY): stands, ("key:ann:usd", DAY): stands * 500_000}
+    assert ("could not be released" in caplog.text) == stands
+
+
 async def test_work_waits_while_requests_are_accepted(desk: Desk, notebook: Notebook) -> None:
     """So that an answer of 202 waits for no work; afterwards it runs."""
     runner = desk.runner(engine=notebook, turns=FairQueue(at_once=9))
