@@ -39,7 +39,7 @@ _caller: ContextVar[Caller] = ContextVar("listenpost_caller", default=_DEFAULT_C
 
 
 def current_caller() -> Caller:
-    """Who called, as `set_caller` said for this task; the default caller where it was not called."""
+    """Who called, as `set_caller` said for this task; the default caller where nobody set one."""
     return _caller.get()
 
 

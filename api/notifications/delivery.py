@@ -236,7 +236,7 @@ class MailSender:
             words = "no e-mail is sent; set `LISTENPOST_SMTP_HOST` and `LISTENPOST_SMTP_FROM`"
             raise Undelivered("not_configured", words)
         if not settings.allows(address, keyed=watch.tenant != LOCAL.id):
-            raise Undelivered("not_allowed", "`LISTENPOST_SMTP_TO` does not name it")
+            raise Undelivered("not_allowed", settings.refusal)
         mail = mail_of(watch, settings.sender, address, message, datetime.now(UTC), self.server)
         servers: list[smtplib.SMTP] = []
         try:

@@ -303,3 +303,8 @@ def _plain(number: str) -> str:
     if _THOUSANDS.fullmatch(number):
         number = number.replace(",", "")
     return number.rstrip("0").rstrip(".") if regex.fullmatch(r"\d+\.\d+", number) else number
+
+
+def without_stop(text: str) -> str:
+    """A sentence without its full stop, as it stands between quotation marks."""
+    return text.rstrip(" .。")

@@ -25,7 +25,7 @@ from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import ASKING, count_feelings, lean_wanted
 from api.reports.keyless.theme_sentences import recount_summary, recount_theme
 from api.reports.keyless.themes import VERBS
-from api.reports.quotes import says_count
+from api.reports.quotes import says_count, without_stop
 from api.reports.quotes import sentences as sentences_of
 from api.reports.report import Finding, Passage, Quote, SupportCheck, people_by_source
 
@@ -114,7 +114,7 @@ def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
     texts: list[str] = []
     for finding in findings:
         quotes_alone = finding.text.startswith("“") and finding.text.endswith("”")
-        if not quotes_alone or not any(finding.text[1:-1].rstrip(" .") in text for text in texts):
+        if not quotes_alone or not any(without_stop(finding.text[1:-1]) in text for text in texts):
             texts.append(finding.text)
             yield finding
 

@@ -130,6 +130,8 @@ class Ask(QuestionOptions):
     def digest(self) -> str:
         """The same for the same question, in every process."""
         options = asdict(replace(self, corrections=(), chosen_before=False))
+        # without them the digest is that of requests which older programs kept
+        options = {name: value for name, value in options.items() if value or not name.startswith("exclude")}
         return sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:

@@ -393,6 +393,14 @@ class MailSettings(BaseSettings):
             names = (f"@{(self.sender or '').lower().rpartition('@')[2]}",) if keyed else ("*",)
         return "*" in names or lowered in names or lowered[lowered.index("@") :] in names
 
+    @property
+    def refusal(self) -> str:
+        """Why mail goes to no address that `allows` refuses, and what allows it."""
+        if self.receivers:
+            return "`LISTENPOST_SMTP_TO` does not name it"
+        domain = (self.sender or "").rpartition("@")[2]
+        return f"mail of API keys' watches goes to `{domain}` alone; `LISTENPOST_SMTP_TO` can name others"
+
     @model_validator(mode="after")
     def _check_login(self) -> Self:
         names = "`LISTENPOST_SMTP_USER` and `LISTENPOST_SMTP_PASSWORD`"

@@ -204,12 +204,12 @@ async def test_a_claim_has_a_line_over_time_everywhere() -> None:
     assert report.model_dump(mode="json")["findings"][0]["months"] == {"2026-02": 1, "2026-04": 6, "2026-05": 2}
 
 
-async def test_a_long_line_is_by_year_and_none_stands_without_counts() -> None:
+async def test_a_long_line_has_its_latest_months_and_none_stands_without_counts() -> None:
     """The pieces of a line are bounded, whatever dates strangers give."""
-    years, ages, none = [
+    long, ages, none = [
         claim_layout.claims_of(await held_over(months))[0][0].over_time
         for months in ({"2020-01": 1, "2025-06": 4, "2025-07": 4}, {"0001-01": 4, "2026-01": 4}, {})
     ]
 
-    assert years == "by year ▂▁▁▁▁█"
+    assert long == "by month, the latest 24 ██"
     assert (ages, none) == ("", "")

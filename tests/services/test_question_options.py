@@ -92,7 +92,7 @@ async def test_what_is_excluded_is_dropped_before_judging() -> None:
     assert (source.fetched, source.fit, source.kept, source.yield_ratio) == (5, 2, 2, 1.0)
     assert not any(item.comments for item in report.items)
     assert "2 comments left out as excluded" in source.notes
-    assert "3 posts were dropped: left out by `--exclude`." in report.quality_notes
+    assert "3 posts were dropped: left out as asked." in report.quality_notes
     words = "“giveaway”, “good”, ada, example.com"
     assert f"posts and comments left out before judging: {words}" in report.quality_notes
     shown = plain(report)

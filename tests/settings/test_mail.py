@@ -81,3 +81,7 @@ def test_who_may_be_told() -> None:
         assert usual.allows(address, keyed=True) is address.endswith("@example.org")
         assert open_to_all.allows(address, keyed=True)
     assert not MailSettings().allows("ann@example.org", keyed=True)
+    assert (
+        usual.refusal == "mail of API keys' watches goes to `Example.org` alone; `LISTENPOST_SMTP_TO` can name others"
+    )
+    assert some.refusal == "`LISTENPOST_SMTP_TO` does not name it"

@@ -49,7 +49,7 @@ class Citation:
     engagement: Annotated[Mapping[str, Measure], IF_SET] = field(default_factory=dict)
     """Measures of that post or comment, the source's main one first."""
     passages: Annotated[tuple[CitedPassage, ...], IF_SET] = ()
-    """`passage` with where it stands, then that of a second sentence citing the exhibit."""
+    """`passage` with where it stands, then that of a second citing sentence; up to eight where they are quoted."""
 
     def json(self) -> dict[str, Any]:
         """The citation as the JSON of every interface has it."""

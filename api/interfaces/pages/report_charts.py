@@ -156,7 +156,7 @@ _MONTH, _LINE_HEIGHT = 7, 16
 
 def claim_line(finding: Finding) -> str:
     """A small picture of how many people hold a claim over time, with its table for screen readers; empty without."""
-    unit, periods = chart_data.claim_line(finding)
+    named, periods = chart_data.claim_line(finding)
     if not periods:
         return ""
     most = max(period.count for period in periods)
@@ -166,13 +166,13 @@ def claim_line(finding: Finding) -> str:
         y = _LINE_HEIGHT - height
         shapes.append(element("rect", x=at * _MONTH, y=y, width=_MONTH - 2, height=height, class_="plain"))
     first, last = periods[0].start, periods[-1].start
-    caption = f"People {unit}, {first:%B %Y} to {last:%B %Y}: {quantity(most, 'person', 'people')} at most"
+    caption = f"People {named}, {first:%B %Y} to {last:%B %Y}: {quantity(most, 'person', 'people')} at most"
     drawn = element(
         "svg", title(caption), *shapes, class_="chart line", role="img",
         width=_MONTH * len(periods), height=_LINE_HEIGHT,
     )  # fmt: skip
-    rows = [(f"{period.start:%Y-%m}" if unit == "by month" else period.start.year, period.count) for period in periods]
-    return f'{drawn}<div class="unseen">{_table((unit.removeprefix("by "), "people"), rows)}</div>'
+    rows = [(f"{period.start:%Y-%m}", period.count) for period in periods]
+    return f'{drawn}<div class="unseen">{_table(("month", "people"), rows)}</div>'
 
 
 def _sentence(caption: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote
 
@@ -297,15 +298,23 @@ def caller_address(request: Request, trusted: Sequence[IPv4Network | IPv6Network
     address = request.client.host if request.client else ""
     hops = [hop.strip() for line in request.headers.getlist("x-forwarded-for") for hop in line.split(",")]
     try:
-        parsed = ip_address(address)
+        parsed = _address(address)
         while hops and any(parsed in network for network in trusted):
-            parsed = ip_address(hops.pop())
+            parsed = _address(hops.pop())
     except ValueError:  # no address: what stood before it may be anybody's words
         return address
-    if parsed.version == 4:
-        return str(parsed)
-    mapped = parsed.ipv4_mapped
-    return str(mapped or ip_network(f"{parsed}/64", strict=False))
+    return str(parsed if parsed.version == 4 else ip_network(f"{parsed}/64", strict=False))
+
+
+# an address with a port, as some proxies write it: `192.0.2.1:5678`, `[2001:db8::1]:5678`
+_WITH_PORT = re.compile(r"\[(?P<six>[^\]]*)\](?::\d+)?|(?P<four>[\d.]+):\d+")
+
+
+def _address(text: str) -> IPv4Address | IPv6Address:
+    """The address in a text, of IPv4 inside IPv6 the former; raises `ValueError` for what is none."""
+    match = _WITH_PORT.fullmatch(text)
+    parsed = ip_address((match["six"] or match["four"]) if match else text)
+    return parsed if parsed.version == 4 else parsed.ipv4_mapped or parsed
 
 
 @router.post("/logout")

@@ -25,7 +25,7 @@ FEW_TONED, FEW_DATED = 20, 10
 MOST_UNSURE = 0.25
 """Share of kept posts of which the judge was hardly sure, above which no shares are drawn."""
 MOST_MONTHS = 24
-"""Months of a claim's line at most; a longer one is by year."""
+"""Months of a claim's line at most, the latest: a sum over a year would count who wrote in two months twice."""
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 FULL_PERIOD = 3
 """Items that a period of a timeline holds on average, at least."""
@@ -107,15 +107,20 @@ def timeline(report: Report, most: int) -> tuple[str, tuple[Period, ...]]:
 
 
 def claim_line(finding: Finding) -> tuple[str, tuple[Period, ...]]:
-    """How many people hold a claim by month, of more than `MOST_MONTHS` by year: `by month`, and the counts.
+    """How many people hold a claim by month, the latest `MOST_MONTHS`: `by month`, and the counts.
 
     Nothing where few of them have a date, or all are of one month.
     """
     counts = Counter({date.fromisoformat(f"{month}-01"): count for month, count in finding.months.items()})
-    if len(periods := by_period("month", counts)) <= MOST_MONTHS:
-        return ("by month" if periods else ""), periods
-    periods = by_period("year", counts)
-    return ("by year", periods) if len(periods) <= MOST_MONTHS else ("", ())
+    latest = {month: count for month, count in counts.items() if _months(month) > _months(max(counts)) - MOST_MONTHS}
+    if len(latest) < 2:
+        return "", ()
+    return f"by month{f', the latest {MOST_MONTHS}' * (len(latest) < len(counts))}", by_period("month", latest)
+
+
+def _months(day: date) -> int:
+    """The number of a day's month, counted on over years."""
+    return 12 * day.year + day.month
 
 
 def sparkline(periods: Sequence[Period]) -> str:

@@ -18,7 +18,7 @@ from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import SUMMARY, is_subject
-from api.reports.quotes import sentences
+from api.reports.quotes import sentences, without_stop
 from api.reports.report import Finding, KeptItem, Report
 from api.sources import OWN_ITEMS
 
@@ -87,7 +87,7 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
     moments = [text.created_at for text in texts if text.created_at]
     quotes = tuple(
         # words that the claim quotes are not repeated below it
-        ShownQuote("" if p.passage.rstrip(" .。") in finding.text else p.passage, p.key, facts)
+        ShownQuote("" if without_stop(p.passage) in finding.text else p.passage, p.key, facts)
         for p in shown
         for facts in [presentation.facts_of(items[p.key], p.comment_id)]
     )

@@ -104,7 +104,7 @@ def _defaults(counts: Counts) -> str:
 
 _STAGES = {
     "unfit": "removed, without a text, or written by no person",
-    "excluded": "left out by `--exclude`",
+    "excluded": "left out as asked",
     "gate": "judged not to be about it",
     "cutoff": "graded too low to answer the question",
     "floor": "too little about it",

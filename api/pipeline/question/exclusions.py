@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from urllib.parse import urlsplit
 
 import regex
 
@@ -125,19 +126,25 @@ class Blocklist:
         return self.words[(match.lastindex or 1) - 1] if match else ""
 
     def _is_author(self, author: str | None, place: str | None) -> bool:
-        """Whether a pseudonym is of one of the names: in each form that a source makes one from."""
+        """Whether a pseudonym is of one of the names."""
         if not author or not self.authors:
             return False
-        kind = author.rpartition("-")[0]
-        for name in self.authors:
-            own, _, server = name.partition("@")
-            forms = (name, f"@{name}", f"{name}@{place}", f"https://{server}/u/{own}")
-            if author == name or author in {pseudonym(kind, form) for form in forms}:
-                return True
-        return False
+        return author in self.authors or author in _pseudonyms(self.authors, author.rpartition("-")[0], place)
 
 
 NOTHING_EXCLUDED = Blocklist()
+
+
+@lru_cache(maxsize=256)
+def _pseudonyms(authors: tuple[str, ...], kind: str, place: str | None) -> frozenset[str | None]:
+    """The pseudonyms of names in a place: of each form that a source makes one from."""
+    names = ((name, *name.partition("@")[::2]) for name in authors)
+    forms = (
+        form
+        for name, own, server in names
+        for form in (name, f"@{name}", f"{name}@{place}", f"https://{server}/u/{own}")
+    )
+    return frozenset(pseudonym(kind, form) for form in forms)
 
 
 def _entries(name: str, texts: Iterable[str], form: Callable[[str], str]) -> tuple[str, ...]:
@@ -153,8 +160,14 @@ def _entries(name: str, texts: Iterable[str], form: Callable[[str], str]) -> tup
 
 
 def _site(address: str) -> str:
-    """An address without scheme, `www.` and the slash at its end, folded."""
-    return fold(_SCHEME.sub("", address)).rstrip("/")
+    """Host and path of an address, without `www.` and the slash at its end, folded: `example.com/blog`."""
+    bare = fold(_SCHEME.sub("", address))
+    try:
+        parts = urlsplit(f"//{bare}")
+        host = (parts.hostname or "").removeprefix("www.")
+    except ValueError:  # no address, such as one with half of a bracket
+        return bare.rstrip("/")
+    return f"{host}{parts.path}".rstrip("/")
 
 
 def _is_on(address: str, beginning: str) -> bool:
@@ -168,11 +181,21 @@ def _is_on(address: str, beginning: str) -> bool:
 
 def _whole(text: str) -> str:
     """A pattern of a phrase: whole words, with anything but letters and digits between them."""
-    parts = [regex.escape(part) for part in text.split()]
+    first, *others = text.split()
+    pattern, before = regex.escape(first), first
+    for part in others:
+        # a sign that stands by itself is not taken for what stands between words
+        wordy = _LETTER.search(before) and _LETTER.search(part)
+        pattern += (r"\W++" if wordy else r"\s++") + regex.escape(part)
+        before = part
     begins, ends = text[0], text[-1]
-    before = r"(?<![\p{L}\p{M}\p{N}])" if _LETTER.match(begins) and not _UNSPACED.match(begins) else ""
-    after = r"(?![\p{L}\p{M}\p{N}])" if _LETTER.match(ends) and not _UNSPACED.match(ends) else ""
-    return before + r"\W++".join(parts) + after
+    opening = r"(?<![\p{L}\p{M}\p{N}])" if _LETTER.match(begins) and not _UNSPACED.match(begins) else ""
+    closing = r"(?![\p{L}\p{M}\p{N}])" if _LETTER.match(ends) and not _UNSPACED.match(ends) else ""
+    return opening + pattern + closing
+
+
+def _left_out_note(count: int) -> tuple[str, ...]:
+    return (f"{quantity(count, 'comment')} left out as excluded",) if count else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +205,16 @@ class ExcludingSource(WrappedSource):
     blocklist: Blocklist
 
     async def fetch(self, plan: FetchPlan) -> Batch:
-        """See `Source.fetch`; what is left out is `unfit`."""
+        """See `Source.fetch`; what is left out is `unfit`, and a note says how many comments are."""
         batch = await self.inner.fetch(plan)
-        items, _ = await asyncio.to_thread(self._marked, batch.items)
-        return replace(batch, items=items)
+        items, left_out = await asyncio.to_thread(self._marked, batch.items)
+        return replace(batch, items=items, notes=(*batch.notes, *_left_out_note(left_out)))
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """See `Source.comments`; a note says how many are left out."""
         commented = await self.inner.comments(items)
         marked, left_out = await asyncio.to_thread(self._without_comments, commented.items)
-        notes = (f"{quantity(left_out, 'comment')} left out as excluded",) if left_out else ()
-        return Commented(marked, (*commented.notes, *notes))
+        return Commented(marked, (*commented.notes, *_left_out_note(left_out)))
 
     async def with_best_comments(self, item: Item) -> Item | None:
         """See `Source.with_best_comments`."""

@@ -32,7 +32,7 @@ from api.reports.keyless.theme_sentences import (
     subject_sentence,
     theme_summary,
 )
-from api.reports.quotes import beginning
+from api.reports.quotes import beginning, without_stop
 from api.reports.report import LONGEST_PASSAGE, FindingKind
 
 PASSAGES = 4  # most passages that are shown of one theme
@@ -338,12 +338,7 @@ def _is_example(statement: Statement) -> bool:
 
 def _quoted(statement: Statement) -> str:
     """A sentence as it is quoted."""
-    return _bare_end(statement.sentence.text)
-
-
-def _bare_end(text: str) -> str:
-    """A text without its full stop."""
-    return text.rstrip(" .。")
+    return without_stop(statement.sentence.text)
 
 
 def _telling(entry: Statement, lean: int | None) -> tuple[bool, bool, float]:
@@ -395,7 +390,7 @@ def _voices(
         sentence = statement.sentence
         if sentence.person not in people:
             people.add(sentence.person)
-            quoted = _bare_end(sentence.text)
+            quoted = without_stop(sentence.text)
             text = claim_sentence(VOICE, quoted, 1, 1)
             yield ThemeFinding(VOICE, text, "other", (_passage(statement),), quoted, 1, 1)
 
@@ -413,9 +408,9 @@ def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[The
             continue
         text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
         if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
-            words = claim_sentence(VOICE, _bare_end(text), 1, 1)
+            words = claim_sentence(VOICE, without_stop(text), 1, 1)
             passage = ThemePassage(exhibit.label, comment_id, text)
-            yield ThemeFinding(VOICE, words, "other", (passage,), _bare_end(text), 1, 1)
+            yield ThemeFinding(VOICE, words, "other", (passage,), without_stop(text), 1, 1)
 
 
 def _passage(statement: Statement) -> ThemePassage:

@@ -70,6 +70,10 @@ def reason(blocklist: Blocklist, item: Item) -> str:
         ("手环", "小米手环很好", True),
         ("🎁", "free 🎁 inside", True),
         ("a.b", "axb", False),
+        ("Q & A", "a Q & A with them", True),
+        ("Ring - Doorbell", "the Ring - Doorbell", True),
+        ("50 € off", "now 50 € off", True),
+        ("& co", "Ember & co", True),
     ],
 )
 def test_a_word_is_whole_in_any_case(word: str, text: str, is_out: bool) -> None:
@@ -115,6 +119,10 @@ def test_an_author_is_named_as_the_place_writes_them(name: str, author: str | No
         ("example.com/deals", "https://www.example.com/deals/7", True),
         ("example.com/deals", "https://www.example.com/dealsplus", False),
         ("reddit.com/r/deals", "https://old.reddit.com/r/Deals/comments/1/x/", True),
+        ("example.com", "https://example.com?utm=1", True),
+        ("example.com", "https://example.com#a", True),
+        ("example.com:8080", "https://somebody@example.com:443/x", True),
+        ("example.com", "https://example.com.elsewhere.example/x", False),
     ],
 )
 def test_a_site_is_left_out_with_its_subdomains(site: str, address: str, is_out: bool) -> None:
