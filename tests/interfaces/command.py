@@ -59,14 +59,18 @@ def bare(env: Mapping[str, str] | None = None) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": os.getcwd(), **USUAL, **(env or {})}
 
 
+READ_AT_IMPORT = ("PYTHON", "PRAWCORE", "HTTPLIB2")
+"""Beginnings of the variables that the interpreter or a library reads before a command begins."""
+
+
 def process(*words: str | bytes, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Ended:
     """The command in its own process and a bare environment.
 
-    It is forked, but where words are bytes or a variable is for the interpreter.
+    It is forked, but where words are bytes or a variable is read while modules are imported.
     """
     environment = bare(env)
     written = [word for word in words if isinstance(word, str)]
-    if len(written) == len(words) and not any(name.startswith("PYTHON") for name in environment):
+    if len(written) == len(words) and not any(name.startswith(READ_AT_IMPORT) for name in environment):
         done = forked(*written, env=environment, stdin=stdin)
     else:
         command: Sequence[str | bytes] = [COMMAND, *words]

@@ -313,11 +313,20 @@ async def test_without_a_key_no_model_is_claimed() -> None:
     )
 
 
+ALIKE = (
+    "The battery lasts for hours.",
+    "My battery lasts hours on the desk.",
+    "Its battery lasts hours, as in the shop.",
+    "The battery lasts me hours every morning.",
+)
+"""What four people say alike."""
+
+
 async def test_a_writer_that_is_down_leaves_themes() -> None:
     """
     The decision stays; a note says that nobody wrote, and all that is kept is counted.
     """
-    talk = [post(number, body=f"The battery lasts {number} hours.") for number in range(4)]
+    talk = [post(number, body=body) for number, body in enumerate(ALIKE)]
 
     answer = await analyze(kit(FakeSource(talk), grader=Grading(), writer=Author(DOWN)), ASK)
 
@@ -325,25 +334,21 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
     assert note_of(answer, "report model") == (
         "the report model could not be used (unreachable: report): themes of the items instead"
     )
+    evidence = answer["findings"][0]["evidence"]
+    said = evidence[0]["passage"].rstrip(".")
+    assert sorted(passage["passage"] for passage in evidence) == sorted(ALIKE)
     assert answer["findings"] == [
         {
-            "text": "Battery: “The battery lasts 0 hours”: all four people who speak of it say alike.",
+            "text": f"Battery: “{said}”: all four people who speak of it say alike.",
             "kind": "other",
-            "cites": [f"reddit:{number}" for number in range(4)],
-            "evidence": [
-                {
-                    "key": f"reddit:{number}",
-                    "passage": f"The battery lasts {number} hours.",
-                    "comment_id": None,
-                }
-                for number in range(4)
-            ],
+            "cites": [passage["key"] for passage in evidence],
+            "evidence": evidence,
             "support": "counted",
             "people": {"reddit": 4},
         }
     ]
-    assert answer["summary"] == "Most said: “The battery lasts 0 hours” (four people)."
-    assert [quote["text"] for quote in answer["quotes"]] == ["The battery lasts 0 hours."]
+    assert answer["summary"] == f"Most said: “{said}” (four people)."
+    assert [quote["text"] for quote in answer["quotes"]] == [f"{said}."]
     assert answer["support"]["status"] == "skipped"
 
 
@@ -359,13 +364,13 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
 )  # fmt: skip
 async def test_a_question_about_one_side_hears_how_whole_posts_sound(question: str, tone: str) -> None:
     """Where no sentence is surely a complaint, posts may be all the same."""
-    talk = [post(number, body=f"The battery lasts {number} hours.") for number in range(4)]
+    talk = [post(number, body=body) for number, body in enumerate(ALIKE)]
     grades = {str(number): Grade(4, sentiment=-1 if number else 1) for number in range(4)}
     product = kit(FakeSource(talk), grader=Grading(grades), writer=Author(DOWN))
 
     summary = (await analyze(product, Ask(question)))["summary"]
 
-    assert "“The battery lasts " in summary
+    assert "battery lasts" in summary
     assert summary.endswith(tone)
 
 

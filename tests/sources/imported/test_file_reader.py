@@ -275,7 +275,7 @@ def test_reading_of_what_breaks_off_goes_on_too(tmp_path: Path) -> None:
         (b"", "holds no text"),
         (b" \n\n", "holds no text"),
         (b"\0" * 999, "holds no text"),
-        (b"PK\x03\x04spreadsheet", "save it as CSV"),
+        (b"PK\x03\x04spreadsheet", "no `.xlsx` workbook"),
         (b"BZh9", "bunzip2"),
         (b"\xfd7zXZ\0", "unxz"),
         (b"SQLite format 3\0", "export the table"),
