@@ -63,7 +63,7 @@ class _Checked:
     judging: float = 0.0
     """Seconds of the slower page of four items."""
     grading: float = 0.0
-    """Seconds of one grade."""
+    """Seconds that the server took to grade one item."""
 
 
 async def check_server(client: ModelClient, models: ModelSettings, draft: DraftProbe) -> tuple[str, str, str]:

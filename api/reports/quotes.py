@@ -202,7 +202,7 @@ class CitableText:
     exhibits: Mapping[str, Exhibit]
     """What may be cited, by label."""
     numbers: frozenset[str]
-    """As `numbers` writes them."""
+    """Numbers of the exhibits, in the form that the function `numbers` gives them."""
     lookalikes: frozenset[str]
     """Words of theirs that look like exhibit names (`E27`)."""
     addresses: Mapping[str, str]

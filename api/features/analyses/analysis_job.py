@@ -89,7 +89,7 @@ class AnalysisTask(SharedTask[Report]):
     retried: bool = False
     """Another try follows if the store cannot be used: this one then neither ends nor settles anything."""
     abandoned: bool = False
-    """Another process continues it."""
+    """Another process continues the work: this one stores no outcome and settles no budget."""
     in_queue: bool = False
     """It has joined the queue, which counts it from then on."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -119,8 +119,8 @@ async def no_tenants(tenant: str) -> Tenant | None:
     return None
 
 
-async def at_once() -> None:
-    """Waits for nothing."""
+async def no_wait() -> None:
+    """A wait that is over immediately; the default where no 202 has to go out first."""
 
 
 async def keep_report(store: Store, tenant: str, report: Report, work_id: str | None = None) -> bool:
@@ -160,7 +160,7 @@ class AnalysisJob:
     limits: Limits
     analyze: Analyze
     estimate: Estimate
-    quiet: Callable[[], Awaitable[None]] = at_once
+    quiet: Callable[[], Awaitable[None]] = no_wait
     """Waits until no request is being accepted, for a bounded time: work takes the processor and the database that
     an answer of 202 needs."""
     ended: list[Ended] = field(default_factory=list)

@@ -102,7 +102,7 @@ class CorrectionLink:
     report_id: str
     key: str
     until: int
-    """Unix seconds."""
+    """When the link ends, in Unix seconds."""
     signature: str
 
 

@@ -38,7 +38,7 @@ class StoredAnalysis:
     tenant: str
     state: State
     created_at: datetime | None
-    """None of a damaged row."""
+    """None where the stored row is damaged."""
     query: str
     report: Report | None
     """Upgraded to today's version; None until it is done."""

@@ -260,7 +260,7 @@ class _ReadExhibit:
 
     @cached_property
     def keywords(self) -> list[frozenset[str]]:
-        """Of each part."""
+        """The stems and aspects in each part, in the order of `parts`."""
         return [_keywords(part.text) for part in self.parts]
 
     @cached_property

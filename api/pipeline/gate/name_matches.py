@@ -412,7 +412,7 @@ class _Tries:
     `OuraRing`, `ouraring`."""
     near: dict[str, frozenset[str]]
     near_begins: frozenset[str]
-    """First letters of `near`."""
+    """The letters with which the words of `near` begin; other words are not compared."""
 
     @staticmethod
     @lru_cache(maxsize=256)

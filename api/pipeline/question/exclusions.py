@@ -228,10 +228,13 @@ class ExcludingSource(WrappedSource):
             item.edited(unfit=f"{EXCLUDED}{reason}") if reason else item
             for item, reason in zip(items, reasons, strict=True)
         )
-        return self._without_comments(tuple(marked))
+        return self._without_comments(tuple(marked), pattern)
 
-    def _without_comments(self, items: Sequence[Item]) -> tuple[tuple[Item, ...], int]:
-        pattern, blocklist = self.blocklist.word_pattern(), self.blocklist
+    def _without_comments(
+        self, items: Sequence[Item], pattern: regex.Pattern[str] | None = None
+    ) -> tuple[tuple[Item, ...], int]:
+        blocklist = self.blocklist
+        pattern = pattern or blocklist.word_pattern()
         kept, left_out = list[Item](), 0
         for item in items:
             fitting = tuple(c for c in item.comments if not blocklist.leaves_out(c, item.place, pattern))

@@ -64,7 +64,7 @@ class CollectedFile:
     format: FileFormat | None
     """None for a table that is read by its columns."""
     head: Head | None
-    """None for JSON."""
+    """The header of a table; None for JSON."""
     columns: Columns | None
     why: str
     """How the format is known."""
