@@ -13,9 +13,15 @@ DepthName = Literal["quick", "standard", "deep"]
 Window = Literal["day", "week", "month", "year", "all"]
 Aim = Literal["about", "mention"]
 Only = Literal["complaints"]
+Show = Literal["unread", "starred", "read", "all"]
+"""Which entries of the inbox are listed."""
 Rating = Literal["up", "down"]
 JudgeName = Literal["local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"]
 """The judges that `listenpost eval` can measure."""
+BenchPart = Literal["dev", "test", "all"]
+"""Parts of the public benchmark: labels of `test` are shipped as digests."""
+BENCH_SERVER = "https://raw.githubusercontent.com"
+"""Server with the public files that hold the benchmark's texts."""
 WINDOW_DAYS: Mapping[Window, int] = MappingProxyType({"day": 1, "week": 7, "month": 31, "year": 366})
 """How many days back a window reaches, the shortest first; `all` is not among them."""
 MAX_QUESTION_LENGTH = 500

@@ -3,6 +3,7 @@
     ListenpostError
     ├── UsageError           invalid_request     caller: change the request
     ├── ConfigurationError   configuration       operator: correct the setting that it names
+    │   └── MissingExtra     missing_extra       operator: run the command that it names
     ├── StoreUnavailable     store_unavailable   operator: make the database reachable
     ├── AccessDenied         unauthorized        caller: send a valid API key
     ├── Forbidden            forbidden           caller: call from this machine, or get a key
@@ -13,6 +14,7 @@
     ├── LangfuseError        langfuse_failed     operator: do what the message says
     └── SourceError          source_error        nobody: the other sources go on
         ├── NotConfigured    not_configured      operator: set its key or provider
+        │   └── NotInstalled     not_configured      operator: run the command that it names
         ├── NotAsked         not_asked           caller: use other words
         ├── Refused          refused             operator: check the key
         ├── RateLimited      rate_limited        caller: wait until `retry_at`
@@ -29,9 +31,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from importlib.util import find_spec
+from types import MappingProxyType
 from typing import ClassVar
 
 
@@ -61,6 +65,52 @@ class ConfigurationError(ListenpostError):
     """A setting is unknown, malformed or missing; the message names it."""
 
     code, status = "configuration", 500
+
+
+EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "reddit": ("praw", "prawcore"),
+    "youtube": ("googleapiclient", "httplib2"),
+    "serve": ("fastapi", "jinja2", "prometheus_client", "ag_ui"),
+    "mcp": ("mcp", "mcp_types"),
+    "langfuse": ("langfuse",),
+    "postgres": ("psycopg",),
+    "durable": ("dbos",),
+    "search": ("usearch",),
+})  # fmt: skip
+"""The modules of each extra that the base installation does not have; see docs/deploy.md."""
+
+
+class MissingExtra(ConfigurationError):
+    """A package of an extra is not installed; the message holds the command that installs it."""
+
+    code, status = "missing_extra", 503
+
+    def __init__(self, extra: str, module: str) -> None:
+        super().__init__(f"`{module}` is not installed; {install_command(extra)} installs it")
+        self.extra = extra
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra, in backticks."""
+    return f"`pip install 'listenpost[{extra}]'`"
+
+
+def missing_module(extra: str) -> str:
+    """A module that the extra of this name lacks here; empty where it is whole, or there is no such extra."""
+    return next((module for module in EXTRAS.get(extra, ()) if find_spec(module) is None), "")
+
+
+@contextmanager
+def extras_named() -> Iterator[None]:
+    """Raise `MissingExtra` for a module that cannot be found because its extra is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        for extra, modules in EXTRAS.items():
+            if module in modules:
+                raise MissingExtra(extra, module) from None
+        raise
 
 
 class StoreUnavailable(ListenpostError):
@@ -174,6 +224,12 @@ class NotConfigured(SourceError):
 
     code, status = "not_configured", 503
     remedy = "set its variables, see `listenpost doctor`"
+
+
+class NotInstalled(NotConfigured):
+    """Its client's package is not installed; the detail holds the command that installs it."""
+
+    remedy = "see `listenpost doctor`"
 
 
 class NotAsked(SourceError):

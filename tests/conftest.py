@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from api.settings import variables
+from api.settings import data_folder, variables
 from tests.postgres import Postgres, make_tables, packaged, running
 from tests.usual import USUAL
 
@@ -148,11 +148,24 @@ def sqlite_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def sqlite_url(tmp_path: Path, sqlite_tables: Path) -> str:
+    """An SQLite database with the store's tables and no rows."""
+    return f"sqlite:///{shutil.copy(sqlite_tables, tmp_path)}"
+
+
+@pytest.fixture
+def default_database(clean_environment: None, sqlite_tables: Path) -> None:
+    """The file that is used where no setting names one has its tables already, but no rows."""
+    data_folder().mkdir(parents=True)
+    shutil.copy(sqlite_tables, data_folder())
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path, sqlite_tables: Path) -> Iterator[str]:
+def store_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """A database with the store's tables and no rows, of each kind; making tables takes longer than most tests."""
     if request.param == "sqlite":
-        yield f"sqlite:///{shutil.copy(sqlite_tables, tmp_path)}"
+        yield request.getfixturevalue("sqlite_url")
         return
     server: Postgres = request.getfixturevalue("postgres")
     url = server.create_with_tables()

@@ -1,8 +1,10 @@
-"""A loopback HTTP server whose answers are a function, and which can hang, drip and hang up."""
+"""A loopback HTTP server whose answers are a function, and which can hang, drip, stream and hang up."""
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import json
 import os
 import socket
@@ -10,7 +12,7 @@ import ssl
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,8 +43,8 @@ class Asked:
     body: str = ""
 
 
-Manner = Literal["answer", "hang", "drip", "hang up", "answer and hang up", "answer and reset", "half"]
-"""How an answer is given; `half`: the connection is reset within the body."""
+Manner = Literal["answer", "hang", "drip", "hang up", "answer and reset", "half", "stream"]
+"""How an answer is given; `half`: the connection is reset within the body; `stream`: the body is frames of a socket."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,9 @@ class _Handler(BaseHTTPRequestHandler):
             over.wait(300)
         if reply.manner in {"hang", "hang up"}:
             return
+        if reply.manner == "stream":
+            self._stream(reply.body)
+            return
         self.send_response(reply.status)
         length = 10_000 if reply.manner == "drip" else len(reply.content)
         headers = {"content-type": reply.kind, "content-length": str(length)}
@@ -119,6 +124,29 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             os.close(self.connection.detach())
             self.server.loopback.resets.release()
+
+    def _stream(self, frames: Iterable[str | bytes]) -> None:
+        """Frames of a websocket, text or binary; an empty one closes it, else it stays open and silent."""
+        key = self.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        self.send_response(101)
+        self.send_header("upgrade", "websocket")
+        self.send_header("connection", "Upgrade")
+        self.send_header("sec-websocket-accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
+        self.end_headers()
+        for frame in frames:
+            kind, body = (0x81, frame.encode()) if isinstance(frame, str) else (0x82, frame)
+            if not body:
+                kind, body = 0x88, struct.pack("!H", 1001)
+            size = len(body)
+            if size < 126:
+                head = struct.pack("!BB", kind, size)
+            elif size < 65_536:
+                head = struct.pack("!BBH", kind, 126, size)
+            else:
+                head = struct.pack("!BBQ", kind, 127, size)
+            self.wfile.write(head + body)
+        if self.rfile.read(1):  # a client that has read enough says so, and sends nothing else
+            self.wfile.write(struct.pack("!BB", 0x88, 0))
 
     def log_message(self, *args: object) -> None:
         """Say nothing."""

@@ -13,6 +13,9 @@ DATA = Path(os.environ.get("LISTENPOST_TEST_DATA") or Path(__file__).resolve().p
 UPSTREAM = DATA / "upstream"
 MORE = DATA / "upstream-more"
 """Of the places that answer without a key."""
+STREAMS = DATA / "upstream-streams"
+"""Of streams, feeds, Steam and news."""
+NO_STREAMS = f"no recordings in {STREAMS}; set LISTENPOST_TEST_DATA"
 NO_MORE = f"no recordings in {MORE}; set LISTENPOST_TEST_DATA"
 MISSING = f"no recordings in {UPSTREAM}; set LISTENPOST_TEST_DATA"
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -115,10 +116,11 @@ def test_everything_that_is_needed_is_locked(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     wanted = [
         *project["project"]["dependencies"],
+        *chain.from_iterable(project["project"]["optional-dependencies"].values()),
         *project["dependency-groups"]["dev"],
         *project["dependency-groups"]["build"],
         *project["build-system"]["requires"],
     ]
-    pinned = set(re.findall(r"^([a-z0-9._-]+)(?:\[.*\])?==", locked(root), re.MULTILINE))
+    pinned = {"listenpost"} | set(re.findall(r"^([a-z0-9._-]+)(?:\[.*\])?==", locked(root), re.MULTILINE))
 
     assert {re.split(r"[\[<>=~! ]", requirement)[0].lower() for requirement in wanted} <= pinned

@@ -249,12 +249,14 @@ RUN_BY: dict[str, dict[str, str]] = {
         "tsx": "tests/clients/test_browser.py",
         "ts": "tests/clients/test_browser.py",
     },
+    "docs/bench.md": dict.fromkeys(("sh", "json", "awk"), "tests/evaluation/test_benchmark.py"),
     "docs/chat.md": {
         "sh": "tests/interfaces/test_page_commands.py",
         "python": "tests/interfaces/test_chat_examples.py",
     },
     "docs/clients.md": dict.fromkeys(("bash", "python", "ts"), "tests/clients/test_openapi.py"),
     "docs/compare.md": {"sh": "tests/interfaces/test_page_commands.py"},
+    "docs/deploy.md": {"sh": "tests/test_deploy.py"},
     "docs/evaluation.md": {
         "sh": "tests/interfaces/test_page_commands.py",
         "json": "tests/interfaces/test_page_commands.py",

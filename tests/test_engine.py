@@ -221,6 +221,15 @@ async def test_one_of_a_process(url: str) -> None:
                 pass
 
 
+async def test_an_engine_is_closed_twice(url: str) -> None:
+    """By a server's app, and by who opened it; one that was opened meanwhile stays."""
+    async with engine(url, Errand()) as first:
+        await first.aclose()
+    async with engine(url, Errand()) as second:
+        await first.aclose()
+        assert await second.known(["w1"]) == set()
+
+
 async def test_a_database_that_cannot_be_used(tmp_path: Path) -> None:
     """Its name is not told: it may hold a password. The next attempt finds the process free."""
     for _ in range(2):

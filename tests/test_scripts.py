@@ -88,7 +88,9 @@ def test_setting_up_shows_progress(root: Path, tmp_path: Path, fails: bool, code
     assert done.stdout == ("" if fails else "analyze --sandbox plaud.ai\n")
 
 
-@pytest.mark.parametrize("name", ["scripts/demo", "scripts/test", "scripts/check", "scripts/nightly", ".ci/run"])
+@pytest.mark.parametrize(
+    "name", ["scripts/demo", "scripts/test", "scripts/check", "scripts/nightly", "scripts/release", ".ci/run"]
+)
 def test_scripts_are_executable_bash(root: Path, name: str) -> None:
     """Each can be started as the README writes it, and parses."""
     script = root / name

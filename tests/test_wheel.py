@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from api.sources import SOURCES
+from api.settings.source_group import SourceSettings
+from api.sources import default_sources
 
 BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
 DATA = {
@@ -93,7 +94,7 @@ def test_the_demo_runs_from_the_wheel(installed: Installed, tmp_path: Path) -> N
     report = json.loads(ended.stdout)
     kept = {item["key"] for item in report["items"]}
     assert report["sample"] is True
-    assert set(report["sources"]) == set(SOURCES)
+    assert set(report["sources"]) == set(default_sources(SourceSettings(sources=None)))
     assert len(report["findings"]) >= 3
     assert all(kept >= set(finding["cites"]) for finding in report["findings"])
 

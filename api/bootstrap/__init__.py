@@ -19,7 +19,15 @@ from api.bootstrap.model_writer import LateWriter, check_model_server, writer_mo
 from api.bootstrap.model_writer import agent_model as agent_model
 from api.core.ports import Grader, Judge, Rewriter, SenseNamer, SilentObserver, Source, SupportChecker, UpstreamCheck
 from api.core.prompts import PackagedPrompts, Prompts, packaged
-from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
+from api.core.shared_answers import AnswerMemory
+from api.errors import (
+    ConfigurationError,
+    MissingExtra,
+    SourceError,
+    Unreachable,
+    construction_failures_as,
+    extras_named,
+)
 from api.features.analyses.store_ports import SourceMemory
 from api.models.answer_parsing import STAND_IN
 from api.models.dialects import Dialects, ModelCallLimiter
@@ -172,12 +180,12 @@ def _product(
     closing = AsyncExitStack()  # the last that is pushed is the first that is closed
     if sandbox is not None:
         closing.callback(sandbox.stop)
-        settings = _pointed(settings, sandbox.url)
+        settings = pointed(settings, sandbox.url)
     version = gate_version(settings, sandboxed=sandbox is not None)
     tracing, trouble = _tracing(settings, version)
     if tracing is not None:
         closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
-    client = _model_client(settings.models, limiter)
+    client = _model_client(settings.models, limiter, memory)
     if client is not None:
         closing.push_async_callback(client.aclose)
     sources = _sources(settings, own, tracing, memory)
@@ -224,12 +232,14 @@ def _product(
     )
 
 
-def _model_client(models: ModelSettings, limiter: ModelCallLimiter | None) -> ModelClient | None:
+def _model_client(
+    models: ModelSettings, limiter: ModelCallLimiter | None, memory: AnswerMemory | None
+) -> ModelClient | None:
     if models.openai_api_key is None:
         return None
     from api.models.model_client import ModelClient
 
-    return ModelClient(models, limiter)
+    return ModelClient(models, limiter, memory)
 
 
 async def _probe_model(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
@@ -384,11 +394,14 @@ def stand_in(models: ModelSettings) -> ModelSettings:
     return models.model_copy(update=names)
 
 
-def _pointed(settings: Settings, url: str) -> Settings:
-    """The same settings with the sandbox as every source, model and Langfuse."""
+def pointed(settings: Settings, url: str) -> Settings:
+    """The settings with the sandbox at `url` in place of every source, model and Langfuse."""
     from api.sandbox.discourse_server import FORUM
+    from api.sandbox.feeds_server import feeds_setting
 
     key = SecretStr("sandbox")
+    # what is switched on is for the person to say: the sandbox has feeds, too
+    chosen = ",".join(default_sources(settings.sources))
     sources = settings.sources.model_copy(
         update={
             "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": url,
@@ -396,7 +409,8 @@ def _pointed(settings: Settings, url: str) -> Settings:
             "amazon_provider": "html", "amazon_api_key": None, "amazon_url": url,
             "hackernews_url": url, "stackexchange_url": url, "stackexchange_key": None,
             "github_url": url, "github_token": None, "lemmy_url": url,
-            "discourse_forums": f"{url}{FORUM}",
+            "discourse_forums": f"{url}{FORUM}", "feeds": feeds_setting(url), "sources": chosen,
+            "bluesky_url": url, "bluesky_appview_url": url, "steam_url": url, "news_url": url,
         }
     )  # fmt: skip
     models = stand_in(settings.models).model_copy(update={"openai_api_key": key, "openai_base_url": f"{url}/v1"})
@@ -415,16 +429,17 @@ def _tracing(settings: Settings, version: str) -> tuple[Tracing | None, Upstream
         return None, _NO_TRACING
     if not settings.tracing.langfuse_tracing_enabled:
         return None, _SWITCHED_OFF
-    from api.langfuse.tracing import start
-
     general = settings.general
     try:
+        with extras_named():
+            from api.langfuse.tracing import start
+
         tracing = start(
             settings.tracing,
             user_id=general.user_id, session_id=general.session_id, version=version,
         )  # fmt: skip
     except ConfigurationError as error:
-        return None, _unprobed("unreachable", str(error))
+        return None, _unprobed("not_configured" if isinstance(error, MissingExtra) else "unreachable", str(error))
     return tracing, _NO_TRACING
 
 
@@ -440,7 +455,8 @@ def langfuse_prompts(settings: TracingSettings, tracing: Tracing | None) -> Lang
     ):
         if not key:
             raise ConfigurationError(f"`LISTENPOST_PROMPTS=langfuse` needs `{name}`")
-    from api.langfuse.tracing.langfuse_prompts import LangfusePrompts
+    with extras_named():
+        from api.langfuse.tracing.langfuse_prompts import LangfusePrompts
 
     if tracing is None:
         return LangfusePrompts(settings)

@@ -7,28 +7,38 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over
 from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, queue_due, resume_run
-from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive, with_report_items
+from api.bootstrap.storage import (
+    archive_search,
+    environment_keys,
+    open_store_of,
+    with_agreement,
+    with_archive,
+    with_feeds,
+    with_report_items,
+)
 from api.core.domain import Question
 from api.core.items import Gated, Item
 from api.core.progress import Listener, ignore_event
+from api.core.shared_answers import answers_as_of
 from api.core.work import Resume, SharedTasks, StepRunner
-from api.errors import StoreUnavailable
+from api.errors import MissingExtra, StoreUnavailable, extras_named
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.limits import FairQueue, Limits, fetch_within
 from api.features.analyses.rejudging import with_sense_and_corrections
-from api.features.analyses.runner import KIND, Runner
+from api.features.analyses.runner import KIND, Comparisons, Runner
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
 from api.features.archive.search import ArchiveSearch
@@ -40,10 +50,13 @@ from api.pipeline.gate.verdicts import Gate
 from api.reports.exhibits import Dossier
 from api.reports.report import Fetched, Report
 from api.services import product as product_service
-from api.services.product import Ask, Product, SourceAnswer, origin_of
+from api.services.product import MOST_RUNS, Ask, Product, SourceAnswer, origin_of, question_of
 from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES
 from api.sources.own_items import own_items_of
+
+if TYPE_CHECKING:
+    from api.sources.feeds import FeedReader
 
 
 async def loaded_product(
@@ -62,7 +75,13 @@ async def loaded_product(
         needed.append("api.langfuse.tracing")
     if settings.tracing.prompts == "langfuse" and not sample:
         needed.append("api.langfuse.tracing.langfuse_prompts")
-    await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
+
+    def load() -> None:
+        for name in (*needed, *modules):
+            with suppress(MissingExtra), extras_named():  # what needs it says so when it is needed
+                import_module(name)
+
+    await asyncio.to_thread(load)
     await asyncio.to_thread(vectors)
     return build(settings, limiter=limiter, memory=store)
 
@@ -94,6 +113,7 @@ class AppContext:
     """Judges a person's own items; set as soon as the product is, where it is another one."""
     _sandbox: asyncio.Task[Product] | None = None
     """Of a live server, answers those who ask for sample data."""
+    _feeds: FeedReader | None = None
     _chats: dict[bool, ChatSessions] = field(default_factory=dict)
     """By whether they are about sample data only."""
     _fetches: SharedTasks[tuple[str, str, Ask], SourceAnswer] = field(default_factory=SharedTasks)
@@ -101,6 +121,10 @@ class AppContext:
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
     _archives: dict[bool, ArchiveSearch] = field(default_factory=dict)
     """By whether sample data is searched."""
+    _following: OrderedDict[tuple[str, ...], Product] = field(default_factory=OrderedDict)
+    """By addresses of followed feeds, those that were asked last."""
+    closing_first: AsyncExitStack = field(default_factory=AsyncExitStack)
+    """What ends before the store is closed."""
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     """Numbers of each tenant's exhibits, so that no two answers share a label."""
 
@@ -121,6 +145,11 @@ class AppContext:
         """Store what could not be stored before, and begin watches that are due."""
         await self.runner.store_again()
         await queue_due(self)
+
+    @property
+    def comparisons(self) -> Comparisons:
+        """Begins comparisons."""
+        return Comparisons(self.runner, self.limits, self.store)
 
     @property
     def sample(self) -> bool:
@@ -161,7 +190,7 @@ class AppContext:
             of_source = replace(ask, sources=(source,))
             corrected = await with_sense_and_corrections(self.store, tenant.id, of_source)
             product = await self._product_for(corrected, tenant)
-            usd = await self._most(corrected)
+            usd = await self._most(corrected, tenant)
             dossier = self._dossiers.setdefault(tenant.id, Dossier(product.places, most=_MOST_EXHIBITS))
             answer = await fetch_within(self.limits, tenant, usd, product, source, corrected, publish, dossier)
             for count in self._counting:
@@ -194,6 +223,16 @@ class AppContext:
 
         digest = sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
         return await self._judging.share((tenant.id, question, name, digest), judging)
+
+    async def judge_posts(self, tenant: Tenant, ask: Ask, posts: Sequence[Item]) -> Gated:
+        """Judge posts of one source for a question, with what its tenant chose and corrected; see `judge_within`."""
+        corrected = await with_sense_and_corrections(self.store, tenant.id, ask)
+        product = await self._product_for(corrected, tenant)
+        from api.bootstrap.estimates import gate_usd  # loads with the product
+
+        usd = await asyncio.to_thread(gate_usd, self.settings, len(posts))
+        source = posts[0].source if posts else ""
+        return await judge_within(self.limits, tenant, usd, product.gate, question_of(corrected), posts, source)
 
     async def search(
         self, tenant: Tenant, text: str, filters: ArchiveFilters, k: int | None, *, sandbox: bool
@@ -273,6 +312,7 @@ class AppContext:
 
     async def aclose(self) -> None:
         """Cancel what is under way and close everything."""
+        await self.closing_first.aclose()
         await self.runner.aclose()
         if self.engine is not None:
             await self.engine.aclose()
@@ -286,6 +326,8 @@ class AppContext:
             await asyncio.wait([self._sandbox])
             if self._sandbox.exception() is None:
                 await self._sandbox.result().aclose()
+        if self._feeds is not None:
+            await self._feeds.aclose()
         await self.store.aclose()
 
     async def _analyze(
@@ -293,14 +335,17 @@ class AppContext:
     ) -> Report:
         product = await self._product_for(ask, tenant)
         ask = await with_sense_and_corrections(self.store, tenant.id, ask)
-        return await product_service.analyze(product, ask, listener, report_id, run_step)
+        # who has the machine alone may have all of a source
+        with answers_as_of(ask.as_of, "" if tenant.origin == "local" else tenant.id):
+            return await product_service.analyze(product, ask, listener, report_id, run_step)
 
-    async def _product_for(self, ask: Ask, tenant: Tenant = LOCAL) -> Product:
+    async def _product_for(self, ask: Ask, tenant: Tenant | None = None) -> Product:
         """The product that answers this question: over its own items, in the sandbox, or as usual.
 
         For a question that names the archive it includes what this tenant has stored, and for one
-        that is asked again it has only what the earlier report holds. The first
-        question that asks a live server for the sandbox waits until that is built.
+        that is asked again it has only what the earlier report holds. With a tenant it reads the feeds that this one
+        follows, and its gate is a cascade if that is set. The first question that asks a live server for the sandbox
+        waits until that is built.
 
         Raises:
             UsageError: one of the items is none.
@@ -316,14 +361,40 @@ class AppContext:
                 )
             product = await asyncio.shield(self._sandbox)
         if ask.again:
-            return with_report_items(product, await stored_report(self.store, tenant.id, ask.again))
+            return with_report_items(product, await stored_report(self.store, (tenant or LOCAL).id, ask.again))
+        if tenant is not None:
+            product = with_agreement(await self._with_feeds(product, tenant), self.settings, self.store, tenant)
         if ARCHIVE.name in ask.sources:
-            return with_archive(product, self.settings, self.store, tenant)
+            return with_archive(product, self.settings, self.store, tenant or LOCAL)
         return product
 
-    async def _most(self, ask: Ask) -> float:
+    async def _with_feeds(self, product: Product, tenant: Tenant) -> Product:
+        """See `with_feeds`; who follows the same feeds shares what is asked at the same time."""
+        following = await with_feeds(product, self.settings, self.store, self.feeds, tenant)
+        if following is product:
+            return product
+        key = tuple(feed.address for feed in await self.store.followed(tenant.id))
+        following = self._following.setdefault(key, following)
+        self._following.move_to_end(key)
+        while len(self._following) > MOST_RUNS:
+            self._following.popitem(last=False)
+        return following
+
+    @property
+    def feeds(self) -> FeedReader:
+        """Asks followed feeds, one for all tenants."""
+        if self._feeds is None:
+            from api.sources.feeds import FeedReader  # loads with the product
+
+            self._feeds = FeedReader(self.settings.sources, self.store)
+        return self._feeds
+
+    async def _most(self, ask: Ask, tenant: Tenant | None = None) -> float:
         """USD that a question may cost at most, once it is known that it can be asked."""
-        (await self._product_for(replace(ask, again=""))).scope(ask)
+        product = await self._product_for(replace(ask, again=""), tenant)
+        product.scope(ask)
+        if not (ask.sources or ask.items or ask.again or ask.sandbox):
+            ask = replace(ask, sources=product.usual)
         from api.bootstrap.estimates import most_usd  # loads with the product
 
         settings = in_sandbox(self.settings) if ask.sandbox else self.settings

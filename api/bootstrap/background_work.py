@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
+from api.bootstrap import mode_of
 from api.core.work import ProcessStopping, Resume, Work, WorkLease
-from api.errors import AccessDenied, Conflict, NotFound, StoreUnavailable, UsageError
+from api.errors import AccessDenied, Conflict, NotFound, StoreUnavailable, UsageError, extras_named
 from api.features.analyses.api_keys import REVOKED
 from api.features.analyses.rejudging import with_chosen_sense
 from api.features.analyses.store_ports import WATCH, Store
 from api.features.watches.watch import Watch, check_one_product, check_watch
 from api.features.watches.watch_run import WatchRun
-from api.features.watches.watch_service import WatchRunner, find_watch, new_run_id, utc_now
+from api.features.watches.watch_service import MOST_NEWS, WatchRunner, find_watch, new_run_id, utc_now
+from api.pipeline.gate.name_index import is_findable
 from api.reports.report import Report
 from api.services.product import Ask
 from api.settings import Settings
@@ -111,7 +113,8 @@ class BackgroundEngine:
                 await self._opening.result().aclose()
 
     async def _open(self) -> DurableEngine:
-        module = await asyncio.to_thread(import_module, "api.store.durable_engine")
+        with extras_named():
+            module = await asyncio.to_thread(import_module, "api.store.durable_engine")
         from api.store.database import work_url
 
         limits = self.settings.limits
@@ -195,6 +198,7 @@ def watching_of(context: WatchContext) -> WatchRunner:
         notifier_of(context.settings).send,
         ALL_SOURCES,
         context.settings.ranking.duplicate_similarity,
+        window=0 if mode_of(context.settings) == "sandbox" else context.settings.sources.page_ttl,
     )
 
 
@@ -243,8 +247,8 @@ async def resume_run(context: WatchContext, written: str, lease: WorkLease) -> N
         return
     with suppress(Conflict, NotFound):  # it ended before, or the watch is gone
         watch = await find_watch(context.store, request.tenant, request.watch_id)
-        ended = await context.store.watch_runs(watch.tenant, watch.id, 1)
-        if not ended or ended[0].id != request.run_id:  # its process may have died after storing it
+        ended = await context.store.watch_runs(watch.tenant, watch.id, MOST_NEWS)  # of streams, too
+        if request.run_id not in {run.id for run in ended}:  # its process may have died after storing it
             await watching.run(watch, request.run_id, lease.run_step)
 
 
@@ -280,6 +284,13 @@ async def keep_watch(store: Store, watch: Watch, *, new: bool) -> Watch:
     if new:
         watch = await with_chosen_sense(store, watch.tenant, watch)
         check_one_product(watch)
+    if watch.as_it_happens and not is_findable(watch.query, watch.about):
+        raise UsageError(
+            f"“{watch.query[:60]}” is a very common or short word, and a stream is searched for names alone: say with "
+            "`--about` (`about`) what the product is, in words that people write beside its name",
+            field="as_it_happens",
+        )
+    if new:
         await store.add_watch(watch, MOST_WATCHES)
     elif not await store.change_watch(watch):
         raise UsageError(f"the watch “{watch.name}” is gone")

@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any
 
 from api.bootstrap import for_own_items, mode_of, stand_in
+from api.core.domain import Usage
 from api.core.ports import PER_CALL
 from api.models.answer_parsing import Tokens
 from api.models.dialects import GRADED_AT_ONCE
@@ -37,6 +38,8 @@ UNKNOWN_TURN_USD = 0.2
 """Reserved for a chat turn by a model whose price is unknown, and given back after it."""
 
 _GATE, _GATE_ITEM, _LEAST_ITEM = (250, 10), (150, 5), (10, 1)
+# What they are likely to be, see `OpenAIJudge`.
+_LIKELY_GATE, _LIKELY_GATE_ITEM = (200, 0), (85, 4)
 _GRADE, _GRADE_ITEM = (900, 50), (700, 120)
 _OTHER, _LEAST_OTHER = (1500, 500), (100, 5)
 _CHECK = (10_500, 450)
@@ -109,7 +112,7 @@ class _Reach:
             details = queries * _chunks(self.widest, price.details) if price.details else 0
             dropped = self.looks and price.threads is not None
             comments = queries * (self._comments(price, self.widest) + dropped)
-            requests += price.token + pages * price.searches + details + comments
+            requests += price.token + pages * (price.searches + price.more_searches) + details + comments
             searches += pages * price.counted
         batches = _chunks(self.limit, PER_CALL) + _chunks(self.widest, PER_CALL)
         looks = queries * len(self.prices) * self.looks
@@ -127,7 +130,7 @@ class _Reach:
             pages = queries * _chunks(self.limit, price.entries)
             details = _chunks(kept, price.details) if price.details else 0
             comments = self._comments(price, kept)
-            requests += price.token + pages * price.searches + details + comments
+            requests += price.token + pages * (price.searches + price.more_searches) + details + comments
             searches += pages * price.counted
         work = _Work(requests, searches)
         if not self.gated:
@@ -245,6 +248,17 @@ def gate_usd(settings: Settings, items: int) -> float:
     used = _tokens(_Work(gates=_chunks(items, PER_CALL), judged=items))
     usd = price_of(settings.models, used, settings.models.filter_model)
     return UNKNOWN_USD / 100 if usd is None else usd
+
+
+def gate_usage(settings: Settings) -> tuple[Usage, Usage]:
+    """What a call that judges is likely to use beside its items, and for each of them."""
+    from api.models.model_client import price_of  # loads the model's library
+
+    def usage(tokens: tuple[int, int], requests: int) -> Usage:
+        used = Tokens(prompt_tokens=tokens[0], completion_tokens=tokens[1])
+        return Usage(*tokens, price_of(settings.models, used, settings.models.filter_model), requests)
+
+    return usage(_LIKELY_GATE, 1), usage(_LIKELY_GATE_ITEM, 0)
 
 
 def add(usd: float | None, other: float | None) -> float | None:

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from api.bootstrap import mode_of
+from api.bootstrap import gate_version, mode_of
 from api.core.domain import Question
 from api.core.items import Item
-from api.core.ports import Grader
+from api.core.ports import Grader, SampleMemory
 from api.errors import ConfigurationError, ModelError, StoreUnavailable
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.feedback import Rated, Send
@@ -19,14 +20,20 @@ from api.features.analyses.store_ports import Store
 from api.features.archive.entries import Archive
 from api.features.archive.index_words import Chunk
 from api.features.archive.search import ArchiveSearch, Rerank, by_words
+from api.features.watches.followed_feeds import FeedStore
 from api.models.local.word_vectors import embed
+from api.pipeline.gate.cascade import Cascade, Promise
 from api.reports.report import Report
 from api.services.product import Ask, Product
 from api.settings import Settings
+from api.settings.value_types import feeds_in
 from api.sources import ARCHIVE
 from api.sources.archive_source import ArchiveSource
 from api.sources.own_items import sources_of_report
 from api.store import open_store
+
+if TYPE_CHECKING:
+    from api.sources.feeds import FeedReader
 
 
 async def open_store_of(settings: Settings) -> Store:
@@ -86,11 +93,47 @@ def with_archive(product: Product, settings: Settings, archive: Archive, tenant:
     )
 
 
+async def with_feeds(
+    product: Product, settings: Settings, store: FeedStore, asker: FeedReader, tenant: Tenant = LOCAL
+) -> Product:
+    """The product with the feeds that this tenant follows beside those of the settings, for one question.
+
+    A question that names no source is put to them, too, unless `LISTENPOST_SOURCES` chooses. The sandbox has feeds of
+    its own. Everything else is the product's, which must stay open meanwhile and is closed by itself.
+    """
+    followed = () if product.sample else await store.followed(tenant.id)
+    if not followed:
+        return product
+    from api.sources.feeds import NAME, FeedsSource
+
+    addresses = (*feeds_in(settings.sources.feeds), *(feed.address for feed in followed))
+    place = FeedsSource(asker, addresses)
+    watched = place if product.watched is None else product.watched(place)
+    usual = product.usual if settings.sources.sources or NAME in product.usual else (*product.usual, NAME)
+    return replace(product, sources={**product.sources, NAME: watched}, chosen=usual, closing=AsyncExitStack())
+
+
+def with_agreement(product: Product, settings: Settings, samples: SampleMemory, tenant: Tenant = LOCAL) -> Product:
+    """The product whose local judge decides what `LISTENPOST_AGREEMENT` allows by the samples of this tenant.
+
+    Everything else is the product's, which must stay open meanwhile and is closed by itself.
+    """
+    models, gate = settings.models, product.gate
+    if models.agreement is None or gate.checker is None:  # no model judges
+        return product
+    from api.bootstrap.estimates import gate_usage  # loads with the product
+
+    judges = f"{gate_version(settings, sandboxed=product.sample)} {gate.checker.name}"
+    promise = Promise(models.agreement, models.agreement_risk)
+    cascade = Cascade(promise, samples, tenant.id, judges, *gate_usage(settings))
+    return replace(product, gate=replace(gate, cascade=cascade), closing=AsyncExitStack())
+
+
 def with_report_items(product: Product, report: Report) -> Product:
     """The product with what a report holds in place of its sources, for one question.
 
-    No source is asked, no query rewritten and nothing fetched twice. Everything else is the
-    product's, which must stay open meanwhile and is closed by itself.
+    No source is asked, no query rewritten, nothing fetched twice, and no verdict left to a cascade.
+    Everything else is the product's, which must stay open meanwhile and is closed by itself.
     """
     sources = sources_of_report(report)
     once = {"query_variants": 1, "retry_variants": 0}
@@ -100,6 +143,7 @@ def with_report_items(product: Product, report: Report) -> Product:
         product,
         sources=sources,
         chosen=tuple(sources),
+        gate=replace(product.gate, cascade=None),
         depths=depths,
         adaptive=product.adaptive.model_copy(update=never),
         closing=AsyncExitStack(),

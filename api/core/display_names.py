@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from api.core.domain import Outcome
@@ -19,6 +19,8 @@ class SourceLabel:
     """As a person writes it: `Reddit`."""
     description: str
     """What it holds, in one sentence: the description of its tool."""
+    by_name: bool = field(default=False, kw_only=True)
+    """It searches by the product's name alone: other words of a query change nothing."""
 
 
 SourceLabels = Mapping[str, SourceLabel]

@@ -151,6 +151,31 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Agreement:
+    """What was promised of the verdicts on some posts, who gave them, and what that saved."""
+
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
+    target: float
+    """Least share of the verdicts that are the model's, or what the model would say."""
+    confidence: float
+    """Probability of at least which that holds."""
+    judged: int
+    local: int
+    """Of the judged posts, those that the local judge decided."""
+    sample: int
+    """Posts that both judges have judged: what the promise rests on. The model's verdicts on them were paid for."""
+    saved: Usage
+    """About what the model would have used for the posts that the local judge decided."""
+
+    def __add__(self, other: Agreement) -> Agreement:
+        """Of both batches; the larger sample holds the other's."""
+        return replace(
+            self, judged=self.judged + other.judged, local=self.local + other.local,
+            sample=max(self.sample, other.sample), saved=self.saved + other.saved,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """One judge's answer about one item."""
 

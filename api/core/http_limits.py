@@ -13,7 +13,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Ma
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -46,6 +46,15 @@ _EPOCH, _EPOCH_MS = 1.5e9, 1e11
 # Bytes that are unpacked at a time.
 _PIECE = 65_536
 _PORTS = {"http": 80, "https": 443}
+# why a connection failed, by the name of the error or of a class above it
+_CONNECTION_FAILURES = {
+    "gaierror": "the name was not found",
+    "ConnectionRefusedError": "it was refused",
+    "ConnectionResetError": "it was cut",
+    "BrokenPipeError": "it was cut",
+    "SSLCertVerificationError": "the certificate is not trusted",
+    "SSLError": "TLS failed",
+}
 
 
 class Connecting:
@@ -122,6 +131,42 @@ def is_this_machine(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
+# Special-purpose addresses that no server of the internet has, by IANA's registries
+# (https://www.iana.org/assignments/iana-ipv4-special-registry, iana-ipv6-special-registry). A table of our own, since
+# `is_global` of the standard library differs between Python versions. Of IPv6 only 2000::/3 is assigned for use.
+_SPECIAL_IPV4 = tuple(
+    IPv4Network(block)
+    for block in (
+        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24"
+        " 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
+    ).split()
+)
+_USABLE_IPV6 = IPv6Network("2000::/3")
+_SPECIAL_IPV6 = tuple(IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20"))
+# Networks whose addresses hold an IPv4 address, with the bit at which it ends: mapped, NAT64 (RFC 6052), 6to4.
+_EMBEDDED_IPV4 = (
+    (IPv6Network("::ffff:0:0/96"), 128),
+    (IPv6Network("64:ff9b::/96"), 128),
+    (IPv6Network("2002::/16"), 48),
+)
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is routed on the internet, not private, loopback or link-local.
+
+    An IPv6 address that embeds an IPv4 one is judged by that.
+    """
+    parsed = ip_address(address.partition("%")[0])
+    if isinstance(parsed, IPv6Address):
+        for network, end in _EMBEDDED_IPV4:
+            if parsed in network:
+                parsed = IPv4Address((int(parsed) >> (128 - end)) & 0xFFFFFFFF)
+                break
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in block for block in _SPECIAL_IPV4)
+    return parsed in _USABLE_IPV6 and not any(parsed in block for block in _SPECIAL_IPV6)
+
+
 def tls_context(load: Callable[..., SSLContext], trust_env: bool = True) -> SSLContext:
     """The TLS context that `load(trust_env=...)` returns, loaded once per process.
 
@@ -148,12 +193,23 @@ def points_here(url: str) -> bool:
         return False
 
 
+def connection_failure(error: BaseException) -> str:
+    """Why a connection failed, by the error or what caused it; the kind of error where neither is known."""
+    cause: BaseException | None = error
+    while cause is not None:
+        kinds = (kind.__name__ for kind in type(cause).__mro__)
+        if known := next((kind for kind in kinds if kind in _CONNECTION_FAILURES), None):
+            return _CONNECTION_FAILURES[known]
+        cause = cause.__cause__ or cause.__context__  # httpcore raises some "from None"
+    return type(error).__name__
+
+
 def no_connection(error: BaseException, url: str) -> str:
-    """Why a server could not be reached: the kind of error, and variables that may be at fault.
+    """Why a server could not be reached, and variables that may be at fault.
 
     Of proxies the one in use may be well and the server down; no variable counts on this machine.
     """
-    why = f"no connection ({type(error).__name__})"
+    why = f"no connection ({connection_failure(error)})"
     names = [] if points_here(url) else [f"`{name}`" for name in suspect_variables(error)]
     return f"{why}; check {', '.join(names)}" if names else why
 
@@ -218,15 +274,15 @@ def read_all(chunks: Iterable[bytes]) -> bytes:
     return bytes(body)
 
 
-async def read_all_async(chunks: AsyncIterable[bytes]) -> bytes:
-    """The same for a client that waits on the loop."""
+async def read_all_async(chunks: AsyncIterable[bytes], most: int = MAX_BYTES) -> bytes:
+    """All chunks of an answer as one value, for a client on the event loop; `TooLarge` beyond `most` bytes."""
     body = bytearray()
     async for chunk in chunks:
-        _grow(body, chunk)
+        _grow(body, chunk, most)
     return bytes(body)
 
 
-def _grow(body: bytearray, chunk: bytes) -> None:
+def _grow(body: bytearray, chunk: bytes, most: int = MAX_BYTES) -> None:
     body += chunk
-    if len(body) > MAX_BYTES:
+    if len(body) > most:
         raise TooLarge(TOO_LARGE)

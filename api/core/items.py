@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import add
 from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field
@@ -13,6 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from api.core.domain import (
     BEFORE_JUDGING,
+    Agreement,
     Attempt,
     FetchPlan,
     Grade,
@@ -148,6 +151,14 @@ class Commented:
     """The items asked for, in order, each with what could be read."""
     notes: tuple[str, ...] = ()
     """What could not be read, for example "1 of 5 failed"."""
+    partial: bool = False
+    """Some could not be read; another request may bring them."""
+
+
+def sum_of_agreements(parts: Iterable[Agreement | None]) -> Agreement | None:
+    """The sum over all batches that a cascade divided; None if it divided none."""
+    known = [part for part in parts if part is not None]
+    return reduce(add, known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +171,8 @@ class Gated:
     """Why the status is not `ok`: a `ModelError.reason`."""
     model: str | None = None
     usage: Usage = Usage()
+    agreement: Agreement | None = None
+    """Where a cascade divided the batch between two judges."""
 
     @classmethod
     def opened(cls, items: Sequence[Item], reason: str, usage: Usage = Usage()) -> Self:
@@ -207,6 +220,7 @@ class Gathered:
     model: str | None = None
     gate_reason: str | None = None
     usage: Usage = Usage()
+    agreement: Agreement | None = None
     upstream_calls: int = 0
     retry_at: datetime | None = None
     notes: tuple[str, ...] = ()

@@ -292,5 +292,27 @@ class SilentObserver:
         """See `Recorder.record`."""
 
 
+@dataclass(frozen=True, slots=True)
+class SampledPost:
+    """A post that both have judged, without its text."""
+
+    digest: str
+    """Of the post's key."""
+    sureness: float
+    """Distance of the local judge's probability from 0.5."""
+    agrees: bool
+    """Whether both say the same."""
+
+
+class SampleMemory(Protocol):
+    """Keeps samples; nothing that one tenant's model said is visible to another."""
+
+    async def agreement_sample(self, tenant: str, question: str, most: int) -> Sequence[SampledPost]:
+        """The newest posts of a sample, newest first."""
+
+    async def keep_agreement_sample(self, tenant: str, question: str, posts: Sequence[SampledPost], most: int) -> int:
+        """Add posts that are not there yet; the newest `most` of the sample stay. Returns how many it holds."""
+
+
 UpstreamCheck = Callable[[], Awaitable[tuple[str, str]]]
 """Outcome (as in `Probe`) and detail of asking an upstream that is no source."""

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from api.core.domain import Decision, Outcome, Status
+from api.core.text import cut, one_line
 
 if TYPE_CHECKING:
     from api.core.items import Gathered
@@ -28,6 +29,8 @@ class Event:
         return {name: getattr(self, name) for name in names if name != "source"}
 
 
+# characters of a title in an event
+_TITLE = 120
 Listener = Callable[[Event], None]
 
 
@@ -96,6 +99,8 @@ class _SourceEnded(Event):
     refetched: bool
     status: Status
     reason: str | None
+    titles: tuple[str, ...] = ()
+    """Of the first items that were kept, three at most; () in stored events of older versions."""
 
     @classmethod
     def of(cls, gathered: Gathered) -> Self:
@@ -104,6 +109,7 @@ class _SourceEnded(Event):
             fetched=gathered.fetched, kept=len(gathered.kept), yield_ratio=gathered.yield_ratio,
             refetched=gathered.refetched, status=gathered.status,
             reason=gathered.reason or gathered.gate_reason,
+            titles=tuple(cut(one_line(entry.item.title), _TITLE) for entry in gathered.kept[:3] if entry.item.title),
         )  # fmt: skip
 
 

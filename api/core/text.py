@@ -165,6 +165,12 @@ class Fence:
         return "\n".join(self.quote(text, str(n)) for n, text in enumerate(texts, 1))
 
 
+# beginnings of threads whose texts are reviews of what the thread is named for
+_REVIEWED = ("steam:",)
+
+
 def display_title(title: str, thread: str) -> str:
-    """The shown title of an item; a comment found by itself bears that of its thread."""
+    """The shown title of an item; a comment found by itself bears that of its thread, and a review the product's."""
+    if thread.startswith(_REVIEWED):
+        return f"review of: {title}"
     return f"comment on: {title}" if thread else title

@@ -102,6 +102,7 @@ _NAMES = frozenset("ai bill computer fire microsoft mill mug netscape nothing no
 
 # punctuation around a word: the brackets and the full stop of `(what's up).`
 _OUTER = regex.compile(r"^[^\w]+|[^\w]+$")
+_BETWEEN = regex.compile(r"[\s,;!?、。…]+")
 
 
 @cache
@@ -112,7 +113,7 @@ def stop_words(language: str) -> frozenset[str]:
 
 def words(text: str) -> tuple[str, ...]:
     """Lower-case words without outer punctuation; `plaud.ai` and `what's` stay whole."""
-    parts = (_OUTER.sub("", part) for part in regex.split(r"[\s,;!?、。…]+", text.casefold()))
+    parts = (_OUTER.sub("", part) for part in _BETWEEN.split(text.casefold()))
     return tuple(part for part in parts if part)
 
 

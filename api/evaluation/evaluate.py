@@ -14,13 +14,13 @@ from itertools import groupby
 from pathlib import Path
 from random import Random
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import regex
 
 from api.core.domain import Question, Usage
 from api.core.items import Item
-from api.core.model_cost import UnusableAnswer, usage_of_error
+from api.core.model_batches import UnusableAnswer, usage_of_error
 from api.core.ports import Grader, Judge
 from api.errors import ConfigurationError, ModelError
 from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opinion, score
@@ -35,6 +35,24 @@ Progress = Callable[[int, int], None]  # called with the number of items answere
 Ask = Callable[[], Awaitable[list[AnswerSheet]]]
 Around = Callable[[int, Ask], Awaitable[list[AnswerSheet]]]
 """Wraps the asking about a case: gets its number and a call to make once, returns the answer."""
+
+
+class Candidate(Protocol):
+    """What is measured."""
+
+    @property
+    def name(self) -> str:
+        """Name and version."""
+        ...
+
+    @property
+    def template(self) -> str:
+        """Its prompt without the nonce; empty: it has none."""
+        ...
+
+    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
+        """One opinion per item, in order; raises `ModelError` without a usable answer."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +86,6 @@ class GraderCandidate:
             raise UnusableAnswer("malformed", "some grades are defaults", graded.usage)
         opinions = (Opinion(g.score >= self.cutoff, score=g.score) for g in graded.grades)
         return Answered(tuple(opinions), graded.usage)
-
-
-Candidate: TypeAlias = "JudgeCandidate | GraderCandidate | RememberedAnswers"
 
 
 class AnswerCache:
@@ -159,10 +174,23 @@ async def evaluate(
 ) -> EvalResult:  # fmt: skip
     """Ask about all pages that are not cached, and score the answers.
 
-    A page that fails counts as degraded, and in no measure. With `around` the pages of a query are
-    asked in sequence. Raises `ModelError` for a failure of `HOPELESS`, or without any answer.
+    A page that fails counts as degraded, and in no measure. Raises `ModelError` as `answer_sheets`
+    does, or without any answer.
     """
     options = options or EvaluationOptions()
+    sheets = await answer_sheets(candidate, queries, options, cache=cache, progress=progress, around=around)
+    return _result(candidate.name, queries, sheets, options)
+
+
+async def answer_sheets(
+    candidate: Candidate, queries: Sequence[LabelledQuery], options: EvaluationOptions, *,
+    cache: AnswerCache | None = None, progress: Progress | None = None, around: Around | None = None,
+) -> list[AnswerSheet]:  # fmt: skip
+    """The answers about all pages, by query and position.
+
+    With `around` the pages of a query are asked in sequence. Raises `ModelError` for a failure of
+    `HOPELESS`.
+    """
     pages = _pages(queries, options)
     total, done, hopeless = sum(len(page.items) for page in pages), 0, None
     key = (lambda page: page.number) if around else (lambda page: (page.number, page.start))
@@ -196,7 +224,7 @@ async def evaluate(
     await asyncio.gather(*(work() for _ in range(options.concurrency)))
     if hopeless is not None:
         raise hopeless
-    return _result(candidate.name, queries, sheets, options)
+    return sorted(sheets, key=lambda sheet: (sheet.query, sheet.start))
 
 
 def _pages(queries: Sequence[LabelledQuery], options: EvaluationOptions) -> list[_LabelledPage]:
@@ -246,7 +274,7 @@ async def order_stability(
 ) -> dict[str, Any]:  # fmt: skip
     """Shares of verdicts that stay when a page is shuffled, and when its yield is another.
 
-    Each with a 95 % interval over pages. `pattern` holds the verdicts by position where they are
+    Each with a 95 % interval over queries. `pattern` holds the verdicts by position where they are
     nearly the same in all calls, or on all pages as they were given, whatever was read, or `ALIKE`;
     else it is empty. Pages that fail count nowhere.
     """
@@ -254,7 +282,7 @@ async def order_stability(
     labels = [[item.relevant for item in query.items] for query in queries]
     calls: list[tuple[list[bool], list[bool]]] = []
     pages: list[tuple[list[bool], list[bool]]] = []
-    stays: dict[str, list[tuple[int, int]]] = {"shuffled": [], "other_yield": []}
+    stays: dict[str, dict[str, tuple[int, int]]] = {"shuffled": {}, "other_yield": {}}  # by the query's text
 
     async def flags_of(page: _LabelledPage, order: Sequence[int]) -> dict[int, bool]:
         changed = replace(page, items=tuple(page.items[at] for at in order))
@@ -279,31 +307,32 @@ async def order_stability(
                     if order != given and (kind == "shuffled" or len(set(truth)) > 1):
                         again = await flags_of(page, order)
                         same = sum(first[at] is again[at] for at in order)
-                        stays[kind].append((same, len(order)))
+                        text = queries[page.number].query
+                        stayed, count = stays[kind].get(text, (0, 0))
+                        stays[kind][text] = (stayed + same, count + len(order))
             except ModelError as error:
                 if error.reason in HOPELESS:
                     raise
 
     await asyncio.gather(*map(compare_orders, _pages(queries, options)))
     pattern = fixed_pattern(calls) or fixed_pattern(pages) or (ALIKE if alike_in_each(pages) else "")
-    return {**{kind: _stayed(counts) for kind, counts in stays.items()}, "pattern": pattern}
+    return {**{kind: _stayed([*counts.values()]) for kind, counts in stays.items()}, "pattern": pattern}
 
 
-def _stayed(pages: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def _stayed(counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
     def share(drawn: Sequence[tuple[int, int]]) -> dict[str, float | None]:
         total = sum(count for _, count in drawn)
         return {"stay": sum(same for same, _ in drawn) / total if total else None}
 
-    figures = summary(pages, share)
+    figures = summary(counts, share)
     low, high = figures["intervals"].get("stay", (None, None))
-    return {"n": sum(count for _, count in pages), "stay": figures["stay"], "low": low, "high": high}
+    return {"n": sum(count for _, count in counts), "stay": figures["stay"], "low": low, "high": high}
 
 
 def _result(
     name: str, queries: Sequence[LabelledQuery], sheets: list[AnswerSheet],
     options: EvaluationOptions,
 ) -> EvalResult:  # fmt: skip
-    sheets.sort(key=lambda sheet: (sheet.query, sheet.start))
     reasons = sorted({sheet.reason for sheet in sheets if sheet.reason})
     if not any(sheet.answered for sheet in sheets):
         raise ModelError(reasons[0], "no page was answered") if reasons else ModelError("malformed")
@@ -322,7 +351,8 @@ async def _answered(candidate: Candidate, page: _LabelledPage, cache: AnswerCach
     if len(answered.opinions) != count:
         detail = f"{len(answered.opinions)} for {count}"
         raise UnusableAnswer("count_mismatch", detail, answered.usage)
-    answered = replace(answered, seconds=perf_counter() - began)
+    # verdicts that a command gave for all pages at once bring their own time
+    answered = replace(answered, seconds=answered.seconds or perf_counter() - began)
     if cache is not None:
         cache.put(key, answered)
     return answered

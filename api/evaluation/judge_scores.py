@@ -106,11 +106,7 @@ def score(
     judge: str, queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet], *, min_yield: float
 ) -> EvalResult:
     """Count answers against labels; the same answers give the same figures."""
-    cases = [
-        _Case(sheet.query, queries[sheet.query], queries[sheet.query].items[position], opinion)
-        for sheet in sheets
-        for position, opinion in sheet.positions
-    ]
+    cases = _cases(queries, sheets)
     tallies = _tallies(cases, min_yield)
 
     def sliced(of: Callable[[_Case], str], without: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
@@ -149,6 +145,21 @@ def score(
             for name, counted in tallies.items()
         },
     )
+
+
+def tallies_by_query(
+    queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet], *, min_yield: float
+) -> dict[str, metrics.Tally]:
+    """One tally per query text, of answers against labels."""
+    return _tallies(_cases(queries, sheets), min_yield)
+
+
+def _cases(queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet]) -> list[_Case]:
+    return [
+        _Case(sheet.query, queries[sheet.query], queries[sheet.query].items[position], opinion)
+        for sheet in sheets
+        for position, opinion in sheet.positions
+    ]
 
 
 def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, metrics.Tally]:

@@ -40,6 +40,8 @@ class LabelledItem:
     language: str = ""  # as given, else guessed: `en`, `es`, `zh`, ... or `other`
     place: str = ""
     """Subreddit, channel or brand; `comment` for a comment, whose title is its parent's."""
+    id: str = ""
+    """Id in a set of the benchmark; empty: its number in the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class LabelledQuery:
         """The items as a judge sees them, without their labels."""
         return tuple(
             Item(
-                key=f"{self.source}:{number}", id=str(number), source=self.source,
+                key=f"{self.source}:{number}", id=item.id or str(number), source=self.source,
                 title=item.title, body=item.body, place=item.place,
             )
             for number, item in enumerate(self.items)
@@ -183,13 +185,13 @@ def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
 
 def labelled_item(
     query: str, title: str, body: str, relevant: bool, *, grade: int | None = None,
-    mention: bool | None = None, kind: str = "", language: str = "", place: str = "",
+    mention: bool | None = None, kind: str = "", language: str = "", place: str = "", item_id: str = "",
 ) -> LabelledItem:  # fmt: skip
     """A labelled item; mention and language are computed where not given."""
     text = f"{title}\n{body}"
     mention = mentions(query, text) if mention is None else mention
     language = language or language_of(text)
-    return LabelledItem(title, body, relevant, grade, mention, kind, language, place)
+    return LabelledItem(title, body, relevant, grade, mention, kind, language, place, item_id)
 
 
 def pure(queries: Iterable[LabelledQuery]) -> list[LabelledQuery]:

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from api.core.domain import Usage
-from api.core.model_cost import usage_of_error
+from api.core.model_batches import usage_of_error
 from api.core.ports import PER_CALL, SupportChecker
 from api.errors import ModelError
 from api.evaluation.evaluate import Around

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from api.core.domain import Usage
-from api.core.model_cost import cost_on_failure
+from api.core.model_batches import cost_on_failure
 from api.errors import ModelError
 
 STAND_IN = "sample stand-in"

@@ -21,7 +21,7 @@ import regex
 
 from api.core.domain import Correction, Grade, Question, Sense, Usage, Verdict
 from api.core.items import Item
-from api.core.model_cost import cost_on_failure, usage_of_error
+from api.core.model_batches import cost_on_failure, usage_of_error
 from api.core.ports import UNGRADED, Claim, Grades, Judge, Judgement, NamedSenses, Rewrites, Support
 from api.core.prompts import PackagedPrompts, PromptName, Prompts
 from api.core.text import Fence, clean, cut, one_line
@@ -115,7 +115,7 @@ class ModelStep:
                 max_tokens=call.max_tokens, model=self.model, seconds=self.seconds,
                 partial=call.parse_cut is not None,
             )  # fmt: skip
-            answer = await self.client.ask(request)
+            answer = await self.client.ask_fenced(request, fence.nonce, call.parse)
         with cost_on_failure(answer.usage):
             parse = call.parse_cut if answer.cut and call.parse_cut is not None else call.parse
             return parse(answer.text), answer.usage
@@ -404,8 +404,7 @@ class OpenAIExplainer(ModelStep):
         lines += [fence.quote(excerpt(query, _LINE), "query") for query in shortfall.queries]
         lines += [fence.quote(excerpt(line, _LINE), "source") for line in shortfall.coverage]
         lines.append(fence.quote(str(shortfall.kept), "kept"))
-        if shortfall.own:
-            lines.append(fence.quote("yes", "own"))
+        lines += [fence.quote("yes", mark) for mark in ("own", "by_name") if getattr(shortfall, mark)]
         for title, reason in dropped:
             why = f" | reason: {excerpt(reason, _LINE)}" if reason else ""
             lines.append(fence.quote(excerpt(title, _LINE) + why, "dropped"))

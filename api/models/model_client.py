@@ -11,8 +11,8 @@ import json
 import math
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, aclosing
-from dataclasses import dataclass
+from contextlib import ExitStack, aclosing, suppress
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -21,8 +21,10 @@ import genai_prices
 import httpx2
 import openai
 from openai import AsyncOpenAI
+from pydantic import TypeAdapter
 
 from api.core import http_limits as limits
+from api.core.shared_answers import AnswerMemory, SharedAnswers, shared_run
 from api.core.text import estimated_tokens
 from api.errors import ModelError, construction_failures_as
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
@@ -37,6 +39,7 @@ _PAUSE_SECONDS = 0.5
 _TEMPLATE_TOKENS, _LEAST_ANSWER = 24, 0.25
 # extension of a response: bodies of earlier empty answers, which are paid for
 _EARLIER = "listenpost.earlier"
+_COMPLETION = TypeAdapter(Completion)
 _DISCONNECTED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
 
 
@@ -57,8 +60,11 @@ class Request:
 class ModelClient:
     """Asks one server; belongs to one event loop. A missing key shows at the first call."""
 
-    def __init__(self, settings: ModelSettings, limiter: ModelCallLimiter | None = None) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: ModelSettings, limiter: ModelCallLimiter | None = None, memory: AnswerMemory | None = None
+    ) -> None:
+        """`memory` keeps what scheduled runs share."""
+        self._settings, self._answers = settings, SharedAnswers(memory)
         self._limiter = limiter or ModelCallLimiter(settings.model_concurrency)
 
     @cached_property
@@ -95,6 +101,24 @@ class ModelClient:
                 default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
                 timeout=timeout, max_retries=0, http_client=http,
             )  # fmt: skip
+
+    async def ask_fenced(self, request: Request, nonce: str, read: Callable[[str], object]) -> Completion:
+        """See `ask`; scheduled runs share the answers to requests that differ in the nonce of their fence alone.
+
+        One that was cut, or that `read` refuses by a `ModelError`, serves its own run alone.
+        """
+        if shared_run() is None:
+            return await self.ask(request)
+        written = json.dumps(asdict(request)).replace(nonce, "")
+        question = ("model", self._settings.openai_base_url, self._settings.reasoning_effort, written)
+
+        def is_usable(completion: Completion) -> bool:
+            with suppress(ModelError):
+                read(completion.text)
+                return not completion.cut
+            return False
+
+        return await self._answers.answer(question, _COMPLETION, partial(self.ask, request), is_usable)
 
     async def ask(self, request: Request) -> Completion:
         """One completion at temperature 0, in the server's dialect; raises `ModelError`.

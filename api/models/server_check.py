@@ -14,7 +14,7 @@ from typing import TypeVar
 from api.core.display_names import reason_in_words
 from api.core.domain import Question, Usage
 from api.core.items import Item
-from api.core.model_cost import usage_of_error
+from api.core.model_batches import usage_of_error
 from api.core.ports import Claim
 from api.errors import ModelError
 from api.models.dialects import GRADED_AT_ONCE

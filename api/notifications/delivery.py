@@ -1,4 +1,4 @@
-"""Delivery of notifications: webhooks (signed JSON, Slack), e-mail, a file; each is tried again where that may help.
+"""Delivery of notifications: webhooks (signed JSON, chats), e-mail, a file; each is tried again where that may help.
 
 A webhook is never sent to an address within our own network, unless the settings allow that.
 """
@@ -17,13 +17,12 @@ from datetime import UTC, datetime
 from email.charset import QP, Charset
 from email.header import Header
 from email.utils import format_datetime
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from ssl import SSLCertVerificationError, SSLContext, SSLError
 
 import httpx
 
-from api.core.http_limits import tls_context
+from api.core.http_limits import connection_failure, is_public, tls_context
 from api.core.text import clean, cut, one_line
 from api.features.analyses.api_keys import LOCAL
 from api.features.watches.notification import Message, signature
@@ -91,8 +90,9 @@ class Webhooks:
         Raises:
             Undelivered: it did not arrive.
         """
-        body = message.slack(self.server) if target.kind == "slack" else message.body
-        headers = {"Content-Type": "application/json", "User-Agent": "listenpost"}
+        body = message.body if target.kind == "webhook" else message.for_chat(target, self.server)
+        form = "text/plain; charset=utf-8" if target.kind == "ntfy" else "application/json"
+        headers = {"Content-Type": form, "User-Agent": "listenpost"}
         if target.kind == "webhook":
             signed = signature(watch.secret, int(time.time()), body)
             headers |= {"Listenpost-Run": message.run_id, "Listenpost-Signature": signed}
@@ -106,7 +106,7 @@ class Webhooks:
             if _is_tls(error):
                 words = "it has no trusted certificate for its name, or speaks no TLS"
                 raise Undelivered("insecure", words) from error
-            words = f"no connection ({type(error).__name__})"
+            words = f"no connection ({connection_failure(error)})"
             raise Undelivered("unreachable", words, again=True) from error
         except (httpx.InvalidURL, UnicodeError) as error:  # the latter of a name that is too long
             raise Undelivered("no_address", "its address is none") from error
@@ -150,39 +150,6 @@ def refusal_of(scheme: str, addresses: Sequence[str], *, private: bool) -> Undel
     if public and scheme != "https":
         return Undelivered("insecure", "its address begins with `http:`; write `https:`")
     return None
-
-
-# Special-purpose addresses that no receiver has, by IANA's registries
-# (https://www.iana.org/assignments/iana-ipv4-special-registry, iana-ipv6-special-registry). A table of our own, since
-# `is_global` of the standard library differs between Python versions. Of IPv6 only 2000::/3 is assigned for use.
-_SPECIAL_IPV4 = tuple(
-    IPv4Network(block)
-    for block in (
-        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24"
-        " 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
-    ).split()
-)
-_USABLE_IPV6 = IPv6Network("2000::/3")
-_SPECIAL_IPV6 = tuple(IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20"))
-# Networks whose addresses hold an IPv4 address, with the bit at which it ends: mapped, NAT64 (RFC 6052), 6to4.
-_EMBEDDED_IPV4 = (
-    (IPv6Network("::ffff:0:0/96"), 128),
-    (IPv6Network("64:ff9b::/96"), 128),
-    (IPv6Network("2002::/16"), 48),
-)
-
-
-def is_public(address: str) -> bool:
-    """Whether it is reached over the internet alone; an IPv4 address within an IPv6 one is judged itself."""
-    parsed = ip_address(address.partition("%")[0])
-    if isinstance(parsed, IPv6Address):
-        for network, end in _EMBEDDED_IPV4:
-            if parsed in network:
-                parsed = IPv4Address((int(parsed) >> (128 - end)) & 0xFFFFFFFF)
-                break
-    if isinstance(parsed, IPv4Address):
-        return not any(parsed in block for block in _SPECIAL_IPV4)
-    return parsed in _USABLE_IPV6 and not any(parsed in block for block in _SPECIAL_IPV6)
 
 
 def _is_tls(error: BaseException) -> bool:
@@ -346,7 +313,7 @@ def _typed() -> Iterator[None]:
     except TimeoutError:
         raise
     except OSError as error:
-        words = f"no connection to the mail server ({type(error).__name__})"
+        words = f"no connection to the mail server ({connection_failure(error)})"
         raise Undelivered("unreachable", words, again=True) from error
 
 

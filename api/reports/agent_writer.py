@@ -22,7 +22,7 @@ from pydantic_ai.usage import RunUsage
 from api.core.display_names import reason_in_words, title_in
 from api.core.domain import Decision, Question, Usage, Verdict
 from api.core.items import Assessed, Item
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.core.progress import SourceGathered
 from api.core.prompts import PackagedPrompts, Prompt, Prompts, packaged
 from api.core.text import Fence, estimated_tokens

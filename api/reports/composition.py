@@ -14,7 +14,7 @@ from api.choices import DepthName
 from api.core.domain import Decision, Grade, Question, Usage, Verdict
 from api.core.items import Assessed, Gathered
 from api.core.ports import NamedSenses
-from api.core.text import clean, cut, one_line
+from api.core.text import clean, cut, one_line, quantity
 from api.pipeline.evidence.collection import Evidence
 from api.pipeline.evidence.figures import Figures
 from api.pipeline.evidence.sufficiency import SufficiencyDecision
@@ -248,6 +248,7 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         refetched=gathered.refetched,
         refetch_gain=gathered.refetch_gain,
         disputed=_disputed(gathered),
+        agreement=gathered.agreement,
         first=_first(gathered),
         capped=gathered.capped,
         upstream_calls=gathered.upstream_calls,
@@ -269,7 +270,8 @@ _TEST = "`listenpost doctor` tests that"
 
 
 def _disagreement(sources: Sequence[Gathered]) -> Iterator[str]:
-    """What the local judge, which is asked beside a model, thinks of the verdicts."""
+    """What the local judge, which is asked beside a model, decided and thinks of the verdicts."""
+    yield from _decided_here(sources)
     yield from _fixed(sources)
     pages = [
         (each, _disputed(each), sum(bool(entry.verdict.judge) for entry in (*each.kept, *each.dropped)))
@@ -283,6 +285,23 @@ def _disagreement(sources: Sequence[Gathered]) -> Iterator[str]:
         if count >= max(_LEAST_DISPUTED, _MANY_DISPUTED * total):
             where = f"{gathered.title or gathered.source}, {count} of {total}"
             yield f"the model may not read what it judges ({where}): {_TEST}"
+
+
+def _decided_here(sources: Iterable[Gathered]) -> Iterator[str]:
+    """What the local judge decided in place of the model, and why it may."""
+    for gathered in sources:
+        agreement = gathered.agreement
+        if agreement is None or not agreement.local:
+            continue
+        where, saved = gathered.title or gathered.source, agreement.saved
+        calls = f"{quantity(saved.requests, 'call')}, " if saved.requests else ""
+        usd = f", {saved.usd:.5f} USD" if saved.usd else ""
+        yield (
+            f"{where}: the local judge decided {agreement.local} of {agreement.judged} posts in place of the model; at "
+            f"least {agreement.target * 100:g} % of the verdicts there are the model's or the same, with "
+            f"{agreement.confidence * 100:g} % confidence, by {quantity(agreement.sample, 'post')} that both judged; "
+            f"saved about {calls}{quantity(saved.input_tokens + saved.output_tokens, 'token')}{usd}"
+        )
 
 
 def _fixed(sources: Iterable[Gathered]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Literal, NoReturn, Protocol
 from api.core.display_names import SourceLabels, reason_in_words
 from api.core.domain import Decision, Question, Usage
 from api.core.items import Gathered
-from api.core.model_cost import UnusableAnswer, usage_of_error
+from api.core.model_batches import UnusableAnswer, usage_of_error
 from api.core.ports import Rewrites, SupportChecker
 from api.core.progress import Writing
 from api.core.work import translated
@@ -199,6 +199,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
         evidence.counts.unjudged > 0,
         meant,
         own={gathered.source for gathered in crawl.sources} == {"items"},
+        by_name=crawl.by_name,
     )
     notes: tuple[str, ...] = ()
     explanation = plain_explanation(shortfall)

@@ -197,10 +197,11 @@ def _facts(exhibit: Exhibit) -> str:
 def gate_lines(sources: Iterable[Gathered]) -> list[str]:
     """What happened at each source; those that found nothing, or are not set up, share a line."""
     sources = list(sources)
+    plain = [entry for entry in sources if not (entry.outcome is Outcome.EMPTY and entry.notes)]
     alike = {
-        outcome: [entry.title or entry.source for entry in sources if entry.outcome is outcome] for outcome in _TOGETHER
+        outcome: [entry.title or entry.source for entry in plain if entry.outcome is outcome] for outcome in _TOGETHER
     }
-    lines = [gate_line(entry) for entry in sources if len(alike.get(entry.outcome, ())) < 2]
+    lines = [gate_line(entry) for entry in sources if entry not in plain or len(alike.get(entry.outcome, ())) < 2]
     lines += [
         f"{', '.join(names[:-1])} and {names[-1]} {_TOGETHER[outcome]}"
         for outcome, names in alike.items()
@@ -219,7 +220,7 @@ def gate_line(gathered: Gathered) -> str:
         when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""
         return f"{name} could not be asked: {OUTCOME_REASONS[gathered.outcome]}{when}"
     if gathered.outcome is Outcome.EMPTY:
-        return f"{name} was asked and found nothing"
+        return f"{name} was asked and found nothing" + "".join(f": {note}" for note in gathered.notes[:1])
     counted = f"{len(gathered.kept)} of {gathered.fetched} results"
     gate = GateState(status=gathered.status, reason=gathered.gate_reason, model=gathered.model)
     return f"{name}: {kept_line(counted, gate, refetched=gathered.refetched)}"

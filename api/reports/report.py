@@ -19,6 +19,7 @@ from api.choices import Aim, DepthName, Window
 from api.core.domain import (
     BEFORE_JUDGING,
     PUBLISHED_VALUE,
+    Agreement,
     Attempt,
     Decision,
     Outcome,
@@ -238,6 +239,8 @@ class SourceReport(Published):
     refetch_gain: int
     disputed: Annotated[int, IF_SET] = 0
     """Verdicts of which the second judge is sure of the opposite."""
+    agreement: Annotated[Agreement | SkipJsonSchema[None], WHERE_THERE] = None
+    """There where `LISTENPOST_AGREEMENT` is set and a model judges."""
     first: First = None
     capped: Capped = None
     upstream_calls: int

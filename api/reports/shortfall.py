@@ -82,6 +82,7 @@ class Shortfall:
     unjudged: bool = False  # some of the kept items were never judged
     meant: str = ""  # the name that was probably meant
     own: bool = False  # the items were handed in by the person; no source was searched
+    by_name: bool = False  # every source that was asked searches by the product's name alone
 
     @property
     def advice(self) -> Sequence[str]:
@@ -122,7 +123,7 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
     searched += f" By source: {'; '.join(by_source)}." if by_source else ""
     name = _first_words(shortfall.meant or search_words(query), 8)
     ideas = [f"{name} {word}" for word in ("review", "problems", "alternatives", "experience")]
-    suggestions = () if shortfall.own else tuple(new_queries(ideas, shortfall.queries))[:2]
+    suggestions = () if shortfall.own or shortfall.by_name else tuple(new_queries(ideas, shortfall.queries))[:2]
     better = " and ".join(f"“{query}”" for query in suggestions)
     hard, *rest = shortfall.advice
     advice = " ".join([hard, *([f"Better queries to try: {better}."] if better else []), *rest])

@@ -14,7 +14,7 @@ import regex
 from api.core.display_names import reason_in_words
 from api.core.domain import Question, Usage
 from api.core.items import Item
-from api.core.model_cost import ask_in_batches, usage_of_error
+from api.core.model_batches import ask_in_batches, usage_of_error
 from api.core.ports import Claim, SupportChecker
 from api.core.text import one_line
 from api.core.words import content_words, words
@@ -23,8 +23,8 @@ from api.errors import ModelError
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, held_by, plain_topic
 from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import ASKING, count_feelings, lean_wanted
-from api.reports.keyless.theme_sentences import recount_summary, recount_theme
-from api.reports.keyless.themes import VERBS
+from api.reports.keyless.theme_sentences import SHARED, names_only, recount_summary, recount_theme
+from api.reports.keyless.themes import MANY, VERBS
 from api.reports.quotes import says_count, without_stop
 from api.reports.quotes import sentences as sentences_of
 from api.reports.report import Finding, Passage, Quote, SupportCheck, people_by_source
@@ -87,7 +87,7 @@ async def supported(
     stands = [h and _stands(t, f, sure) for t, f, h in zip(texts, related, holds, strict=True)]
     headline_stands = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
-    findings = tuple(_distinct(filter(None, left.values())))
+    findings = _without_thin_subjects(list(_distinct(filter(None, left.values()))), question)
     counted = recount_summary(draft.summary, [finding.text for finding in findings])
     summary = " ".join(kept) if counted is None else counted
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
@@ -117,6 +117,22 @@ def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
         if not quotes_alone or not any(without_stop(finding.text[1:-1]) in text for text in texts):
             texts.append(finding.text)
             yield finding
+
+
+def _without_thin_subjects(findings: Sequence[Finding], question: Question) -> tuple[Finding, ...]:
+    """The findings without subjects of `MANY` people or fewer that quote nobody, if `SHARED` findings are left then.
+
+    A subject that the question names stays.
+    """
+    named = set(words(question.text))
+    kept = tuple(
+        finding
+        for finding in findings
+        if not names_only(finding.text)
+        or sum(finding.people.values()) > MANY
+        or not named.isdisjoint(words(finding.text.partition(":")[0]))
+    )
+    return kept if len(kept) >= SHARED else tuple(findings)
 
 
 def _summary_claim(text: str, findings: Sequence[Finding]) -> Claim:

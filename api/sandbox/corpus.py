@@ -15,13 +15,27 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
-SourceName = Literal["reddit", "youtube", "amazon", "hackernews", "stackexchange", "github", "lemmy", "discourse"]
+SourceName = Literal[
+    "reddit",
+    "youtube",
+    "amazon",
+    "hackernews",
+    "stackexchange",
+    "github",
+    "lemmy",
+    "discourse",
+    "feeds",
+    "bluesky",
+    "steam",
+    "news",
+]
 # fields that make a post popular, where it is not its votes
 _MEASURES = {"youtube": "views", "amazon": "ratings"}
 LEMMY = "https://lemmy.example"  # server of the sample's Lemmy posts, whichever server is asked
 
 DIGITS = "0123456789"
 HEX = "0123456789abcdef"
+BASE32 = "234567abcdefghijklmnopqrstuvwxyz"
 BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 WEB = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 """Characters of base 64 in URLs."""
@@ -102,6 +116,9 @@ class Post:
             "github": f"{self.place}#{self.id}",
             "lemmy": f"{LEMMY}/post/{self.id}",
             "discourse": f"127.0.0.1:{self.id}",
+            "bluesky": bluesky_uri(self.id),
+            "steam": f"{game_id(self.place)}:{self.id}",
+            "news": hashlib.sha256(f"{self.place}/{self.id}".encode()).hexdigest()[:16],
         }
         return f"{self.source}:{native.get(self.source, self.id)}"
 
@@ -116,6 +133,11 @@ class Post:
         return f"{self.title}\n{self.body}"
 
 
+def game_id(name: str) -> int:
+    """The number of a game in Steam's shop."""
+    return 1_000_000 + int(spelled(DIGITS, 6, "game", name))
+
+
 def native_id(source: str, *parts: object) -> str:
     """A post id in the source's own form."""
     if source == "reddit":
@@ -124,7 +146,14 @@ def native_id(source: str, *parts: object) -> str:
         return spelled(WEB, 11, source, *parts)
     if source == "amazon":
         return "B0" + spelled(_UPPER, 8, source, *parts)
+    if source == "bluesky":
+        return "3m" + spelled(BASE32, 11, source, *parts)
     return "4" + spelled(DIGITS, 6, source, *parts)
+
+
+def bluesky_uri(id_: str) -> str:
+    """The address of a post on Bluesky, by an account of its own."""
+    return f"at://did:plc:{spelled(BASE32, 24, 'did', id_)}/app.bsky.feed.post/{id_}"
 
 
 def remark_id(source: str, *parts: object) -> str:
@@ -135,6 +164,8 @@ def remark_id(source: str, *parts: object) -> str:
         return "Ug" + spelled(WEB, 18, source, "remark", *parts) + "4AaABAg"
     if source == "amazon":
         return "R" + spelled(_UPPER, 13, source, "remark", *parts)
+    if source == "bluesky":
+        return "3m" + spelled(BASE32, 11, source, "remark", *parts)
     return "5" + spelled(DIGITS, 7, source, "remark", *parts)
 
 
@@ -186,6 +217,21 @@ def load(slug: str | None = None) -> tuple[Post, ...]:
 def keyless(slug: str | None = None) -> tuple[Post, ...]:
     """The shipped posts of the sources without a key; no judge is measured on them."""
     return _load("keyless", slug)
+
+
+def feeds() -> tuple[Post, ...]:
+    """The shipped entries of feeds; `place` is the name of the feed."""
+    return _load("feeds", None)
+
+
+def streamed(slug: str | None = None) -> tuple[Post, ...]:
+    """The shipped posts of Bluesky, a few for each product; no judge is measured on them."""
+    return _load("bluesky", slug)
+
+
+def further() -> tuple[Post, ...]:
+    """The shipped posts of the sources that are off unless they are switched on; they have no labels."""
+    return _load("further", None)
 
 
 @cache

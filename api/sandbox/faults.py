@@ -22,6 +22,10 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "github": ("search", "comments", "limits"),
     "lemmy": ("version", "search", "comments"),
     "discourse": ("search", "topic"),
+    "feeds": ("rss", "atom", "json", "page"),
+    "bluesky": ("stream", "posts", "thread"),
+    "steam": ("shop", "reviews"),
+    "news": ("feed", "list"),
     "openai": ("judge", "grades", "support", "rewrite", "explain", "senses", "agent", "chat", "models"),
     "langfuse": (
         "traces", "scores", "score_configs", "prompts", "datasets", "dataset_items", "dashboards",
@@ -37,6 +41,13 @@ KINDS: Mapping[str, frozenset[str]] = {
     "github": frozenset("401 403 secondary 422 429 500 incomplete hang drip notjson".split()),
     "lemmy": frozenset("rate_limit 400 403html anubis 500 hang drip notjson".split()),
     "discourse": frozenset("overload 403 429 503 500 hang drip notjson".split()),
+    "feeds": frozenset("301 304 401 403 404 410 429 500 html botwall cut charset empty hang drip notjson".split()),
+    "bluesky": frozenset(
+        "silent garbage gap duplicates disorder too_old slow close error html200 400 404 403html 429 503 500 hang drip "
+        "notjson".split()
+    ),
+    "steam": frozenset("429 redirect empty end repeat 500 hang drip notjson".split()),
+    "news": frozenset("404 429 truncated bad_lines large text old 500 hang drip notjson".split()),
     "openai": frozenset(
         "401 429 insufficient_quota 500 hang drip refusal filtered length notjson prose "
         "wrong_count no_schema no_choices".split()

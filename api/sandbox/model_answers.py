@@ -409,6 +409,7 @@ def _explanation(prompt: QuotedPrompt) -> dict[str, Any]:
         tuple((cut(title, LONGEST_PASSAGE), reason) for title, _, reason in dropped),
         kept=sum(int(count) for count in prompt.all("kept") if count.isdecimal()),
         own=bool(prompt.all("own")),
+        by_name=bool(prompt.all("by_name")),
     )
     plain = plain_explanation(shortfall)
     return {"explanation_text": plain.text, "suggestions": list(plain.suggestions)}

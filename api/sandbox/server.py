@@ -21,16 +21,20 @@ from starlette.routing import Route
 
 from api.sandbox import corpus
 from api.sandbox.amazon_server import Amazon
+from api.sandbox.bluesky_server import Bluesky
 from api.sandbox.corpus import Post
 from api.sandbox.discourse_server import FORUM, Discourse
 from api.sandbox.faults import Faults
+from api.sandbox.feeds_server import Feeds
 from api.sandbox.github_server import GitHub
 from api.sandbox.hackernews_server import HackerNews
 from api.sandbox.langfuse_server import Langfuse
 from api.sandbox.lemmy_server import Lemmy
 from api.sandbox.model_server import OpenAI
+from api.sandbox.news_server import News
 from api.sandbox.reddit_server import Reddit
 from api.sandbox.stackexchange_server import StackExchange
+from api.sandbox.steam_server import Steam
 from api.sandbox.world import EmulatedServer, Journal, LoggedRequest, Options, Probabilities, Recordings, World, whole
 from api.sandbox.youtube_server import YouTube
 
@@ -52,7 +56,7 @@ def world(
     journal: Journal | None = None,
 ) -> World:  # fmt: skip
     """The world of a sandbox, by default with the shipped posts; raises `ValueError`."""
-    rows = (*corpus.load(), *corpus.keyless()) if posts is None else list(posts)
+    rows = (*corpus.load(), *corpus.keyless(), *corpus.streamed(), *corpus.further()) if posts is None else list(posts)
     ready = tuple(row for row in rows if isinstance(row, Post))
     return World(
         posts=ready + corpus.posts(row for row in rows if not isinstance(row, Post)), judge=judge,
@@ -65,7 +69,7 @@ def world(
 # variables whose value is the sandbox's root
 _URLS = (
     "REDDIT_URL", "YOUTUBE_URL", "AMAZON_URL", "HACKERNEWS_URL", "STACKEXCHANGE_URL", "GITHUB_URL",
-    "LEMMY_URL", "LANGFUSE_BASE_URL",
+    "LEMMY_URL", "BLUESKY_URL", "BLUESKY_APPVIEW_URL", "STEAM_URL", "NEWS_URL", "LANGFUSE_BASE_URL",
 )  # fmt: skip
 _KEYS = ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "YOUTUBE_API_KEY", "OPENAI_API_KEY")
 
@@ -115,7 +119,7 @@ def application(world: World) -> Starlette:
     ]
     servers: tuple[type[EmulatedServer], ...] = (
         Reddit, YouTube, OpenAI, Langfuse, Amazon, HackerNews, StackExchange, GitHub, Lemmy,
-        Discourse,
+        Discourse, Feeds, Bluesky, Steam, News,
     )  # fmt: skip
     return Starlette(routes=[*routes, *chain(*(server(world).routes() for server in servers))])
 
@@ -179,7 +183,7 @@ class Sandbox:
             listener.close()
             raise
         config = uvicorn.Config(
-            application(made), host=host, port=port, loop="asyncio", http="h11", ws="none",
+            application(made), host=host, port=port, loop="asyncio", http="h11", ws="websockets-sansio",
             lifespan="off", log_config=None, access_log=False,
         )  # fmt: skip
         server = _StoppableServer(config)
@@ -213,7 +217,7 @@ class Sandbox:
         self.world.faults.clear()
 
     def forget(self) -> None:
-        """Forget every request that was logged."""
+        """Forget every request that was logged or is under way."""
         self.world.journal.clear()
 
     @property

@@ -67,6 +67,7 @@ class Journal:
     def __init__(self) -> None:
         self._entries: deque[LoggedRequest] = deque(maxlen=_KEPT)
         self._numbers = itertools.count(1)
+        self._forgotten = 0
         self._lock = threading.Lock()
 
     def start(
@@ -85,7 +86,8 @@ class Journal:
         """Add an entry to the log with its answer."""
         entry = replace(request, status=status, fault=fault, ended=time.monotonic())
         with self._lock:
-            self._entries.append(entry)
+            if entry.number > self._forgotten:
+                self._entries.append(entry)
 
     def entries(self, upstream: str | None = None, endpoint: str | None = None) -> tuple[LoggedRequest, ...]:
         """The log, of all or of one upstream or endpoint."""
@@ -98,9 +100,10 @@ class Journal:
         )
 
     def clear(self) -> None:
-        """Forget every request that was logged."""
+        """Forget every request that was logged or is under way."""
         with self._lock:
             self._entries.clear()
+            self._forgotten = next(self._numbers)
 
 
 # how a recorded address begins, by upstream and endpoint: `/r/all/search?q=mug` is `search`

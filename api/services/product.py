@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels, reason_in_words
 from api.core.domain import Correction, Question, Sense, Usage
 from api.core.items import Gathered
-from api.core.model_cost import usage_of_error
+from api.core.model_batches import usage_of_error
 from api.core.ports import (
     Facts,
     Grader,
@@ -125,13 +126,15 @@ class Ask(QuestionOptions):
     """The description is one that the tenant chose for this name; no part of what was asked."""
     corrections: tuple[Correction, ...] = ()
     """What the tenant said of items of this question before; no part of what was asked."""
+    as_of: datetime | None = None
+    """Beginning of the window of a scheduled run, which shares answers; no part of what was asked."""
 
     @property
     def digest(self) -> str:
         """The same for the same question, in every process."""
-        options = asdict(replace(self, corrections=(), chosen_before=False))
+        options = asdict(replace(self, corrections=(), chosen_before=False, as_of=None))
         # without them the digest is that of requests which older programs kept
-        options = {name: value for name, value in options.items() if value or not name.startswith("exclude")}
+        options = {name: value for name, value in options.items() if value or not name.startswith(("exclude", "as_of"))}
         return sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:

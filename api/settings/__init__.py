@@ -21,10 +21,9 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
 from api.choices import DepthName
 from api.settings.langfuse_group import TracingSettings as TracingSettings
+from api.settings.source_group import SourceSettings as SourceSettings
 from api.settings.value_types import (
     Count,
-    Forums,
-    Header,
     MailAddress,
     MailServer,
     MailTargets,
@@ -32,10 +31,9 @@ from api.settings.value_types import (
     Networks,
     Origins,
     Root,
+    RootPath,
     Seconds,
     Share,
-    Sites,
-    forums_in,
     group_config,
     model_prices_in,
     names_in,
@@ -65,6 +63,8 @@ class GeneralSettings(BaseSettings):
     """Comma-separated addresses or networks of proxies whose `X-Forwarded-For` is believed; unset: none."""
     notify_private: bool = False
     """Let watches notify addresses in this network, which lets anybody with a key probe it."""
+    root_path: RootPath | None = None
+    """Path below which a proxy serves this server, whether the proxy removes it or not; unset: none."""
     public_url: Root | None = None
     """Address of this server for readers of Slack and mail; unset: their messages have no links to correct posts."""
     user_id: str | None = None
@@ -100,6 +100,10 @@ class ModelSettings(BaseSettings):
     """`MODEL=IN/OUT, ...` in USD per million tokens, `*` for all others; unset: list prices."""
     order_check: Share = 0.0
     """Share of the judged pages that are judged again in another order, as a Langfuse score."""
+    agreement: Annotated[float, Field(ge=0.7, le=0.99)] | None = None
+    """Least share of verdicts that are the model's, or the same; the local judge decides the others. Unset: none."""
+    agreement_risk: Annotated[float, Field(gt=0, le=0.5)] = 0.05
+    """Probability with which that share may be missed."""
     model_concurrency: Count = 8
     """Model calls at once in the whole process."""
     scoring_timeout: Seconds = 15.0
@@ -113,78 +117,6 @@ class ModelSettings(BaseSettings):
     def stated_prices(self) -> dict[str, tuple[float, float]]:
         """USD per million tokens in and out, by model; `*` for all others."""
         return model_prices_in(self.model_prices)
-
-
-class SourceSettings(BaseSettings):
-    """Addresses, keys, deadlines and page sizes of the sources."""
-
-    model_config = group_config(
-        "LISTENPOST_",
-        "reddit_client_id reddit_client_secret reddit_user_agent reddit_url youtube_api_key "
-        "youtube_url amazon_provider amazon_api_key amazon_url hackernews_url stackexchange_url "
-        "github_url lemmy_url discourse_forums",
-    )
-
-    sources: str | None = None
-    """Comma-separated sources of a question that names none; unset: all."""
-    reddit_client_id: SecretStr | None = None
-    """Id of a Reddit app; unset: Reddit is not asked."""
-    reddit_client_secret: SecretStr | None = None
-    """Secret of that app."""
-    reddit_user_agent: str = "linux:listenpost:0.1 (product research)"
-    """User agent of every Reddit request: program and contact, 7 characters or more."""
-    reddit_url: Root | None = None
-    """Root for both token and API; unset: Reddit's own two hosts."""
-    youtube_api_key: SecretStr | None = None
-    """Key of a Google project with YouTube Data API v3 on; unset: YouTube is not asked."""
-    youtube_url: Root = "https://youtube.googleapis.com"
-    """Root to which `/youtube/v3/...` is appended."""
-    youtube_searches_per_day: Annotated[int, Field(ge=1, le=1_000_000)] = 100
-    """Searches a day of the key's Google project, counted over all processes on one database."""
-    amazon_provider: Literal["html", "openwebninja", "omkar"] | None = None
-    """Provider of Amazon's data; `html` reads its pages, against its terms; unset: none."""
-    amazon_api_key: SecretStr | None = None
-    """Key of a paid provider; `html` needs none."""
-    amazon_url: Root | None = None
-    """Root of the provider; unset: the provider's own host."""
-    hackernews_url: Root = "https://hn.algolia.com"
-    """Root of Algolia's search of Hacker News."""
-    stackexchange_url: Root = "https://api.stackexchange.com"
-    """Root of Stack Exchange's API."""
-    stackexchange_sites: Sites = "superuser,softwarerecs,hardwarerecs"
-    """Comma-separated sites, three at most; each costs one of 300 requests a day."""
-    stackexchange_key: SecretStr | None = None
-    """Free key of stackapps.com: 10,000 requests a day instead of 300."""
-    github_url: Root = "https://api.github.com"
-    """Root of GitHub's API."""
-    github_token: SecretStr | None = None
-    """Any token of GitHub: 30 searches a minute instead of 10, and comments of all kept issues."""
-    lemmy_url: Root = "https://lemmy.world"
-    """Root of the Lemmy server that is asked; a large one knows posts of most others."""
-    discourse_forums: Forums = None
-    """Comma-separated roots of Discourse forums, ten at most; unset: Discourse is not asked."""
-    user_agent: Header = "listenpost (product research, on a person's question)"
-    """User agent for sources that need no key; put your page or contact there."""
-    source_timeout: Seconds = 8.0
-    """Seconds for one request to a source."""
-    provider_timeout: Seconds = 30.0
-    """Seconds for one request to a paid Amazon provider, which answers slowly."""
-    crawl_timeout: Seconds = 45.0
-    """Seconds for all sources together, refetch and comments included."""
-    page_ttl: Annotated[float, Field(ge=60, le=86_400)] = 900.0
-    """Seconds for which a fetched page is reused, also by the refetch of the same run."""
-    comments_per_item: Annotated[int, Field(ge=0, le=100)] = 20
-    """Most comments or reviews that are read of a kept item; 0: none."""
-
-    @property
-    def forums(self) -> tuple[str, ...]:
-        """Roots of the Discourse forums, each once."""
-        return forums_in(self.discourse_forums)
-
-    @property
-    def sites(self) -> tuple[str, ...]:
-        """Names of the sites of Stack Exchange, each once."""
-        return names_in(self.stackexchange_sites)
 
 
 class AdaptiveSettings(BaseSettings):
@@ -451,7 +383,8 @@ def variable(group: type[BaseSettings], field: str) -> str:
     return str(group.model_fields[field].validation_alias)
 
 
-def variables() -> dict[str, tuple[type[BaseSettings], str]]:
+@cache
+def variables() -> Mapping[str, tuple[type[BaseSettings], str]]:
     """Every variable: name -> its group and field, in reading order."""
     return {variable(group, field): (group, field) for group in GROUPS for field in group.model_fields}
 

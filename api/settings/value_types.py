@@ -20,6 +20,8 @@ MAX_SITES = 3
 _ROOT = re.compile(r"https?://(?:[^\s/?#@:\[\]\\]+|\[[\da-f:.]+\])(?::\d{1,5})?(?:/[^\s/?#@\\]+)*/*", re.I)
 # `superuser`, `meta.stackoverflow`
 _SITE = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+# `/listenpost`, `/tools/listenpost`; the path alone is the server's own root
+_ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?")
 _ROOT_FORM = "an http or https address of a server, without user, query and fragment"
 # what a browser sends: `https://app.example`, `http://localhost:5173`
 _ORIGIN = re.compile(r"https?://(?:(?:[a-z0-9_-]+\.)*[a-z0-9_-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
@@ -45,6 +47,38 @@ def forums_in(text: str | None) -> tuple[str, ...]:
     forums = (forum.strip() for forum in (text or "").split(",") if forum.strip())
     roots = (forum if "://" in forum else f"https://{forum}" for forum in forums)
     return tuple(dict.fromkeys(root.rstrip("/") for root in roots))
+
+
+MAX_FEEDS = 50
+"""Most feeds of the settings, since each is asked by itself."""
+MAX_FEED_ADDRESS = 1_000
+"""Longest address of a feed, in characters."""
+# `https://forum.example/latest.rss`, `https://news.example/rss/search?q=mug+when:7d`
+_FEED = re.compile(rf"{_ROOT.pattern}(?:\?[^\s#\\<>\"]*)?", re.I)
+
+
+def feed_address(text: str) -> str:
+    """The address of a feed as it is kept: with its scheme, without a fragment; empty for what is none."""
+    address = text.strip().partition("#")[0]
+    address = address if "://" in address else f"https://{address}"
+    scheme, _, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    address = f"{scheme.lower()}://{host.lower()}{slash}{path}"
+    try:
+        valid = address.isprintable() and _FEED.fullmatch(address) and (urlsplit(address).port or 1)
+    except ValueError:
+        return ""
+    return address if valid and len(address) <= MAX_FEED_ADDRESS else ""
+
+
+def feeds_in(text: str | None) -> tuple[str, ...]:
+    """The addresses of the feeds that a setting names, each once."""
+    return tuple(dict.fromkeys(feed_address(part) for part in (text or "").split(",") if part.strip()))
+
+
+def _are_feeds(text: str | None) -> bool:
+    addresses = feeds_in(text)
+    return text is None or (0 < len(addresses) <= MAX_FEEDS and all(addresses))
 
 
 # `gpt-oss-120b=0.1/0.4`, `*=0/0`: a model's name, USD per million tokens in and out
@@ -79,6 +113,11 @@ def _are_forums(text: str | None) -> bool:
     # items are named by host and path, so two forums with the same would be taken for one
     places = {(urlsplit(root).hostname, urlsplit(root).path) for root in filter(is_root, roots)}
     return text is None or 0 < len(places) == len(roots) <= MAX_FORUMS
+
+
+def _are_servers(text: str) -> bool:
+    roots = forums_in(text)
+    return 0 < len(roots) <= MAX_FORUMS and all(map(is_root, roots))
 
 
 def _are_sites(text: str) -> bool:
@@ -122,10 +161,24 @@ def _checked(is_valid: Callable[..., bool], message: str) -> AfterValidator:
 
 Root = Annotated[str, _checked(is_root, f"needs {_ROOT_FORM}")]
 """Address of a server, to which paths are appended."""
+RootPath = Annotated[
+    str,
+    _checked(_ROOT_PATH.fullmatch, "needs a path such as `/listenpost`, of letters, digits and `-._~`"),
+    AfterValidator(lambda path: path.rstrip("/")),
+]
+"""Path that stands before every path of this server; empty for none."""
 Forums = Annotated[str | None, _checked(
     _are_forums,
     f"needs one to {MAX_FORUMS} forums, separated by commas, such as `forum.example.com`; "
     f"each is {_ROOT_FORM}, and no host stands there twice",
+)]  # fmt: skip
+Feeds = Annotated[str | None, _checked(
+    _are_feeds,
+    f"needs one to {MAX_FEEDS} addresses of feeds, separated by commas, such as `https://forum.example/latest.rss`, "
+    "without user and fragment",
+)]  # fmt: skip
+Servers = Annotated[str, _checked(
+    _are_servers, f"needs one to {MAX_FORUMS} addresses, separated by commas; each is {_ROOT_FORM}"
 )]  # fmt: skip
 Sites = Annotated[str, _checked(_are_sites, f"needs one to {MAX_SITES} names such as `superuser`")]
 Header = Annotated[str, _checked(

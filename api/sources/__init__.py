@@ -9,7 +9,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from api.core.display_names import SourceLabel
-from api.errors import ConfigurationError, NotConfigured, UsageError
+from api.errors import (
+    ConfigurationError,
+    MissingExtra,
+    NotConfigured,
+    NotInstalled,
+    UsageError,
+    extras_named,
+    missing_module,
+)
 
 if TYPE_CHECKING:
     from api.core.ports import Source
@@ -35,8 +43,14 @@ class Price:
     """Each page of a search is one of a daily number of searches."""
     searches: int = 1
     """Requests of one page of a search: one for each site, forum or kind of text."""
+    more_searches: int = 0
+    """Further requests of such a page, at most: parts of a stream, and details of what it held."""
     threads: int | None = None
     """Requests for comments of up to `entries` kept items at most; None: one per item."""
+
+
+def _always(settings: SourceSettings) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,8 @@ class SourceSpec(SourceLabel):
     more_variables: Callable[[SourceSettings], tuple[str, ...]] = lambda settings: ()
     """Settings that must be set because of others."""
     address_variable: str = ""
+    switched_on: Callable[[SourceSettings], bool] = _always
+    """Whether a question that names no source is put to it."""
     counter: str = ""
     """The module whose `searches_of` counts its daily searches, if they are counted."""
 
@@ -76,8 +92,16 @@ class SourceSpec(SourceLabel):
         return tuple(name for name in self.needs(settings) if not setting_value(settings, name))
 
     def configured(self, settings: SourceSettings) -> bool:
-        """Whether the settings hold what the source needs."""
-        return not self.missing(settings)
+        """Whether the settings hold what the source needs, and its client is installed."""
+        return not self.missing(settings) and not missing_module(self.name)
+
+    def off_note(self, settings: SourceSettings) -> str:
+        """How it is asked although it is off; empty for a source that is on."""
+        if self.switched_on(settings):
+            return ""
+        if self.address_variable:
+            return f"off: follow one with `listenpost {self.name} add ADDRESS`, or set `{self.address_variable}`"
+        return f"off: set `{self.name.upper()}=on`, or ask with `--source {self.name}`"
 
     async def left(self, settings: SourceSettings, memory: SourceMemory) -> int | None:
         """Searches left today without a request; None if they are not counted."""
@@ -87,10 +111,15 @@ class SourceSpec(SourceLabel):
         return left
 
     def build(self, settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
-        """The source, without a request; raises `NotConfigured`, or `ConfigurationError`."""
+        """The source, without a request; raises `NotConfigured`, `NotInstalled` or `ConfigurationError`."""
         if missing := " and ".join(f"`{name}`" for name in self.missing(settings)):
             raise NotConfigured(self.name, f"{missing} not set")
-        source: Source = import_module(self.module).build(settings, memory)
+        try:
+            with extras_named():
+                module = import_module(self.module)
+        except MissingExtra as error:
+            raise NotInstalled(self.name, str(error)) from None
+        source: Source = module.build(settings, memory)
         return source
 
 
@@ -151,13 +180,39 @@ SOURCES: Mapping[str, SourceSpec] = MappingProxyType({spec.name: spec for spec i
     ),
     SourceSpec(
         "lemmy", "Lemmy", "Posts and comments about a product on Lemmy, a federation of forums.",
-        price=lambda settings: Price(entries=50, token=1, quotes=False, searches=2),
+        price=lambda settings: Price(entries=50, token=1, quotes=False, searches=2), by_name=True,
+        # every further word would have to stand behind the name in the same text
     ),
     SourceSpec(
         "discourse", "Discourse",
         "Topics and posts about a product in the Discourse forums of the settings.",
         price=lambda settings: Price(entries=50, phrases=True, searches=len(settings.forums)),
         variables=("DISCOURSE_FORUMS",), address_variable="DISCOURSE_FORUMS",
+    ),
+    SourceSpec(
+        "feeds", "Feeds", "Entries about a product in the feeds that are followed: RSS, Atom, JSON Feed.",
+        price=lambda settings: Price(
+            entries=1_000, quotes=False, searches=(settings.feeds or "").count(",") + 1, threads=0
+        ),
+        address_variable="FEEDS", switched_on=lambda settings: bool(settings.feeds),
+    ),
+    SourceSpec(
+        "bluesky", "Bluesky",
+        "Posts and replies on Bluesky about a product, of the last hours: short and recent.",
+        # further parts of one read; the posts of 100 hits, and those that they reply to
+        price=lambda settings: Price(entries=100, quotes=False, more_searches=7 + 8),
+        switched_on=lambda settings: settings.bluesky, by_name=True,
+    ),
+    SourceSpec(
+        "steam", "Steam", "Players' reviews of a game on Steam, found by the game's exact name.",
+        price=lambda settings: Price(entries=100, token=1, quotes=False, threads=0),
+        switched_on=lambda settings: settings.steam, by_name=True,
+    ),
+    SourceSpec(
+        "news", "News", "Headlines of the last hours that name a product, from news sites in many languages.",
+        # the feed, and every minute at which a list may be
+        price=lambda settings: Price(entries=500, quotes=False, searches=1 + 4 * 8 * settings.news_hours, threads=0),
+        switched_on=lambda settings: settings.news, by_name=True,
     ),
 )})  # fmt: skip
 """Every source by its name, in the order of display."""
@@ -172,9 +227,9 @@ ALL_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**ITEM_SOURCES, ARCHI
 ASKABLE_SOURCES: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
 """Names of the sources that a question can be put to."""
 SOURCE_TITLES: Mapping[str, str] = MappingProxyType({name: label.title for name, label in ALL_SOURCES.items()})
-*_others, _last = (spec.title for spec in SOURCES.values())
+*_others, _last = (spec.title for spec in SOURCES.values() if spec.switched_on is _always)
 SOURCE_LIST = f"{', '.join(_others)} and {_last}"
-"""The titles of `SOURCES` as text."""
+"""The titles of those that need no switch, as text."""
 
 
 def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE_SOURCES) -> None:
@@ -184,11 +239,11 @@ def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE_SOURCES) 
 
 
 def default_sources(settings: SourceSettings) -> tuple[str, ...]:
-    """The sources of a question that names none; raises `ConfigurationError`."""
+    """Those of `LISTENPOST_SOURCES`, else the ones switched on; raises `ConfigurationError`."""
     names = {name.strip().lower() for name in (settings.sources or "").split(",")} - {""}
     if unknown := _unknown(sorted(names), tuple(SOURCES)):
         raise ConfigurationError(f"`LISTENPOST_SOURCES`: {unknown}")
-    return tuple(name for name in SOURCES if not names or name in names)
+    return tuple(name for name, spec in SOURCES.items() if (name in names if names else spec.switched_on(settings)))
 
 
 def _unknown(names: Iterable[str], known: Sequence[str]) -> str:

@@ -75,6 +75,7 @@ class GitHubSource(KeylessSource):
         return Commented(
             tuple(now.get(item.key, item) for item in items),
             (*read.notes, *(notes if left else ())),
+            read.partial,
         )
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:

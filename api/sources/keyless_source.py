@@ -12,13 +12,15 @@ from typing import Any, ClassVar, TypeVar
 
 from api.core.domain import FetchPlan
 from api.core.items import Comment, Item
+from api.core.shared_answers import SharedRun
+from api.core.text import clean_query
 from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import SOURCES, setting_value
 from api.sources.item_fields import as_dict
 from api.sources.searched_source import LIMITS, Page, SearchedSource, status_failure
-from api.sources.web_client import Limit, Pace, Reply, WebClient, pace_of
+from api.sources.web_client import Limit, Pace, Reply, SharedPace, WebClient, pace_of
 
 T = TypeVar("T")
 Slots = tuple[Item | None, ...]
@@ -57,6 +59,7 @@ class KeylessSource(SearchedSource):
             for root in roots
         }
         self._roots = tuple(self._servers)
+        self._memory = memory
         super().__init__(settings, memory, " ".join((*self._roots, *parts)))
 
     async def aclose(self) -> None:
@@ -74,6 +77,8 @@ class KeylessSource(SearchedSource):
         return None
 
     def _worded(self, plan: FetchPlan) -> FetchPlan:
+        if SOURCES[self.name].by_name:
+            return name_alone(plan)
         return with_phrase(plan) if self.phrases else plan
 
     def _pace(self, root: str) -> Pace:
@@ -94,15 +99,32 @@ class KeylessSource(SearchedSource):
         """
         server = self._servers[root or self._roots[0]]
         pace = self._pace(server.root) if search else pace
-        if pace is not None:
+        shared = None if pace is None else self.shared_pace(pace)
+        if pace is not None and shared is not None:
             await pace.turn()
+            await shared.turn()
         reply = await server.get(path, params)
         failure = self._failure(reply) or reply_failure(self.name, reply)
-        if pace is not None:
+        if pace is not None and shared is not None:
             self.heed(pace, reply, failure)
+            if (end := pace.pause_end) is not None:
+                await shared.pause(*end)
         if failure is not None:
             raise failure
         return reply.data
+
+    def shared_pace(self, pace: Pace, tenant: str = "") -> SharedPace:
+        """The pace of all processes, or the half of it that the scheduled runs of one tenant may take."""
+        limits = pace.limits if pace.bound else ()
+        scope = f"{self.name} {pace.server} {' '.join(f'{limit.requests}/{limit.seconds:g}' for limit in pace.limits)}"
+        if tenant:
+            limits = tuple(replace(limit, requests=(limit.requests + 1) // 2) for limit in limits)
+            scope = f"{scope} of {tenant}"
+        return SharedPace(self.name, self._memory, scope, limits)
+
+    async def _admit(self, run: SharedRun) -> None:
+        if run.tenant:
+            await self.shared_pace(self._pace(self._roots[0]), run.tenant).turn()
 
     def _list(self, answer: Any, *fields: str) -> Sequence[Any]:
         lists = (as_dict(answer).get(field) for field in fields)
@@ -190,6 +212,11 @@ def reply_failure(name: str, reply: Reply) -> SourceError | None:
     if status != 200:
         return status_failure(name, status, f"HTTP {status}{' page' if reply.html else ''}", reply.wait)
     return Broken(name, "an answer that is not JSON") if reply.data is None else None
+
+
+def name_alone(plan: FetchPlan) -> FetchPlan:
+    """The plan with the product's name as its query, without quotes."""
+    return replace(plan, query=clean_query((plan.name or plan.query).replace('"', " ")))
 
 
 def with_phrase(plan: FetchPlan) -> FetchPlan:

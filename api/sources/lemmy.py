@@ -20,7 +20,7 @@ from api.core.domain import BY_BOT, REMOVED, FetchPlan
 from api.core.items import Comment, Item, pseudonym
 from api.core.ports import Probe
 from api.core.progress import Listener
-from api.core.text import clean, clean_query, one_line, web_url
+from api.core.text import clean, one_line, web_url
 from api.core.work import SharedTasks
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
@@ -82,10 +82,6 @@ class LemmySource(KeylessSource):
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
         super().__init__(settings, memory)
         self._asking: SharedTasks[str, Version] = SharedTasks()
-
-    def _worded(self, plan: FetchPlan) -> FetchPlan:
-        # the product's name alone: every further word must stand behind it in the same text
-        return replace(plan, query=clean_query((plan.name or plan.query).replace('"', " ")))
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """Posts and comments, the best of each in turn; each kind has its own cursor."""

@@ -1,4 +1,4 @@
-"""HTML and Markdown of posts as plain text."""
+"""HTML, Markdown and BBCode of posts as plain text."""
 
 from __future__ import annotations
 
@@ -29,6 +29,19 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _UNCHECKED = re.compile(r"^[ \t]*[-*+] \[ \][^\n]*$", re.M)
 # `![alt](https://x "title")`
 _PICTURE = re.compile(r"!\[[^\][]*\]\([^()\s]*(?:\s[^()]*)?\)")
+# what Steam's texts hold beside words; `[10/10]` is no tag
+_BBCODE = re.compile(
+    r"\[/?(?:h[1-6]|b|u|i|s|strike|spoiler|noparse|hr|list|olist|\*|url|table|tr|th|td|p|c|emoticon)"
+    r"(?:[= ][^\[\]\n]{0,500})?\]",
+    re.I,
+)
+# what opens or closes a part that is nobody's own words
+_BBCODE_FOREIGN = re.compile(
+    r"\[(?P<close>/?)(?:quote|code|img|previewyoutube|dynamiclink)(?:[= ][^\[\]\n]{0,500})?\]", re.I
+)
+_BBCODE_BLOCK = re.compile(r"\[(?:/?(?:h[1-6]|p|hr|list|olist|table|tr)|\*)(?:[= ][^\[\]\n]{0,500})?\]", re.I)
+# a line of a list to be ticked that is not: `\u2610 You forget what reality is`
+_UNTICKED = re.compile(r"^[ \t]*(?:\u2610|\U0001f532)[^\n]*$", re.M)
 # more than one empty line
 _EMPTY_LINES = re.compile(r"\n{3,}")
 
@@ -67,9 +80,40 @@ def words_of_html(value: object) -> str:
     return _EMPTY_LINES.sub("\n\n", clean(body.text()))
 
 
+_FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json", "application/json")
+# bytes of a page in which its head ends
+_HEAD = 200_000
+
+
+def announced_feeds(html: str) -> list[str]:
+    """Addresses of the feeds that a page announces, as it writes them, the first first."""
+    head = html[:_HEAD]
+    if "<" not in head or is_too_deep(head):
+        return []
+    links = LexborHTMLParser(head).css("link[rel][type][href]")
+    return [
+        address.strip()
+        for link in links
+        if "alternate" in (link.attributes.get("rel") or "").lower().split()
+        and (link.attributes.get("type") or "").partition(";")[0].strip().lower() in _FEED_TYPES
+        and (address := link.attributes.get("href"))
+    ]
+
+
 def words_of_markdown(value: object) -> str:
     """The author's own text of Markdown: without comments, unchecked boxes and pictures."""
     text = clean(value)[:MAX_LENGTH]
     for pattern in (_COMMENT, _UNCHECKED, _PICTURE):
         text = pattern.sub("", text)
     return _EMPTY_LINES.sub("\n\n", text).strip()
+
+
+def words_of_bbcode(value: object) -> str:
+    """The author's own text of Steam's BBCode: without tags, quotations, pictures and unticked lines."""
+    text = _UNTICKED.sub("", clean(value if isinstance(value, str) else "")[:MAX_LENGTH])
+    parts, depth, at = [], 0, 0
+    for match in _BBCODE_FOREIGN.finditer(text):
+        parts += [] if depth else [text[at : match.start()]]
+        depth, at = max(0, depth + (-1 if match["close"] else 1)), match.end()
+    text = _BBCODE_BLOCK.sub("\n", "\n".join([*parts, *([] if depth else [text[at:]])]))
+    return _EMPTY_LINES.sub("\n\n", _BBCODE.sub("", text)).strip()

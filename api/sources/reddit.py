@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import configparser
+import hashlib
 import re
 import threading
 import time
@@ -32,12 +33,13 @@ from api.core.http_limits import TOO_LARGE, UNPACKABLE, TooLarge, no_connection,
 from api.core.items import Batch, Item
 from api.core.ports import Probe
 from api.core.text import clean_query
-from api.errors import Broken, ConfigurationError, Refused, SourceError, TimedOut, Unreachable
+from api.errors import Broken, ConfigurationError, RateLimited, Refused, SourceError, TimedOut, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import reddit_answers, setting_value
 from api.sources.reddit_answers import NAME, Allowance, ServerTrouble, TokenRejected
 from api.sources.searched_source import Page, SearchedSource
+from api.sources.web_client import SharedPace
 from api.sources.worker_threads import Workers, watch
 
 PAGE = 100
@@ -135,6 +137,8 @@ class RedditSource(SearchedSource):
         self._seconds = settings.source_timeout
         client = partial(_client, settings, Allowance())
         self._workers = Workers(NAME, client, self.parallel_items, lambda reddit: _core(reddit).close())
+        app = hashlib.sha256(setting_value(settings, "REDDIT_CLIENT_ID").encode()).hexdigest()[:8]
+        self._pace = SharedPace(NAME, memory, f"{NAME} {app}")
         self._token: _AccessToken | None = None
         self._token_lock = asyncio.Lock()
 
@@ -172,15 +176,24 @@ class RedditSource(SearchedSource):
         return item.edited(comments=reddit_answers.comments(listing, item, self._max_comments))
 
     async def _get(self, path: str, params: dict[str, str | int]) -> Any:
-        """One GET; once more after a failure of the server, or with a new token after one that was rejected."""
-        token = await self._valid_token()
+        """One GET; once more after a failure of the server, or with a new token after one that was rejected.
+
+        No process asks while Reddit wants one of them to wait.
+        """
+        await self._pace.turn()
         try:
+            token = await self._valid_token()
+            try:
+                return await self._run(partial(_get, token=token, path=path, params=params))
+            except ServerTrouble:
+                pass  # everybody who asks for the same page waits for this answer
+            except TokenRejected:
+                token = await self._valid_token(token)
             return await self._run(partial(_get, token=token, path=path, params=params))
-        except ServerTrouble:
-            pass  # everybody who asks for the same page waits for this answer
-        except TokenRejected:
-            token = await self._valid_token(token)
-        return await self._run(partial(_get, token=token, path=path, params=params))
+        except RateLimited as error:
+            if error.retry_at is not None:
+                await self._pace.pause(error.retry_at)
+            raise
 
     async def _valid_token(self, rejected: _AccessToken | None = None) -> _AccessToken:
         """The token of all clients; one token call at a time, on the loop so no thread waits."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -22,6 +23,7 @@ from api.core.domain import FetchPlan, Outcome
 from api.core.items import Batch, Commented, Item
 from api.core.ports import Probe
 from api.core.progress import Listener
+from api.core.shared_answers import SharedAnswers, SharedRun, shared_run
 from api.core.work import SharedTasks, translated
 from api.errors import (
     Blocked,
@@ -65,6 +67,9 @@ class Page:
     """When an earlier run read it, aware UTC; None: just now."""
     partial: bool = False
     """A part of the source failed: the page serves this fetch alone."""
+
+
+_PAGE, _ITEM, _COMMENTED = TypeAdapter(Page), TypeAdapter(Item), TypeAdapter(Commented)
 
 
 @dataclass(slots=True, eq=False)
@@ -117,6 +122,9 @@ class _QueryPages:
         return missing > 0 and not enough and not too_many and not self.exhausted
 
 
+_Queries = OrderedDict[tuple[str, Window], _QueryPages]
+
+
 class PagedSearch:
     """The pages that one source has read; belongs to one event loop."""
 
@@ -127,26 +135,31 @@ class PagedSearch:
         memory: SourceMemory | None = None,
         upstream: str = "",
         page_size: int = 0,
+        admit: Callable[[SharedRun], Awaitable[None]] | None = None,
     ) -> None:
         """`read(plan, cursor)` asks for a page, good for `ttl` seconds, of the server `upstream`.
 
-        `page_size`: pages are too costly to ask for one more when full ones would have done.
+        `page_size`: pages are too costly to ask for one more when full ones would have done. `admit` is called
+        before each page of a scheduled run, whoever asks for it in the end.
         """
-        self._read, self._ttl, self._page_size = read, ttl, page_size
+        self._read, self._ttl, self._page_size, self._admit = read, ttl, page_size, admit
         self._memory, self._upstream = memory, upstream
-        self._queries: OrderedDict[tuple[str, Window], _QueryPages] = OrderedDict()
+        self._queries = _Queries()
+        # a scheduled run shares with others what is stored alone, so that it counts its requests like any other
+        self._of_runs: WeakKeyDictionary[SharedRun, _Queries] = WeakKeyDictionary()
         self._reading: SharedTasks[_QueryPages, None] = SharedTasks()
 
     async def take(self, plan: FetchPlan) -> Batch:
         """The first `plan.limit` entries, asking for as few pages as that needs."""
-        key, now = (plan.query, plan.window), time.monotonic()
-        query = self._queries.get(key)
+        key, now, run = (plan.query, plan.window), time.monotonic(), shared_run()
+        queries = self._queries if run is None else self._of_runs.setdefault(run, _Queries())
+        query = queries.get(key)
         if query is None or now - query.opened > self._ttl:
-            query = self._queries[key] = _QueryPages(now)
-        self._queries.move_to_end(key)
-        size = sum(held.size for held in self._queries.values())
-        while size > _MAX_SIZE and len(self._queries) > 1:
-            _, oldest = self._queries.popitem(last=False)
+            query = queries[key] = _QueryPages(now)
+        queries.move_to_end(key)
+        size = sum(held.size for held in queries.values())
+        while size > _MAX_SIZE and len(queries) > 1:
+            _, oldest = queries.popitem(last=False)
             size -= oldest.size
 
         async def read_next(listener: Listener) -> None:
@@ -155,7 +168,11 @@ class PagedSearch:
         while query.needs_page(plan.limit, self._page_size):
             await self._reading.share(query, read_next)
         slots = query.slots[: plan.limit]
-        items = tuple(item for item in slots if item and in_window(plan.window, item.created_at))
+        items = tuple(
+            item
+            for item in slots
+            if item and in_window(plan.window, item.created_at) and (run is None or run.sees(item.created_at))
+        )
         more, notes = not query.exhausted or len(query.slots) > plan.limit, [*query.notes]
         if len(slots) < plan.limit and more:
             notes.append(f"{len(slots)} of {plan.limit} came; the rest is not worth another page")
@@ -163,6 +180,12 @@ class PagedSearch:
 
     async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
         """The page from memory, or read now; a database that fails costs the memory alone."""
+        if (run := shared_run()) is not None:
+            if self._admit is not None:
+                await self._admit(run)
+            question = (self._upstream, plan.query, plan.window, cursor, run.as_of.isoformat())
+            read = partial(self._read, plan, cursor)
+            return await SharedAnswers(self._memory).answer(question, _PAGE, read, lambda page: not page.partial)
         if self._memory is None:
             return await self._read(plan, cursor)
         key, lost = json.dumps([self._upstream, plan.query, plan.window, cursor]), False
@@ -194,18 +217,19 @@ async def phrase_first(search: PagedSearch, plan: FetchPlan) -> Batch:
 
 
 def window_start(window: Window, now: datetime | None = None) -> datetime | None:
-    """The earliest time inside the window, aware UTC; None for `all`."""
-    days = WINDOW_DAYS.get(window)
-    return None if days is None else (now or datetime.now(UTC)) - timedelta(days=days)
+    """The earliest time inside the window, aware UTC; None for `all`.
+
+    It ends now, or where answers of a scheduled run end.
+    """
+    days, run = WINDOW_DAYS.get(window), shared_run()
+    end = now or (datetime.now(UTC) if run is None else run.as_of)
+    return None if days is None else end - timedelta(days=days)
 
 
 def in_window(window: Window, created: datetime | None, now: datetime | None = None) -> bool:
     """Whether a time lies in the window; undated items always do."""
     start = window_start(window, now)
     return start is None or created is None or created >= start
-
-
-_PAGE = TypeAdapter(Page)
 
 
 def page_to_json(page: Page, read_at: datetime) -> str:
@@ -239,8 +263,8 @@ class SearchedSource(ABC):
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None, server: str, page_size: int = 0) -> None:
         """`server` tells its stored pages from those of others; `page_size` as in `PagedSearch`."""
         self._max_comments = settings.comments_per_item
-        upstream = f"{self.name} {server}"
-        self._paged = PagedSearch(self._search, settings.page_ttl, memory, upstream, page_size)
+        self._upstream, self._sharing = f"{self.name} {server}", SharedAnswers(memory)
+        self._paged = PagedSearch(self._search, settings.page_ttl, memory, self._upstream, page_size, self._admit)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """Search, best match first; a quoted query without results is asked without its quotes."""
@@ -248,11 +272,17 @@ class SearchedSource(ABC):
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """The items with their comments; see the source's page for the requests."""
-        return await self._with_comments_of(items) if self._max_comments else Commented(tuple(items))
+        return await self._shared("comments", items, partial(self._comments, items))
 
     async def with_best_comments(self, item: Item) -> Item | None:
         """The item with its best comments; None when none are to be read."""
-        return await self._commented(item) if self._max_comments else None
+        if not self._max_comments:
+            return None
+
+        async def ask() -> Commented:
+            return Commented((await self._commented(item),))
+
+        return (await self._shared("one item's comments", [item], ask)).items[0]
 
     async def probe(self) -> Probe:
         """Whether it answers, and what is left of its limit; costs a request or a few."""
@@ -264,8 +294,27 @@ class SearchedSource(ABC):
     def _worded(self, plan: FetchPlan) -> FetchPlan:
         return plan
 
+    async def _comments(self, items: Sequence[Item]) -> Commented:
+        return await self._with_comments_of(items) if self._max_comments else Commented(tuple(items))
+
     async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
         return await read_each(items, self._commented, parallel=self.parallel_items, stops=self.stops)
+
+    async def _shared(self, what: str, items: Sequence[Item], ask: Callable[[], Awaitable[Commented]]) -> Commented:
+        """The comments of these items: for scheduled runs that kept the same ones, asked by the first alone."""
+        if (run := shared_run()) is None:
+            return await ask()
+        given = [_ITEM.dump_python(item, mode="json") for item in items]
+        question = (self._upstream, what, self._max_comments, given, run.as_of.isoformat())
+        commented = await self._sharing.answer(question, _COMMENTED, ask, lambda answer: not answer.partial)
+        seen = (
+            item.edited(comments=tuple(comment for comment in item.comments if run.sees(comment.created_at)))
+            for item in commented.items
+        )
+        return replace(commented, items=tuple(seen))
+
+    async def _admit(self, run: SharedRun) -> None:  # noqa: B027 - of most sources a tenant may have all
+        """Take one search of what the run's tenant may have of the source."""
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -326,7 +375,7 @@ async def read_each(
         raise stop
     why = ", ".join(sorted({OUTCOME_REASONS[Outcome.of(error.code)] for error in failures}))
     notes = (f"{what}: {len(failures)} of {len(items)} failed ({why})",) if failures else ()
-    return Commented(tuple(read_items), notes)
+    return Commented(tuple(read_items), notes, partial=bool(failures))
 
 
 def with_note(item: Item, note: str) -> Item:

@@ -1,22 +1,24 @@
 """The HTTP client of sources: deadline, size, redirects, no cookies; and how often a server may be asked.
 
-The rate is the stricter of our limit and what the server's headers say, shared by everything in this process.
+The rate is the stricter of our limit and what the server's headers say, for everything in this process (`Pace`) and for
+all processes on one database (`SharedPace`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -29,6 +31,7 @@ from api.core.http_limits import (
     Connecting,
     TooLarge,
     Unpackable,
+    is_public,
     no_connection,
     points_here,
     read_all_async,
@@ -37,9 +40,23 @@ from api.core.http_limits import (
     tls_context,
     unpacked,
 )
-from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, TimedOut, Unreachable
+from api.errors import (
+    Blocked,
+    Broken,
+    QuotaExhausted,
+    RateLimited,
+    StoreUnavailable,
+    TimedOut,
+    Unreachable,
+    construction_failures_as,
+)
+from api.features.analyses.store_ports import SourceMemory
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 _MOVED = frozenset({301, 302, 303, 307, 308})
+_MOVED_FOR_GOOD = frozenset({301, 308})
 
 
 @dataclass(frozen=True)
@@ -49,6 +66,8 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: str
+    content: bytes = b""
+    """The body as it was sent, unpacked as its headers say."""
 
     @property
     def html(self) -> bool:
@@ -75,6 +94,11 @@ def host_of(address: str) -> str:
         return httpx.URL(address).host
     except httpx.InvalidURL:
         return ""
+
+
+def tls_of(trust_env: bool) -> SSLContext:
+    """The TLS context of a source's connections, with the certificates that the environment names if `trust_env`."""
+    return tls_context(httpx.create_ssl_context, trust_env)
 
 
 class _Shown(httpx.URL):
@@ -110,7 +134,7 @@ class WebClient:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=seconds,
             trust_env=trust_env,
-            verify=tls_context(httpx.create_ssl_context, trust_env),
+            verify=tls_of(trust_env),
         )
 
     async def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Reply:
@@ -122,20 +146,10 @@ class WebClient:
             Blocked: a redirect led to a wall.
             Broken: it was too large, wrongly packed, or led to another server.
         """
-        try:
+        with _failures_typed(self._name, self._seconds, self.root):
             async with asyncio.timeout(self._seconds):
                 url = httpx.URL(self.root + path)
                 return await self._follow(url.copy_merge_params(params) if params else url)
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise TimedOut(self._name, f"no full answer in {self._seconds:g} s") from error
-        except TooLarge as error:
-            raise Broken(self._name, TOO_LARGE) from error
-        except Unpackable as error:
-            raise Broken(self._name, UNPACKABLE) from error
-        except httpx.InvalidURL as error:
-            raise Broken(self._name, type(error).__name__) from error
-        except httpx.HTTPError as error:
-            raise Unreachable(self._name, no_connection(error, self.root)) from error
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -150,7 +164,7 @@ class WebClient:
                     packing = response.headers.get("content-encoding", "")
                     body = await read_all_async(unpacked(response.aiter_raw(), packing))
                     text = body.decode("utf-8-sig", "replace")
-                    return Reply(response.status_code, response.headers, text)
+                    return Reply(response.status_code, response.headers, text, body)
             target = url.join(location)
             if why := self._wall(target.path):
                 raise Blocked(self._name, f"redirected to a {why}")
@@ -174,6 +188,123 @@ class WebClient:
                     raise
 
 
+@contextmanager
+def _failures_typed(name: str, seconds: float, address: str) -> Iterator[None]:
+    """What went wrong below an answer's meaning, as an error of the source."""
+    try:
+        yield
+    except (TimeoutError, httpx.TimeoutException) as error:
+        raise TimedOut(name, f"no full answer in {seconds:g} s") from error
+    except TooLarge as error:
+        raise Broken(name, TOO_LARGE) from error
+    except Unpackable as error:
+        raise Broken(name, UNPACKABLE) from error
+    except (httpx.InvalidURL, UnicodeError) as error:  # the latter of a name that is too long
+        raise Broken(name, "an address that is none") from error
+    except (OSError, httpx.HTTPError) as error:
+        raise Unreachable(name, no_connection(error, address)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """One answer as bytes, from whichever server gave it in the end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    address: str
+    """Who answered, after redirects."""
+    moved: str
+    """The address to ask from now on, as redirects for good said; empty: the same."""
+
+    @property
+    def wait(self) -> datetime | None:
+        """Until when to wait, aware UTC, when the answer says."""
+        return retry_at(self.headers)
+
+
+class NotPublic(Broken):
+    """An address within this network, which no stranger may have us ask."""
+
+    remedy = "an operator may put its address into `FEEDS`"
+
+
+class PublicClient:
+    """Any server of the internet, through httpx; belongs to one event loop.
+
+    A name is looked up once and asked at the address that was looked at, since it may mean another one by now. Servers
+    that the settings name are asked wherever they are.
+    """
+
+    def __init__(
+        self, name: str, seconds: float, most: int, *, trusted: Iterable[str], headers: Mapping[str, str]
+    ) -> None:
+        """`seconds` are for one answer, redirects included, `most` is in bytes, `trusted` are addresses of servers."""
+        self._name, self._seconds, self._most = name, seconds, most
+        self._trusted, self._headers = tuple(trusted), {**headers, "Accept-Encoding": PACKINGS}
+
+    @cached_property
+    def _client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            headers=self._headers,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            timeout=self._seconds,
+            trust_env=False,  # no proxy, to which an address that was looked up would mean nothing
+            verify=tls_context(httpx.create_ssl_context),
+            # two names may stand for one address, and a kept connection speaks for one of them alone
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
+
+    async def get(self, address: str, conditions: Mapping[str, Mapping[str, str]]) -> Download:
+        """The answer, whatever its status; `conditions` are headers for single addresses.
+
+        Raises:
+            TimedOut, Unreachable: as `WebClient.get`.
+            Broken: it was too large or wrongly packed, or led on too often.
+            NotPublic: it is, or led, within this network.
+        """
+        with _failures_typed(self._name, self._seconds, address):
+            async with asyncio.timeout(self._seconds):
+                url, moved, for_good = httpx.URL(address), "", True
+                for _ in range(REDIRECTS + 1):
+                    shown = str(url)
+                    async with aclosing(await self._connected(url, conditions.get(shown, {}))) as response:
+                        location = response.headers.get("location")
+                        if response.status_code not in _MOVED or location is None:
+                            packing = response.headers.get("content-encoding", "")
+                            body = await read_all_async(unpacked(response.aiter_raw(), packing), self._most)
+                            return Download(response.status_code, response.headers, body, shown, moved)
+                    url = url.join(location)
+                    for_good = for_good and response.status_code in _MOVED_FOR_GOOD
+                    moved = str(url) if for_good else moved
+        raise Broken(self._name, f"more than {REDIRECTS} redirects")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if "_client" in vars(self):
+            await self._client.aclose()
+
+    async def _connected(self, url: httpx.URL, headers: Mapping[str, str]) -> httpx.Response:
+        with construction_failures_as(partial(Unreachable, self._name)):
+            client = self._client
+        there, extensions = url, {}
+        if not any(same_server(str(url), trusted) for trusted in self._trusted):
+            if url.scheme not in {"http", "https"} or not url.host:
+                raise NotPublic(self._name, "an address that is neither http nor https")
+            host = url.raw_host.decode("ascii")
+            port = url.port or (443 if url.scheme == "https" else 80)
+            entries = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+            addresses = [str(entry[4][0]) for entry in entries]
+            if not addresses or not all(map(is_public, addresses)):
+                raise NotPublic(self._name, "an address within this network, which only `FEEDS` may hold")
+            there, extensions = url.copy_with(host=addresses[0]), {"sni_hostname": host}
+        count_requests()
+        own = {**headers, "Host": url.netloc.decode("ascii")}
+        request = client.build_request("GET", there, headers=own, extensions=extensions)
+        request.url = _Shown(request.url)
+        return await client.send(request, stream=True)
+
+
 PATIENCE = 3.0
 """Seconds that a request waits for its turn; for longer it is not sent."""
 
@@ -194,6 +325,7 @@ class Pace:
     limits: tuple[Limit, ...]
     bound: bool = True
     """The limits hold; what the server asks for always does."""
+    server: str = ""
     _sent: deque[float] = field(default_factory=deque)
     """When requests were sent, or will be, in order; within the longest limit."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -206,6 +338,12 @@ class Pace:
         start = time.monotonic() - self._longest.seconds
         sent = sum(moment > start for moment in tuple(self._sent))
         return max(self._longest.requests - sent, 0)
+
+    @property
+    def pause_end(self) -> tuple[datetime, bool] | None:
+        """Until when the server wants no request, and whether the day's requests are used up; None: it may be asked."""
+        seconds = self._until - time.monotonic()
+        return (datetime.now(UTC) + timedelta(seconds=seconds), self._spent is QuotaExhausted) if seconds > 0 else None
 
     async def turn(self) -> None:
         """Wait until one more may be sent, in the order of the callers, and count it.
@@ -267,4 +405,42 @@ class Pace:
 @cache
 def pace_of(name: str, server: str, *limits: Limit) -> Pace:
     """The one pace of a server in this process; on this machine no stranger's limits hold."""
-    return Pace(name, limits, bound=not points_here(server))
+    return Pace(name, limits, bound=not points_here(server), server=server)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPace:
+    """One budget of requests for all processes on a database; one that cannot be used leaves each its own pace."""
+
+    name: str
+    memory: SourceMemory | None
+    scope: str
+    limits: tuple[Limit, ...] = ()
+
+    async def turn(self) -> None:
+        """Wait until one more may be sent, and count it.
+
+        Raises:
+            RateLimited, QuotaExhausted: as `Pace.turn`.
+        """
+        limits, end = [(limit.requests, limit.seconds) for limit in self.limits], time.monotonic() + PATIENCE
+        while self.memory is not None:
+            now = datetime.now(UTC)
+            try:
+                busy = await self.memory.take_turn(f"pace {self.scope}", limits, now)
+            except StoreUnavailable:
+                return
+            if busy is None:
+                return
+            free, spent = busy
+            wait = (free - now).total_seconds()
+            if time.monotonic() + wait > end:
+                reached = QuotaExhausted if spent else RateLimited
+                raise reached(self.name, "its limit is reached, nothing sent", retry_at=free)
+            await asyncio.sleep(wait)
+
+    async def pause(self, until: datetime, spent: bool = False) -> None:
+        """Have no process send anything before that moment."""
+        if self.memory is not None:
+            with suppress(StoreUnavailable):
+                await self.memory.pause_source(f"pace {self.scope}", until, spent, datetime.now(UTC))

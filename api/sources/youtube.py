@@ -26,6 +26,7 @@ from api.core.domain import FetchPlan
 from api.core.http_limits import MAX_BYTES, TOO_LARGE, UNPACKABLE, no_connection, points_here
 from api.core.items import Batch, Commented, Item
 from api.core.ports import Probe
+from api.core.shared_answers import SharedRun
 from api.core.text import clean_query
 from api.errors import Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
 from api.features.analyses.store_ports import SourceMemory
@@ -84,7 +85,7 @@ class YouTubeSource(SearchedSource):
         self._workers.prepare(self._clients)
         return batch
 
-    async def comments(self, items: Sequence[Item]) -> Commented:
+    async def _comments(self, items: Sequence[Item]) -> Commented:
         """Full texts and counts (1 unit per 50 videos) and the best comments (1 unit per video)."""
         chunks = [items[start : start + PAGE] for start in range(0, len(items), PAGE)]
         reading = read_each(items, self._commented, parallel=self.parallel_items, stops=self.stops)
@@ -98,7 +99,7 @@ class YouTubeSource(SearchedSource):
             else:
                 full.append(item if lost else with_note(item, "the video is no longer listed"))
         notes = (*read.notes, "full texts and counts could not be read") if lost else read.notes
-        return Commented(tuple(full), notes)
+        return Commented(tuple(full), notes, partial=read.partial or lost)
 
     async def aclose(self) -> None:
         """End the worker threads and their connections."""
@@ -136,6 +137,10 @@ class YouTubeSource(SearchedSource):
             ),
         )
         return page_of(answer)
+
+    async def _admit(self, run: SharedRun) -> None:
+        if run.tenant:
+            await self._searches.take_share(run.tenant)
 
     async def _details(self, items: Sequence[Item]) -> Mapping[str, Mapping[str, Any]] | None:
         ids = ",".join(item.id for item in items)

@@ -84,6 +84,22 @@ class Searches:
             raise QuotaExhausted(NAME, detail, retry_at=next_reset())
         return day
 
+    async def take_share(self, tenant: str) -> None:
+        """Take one of the half of the day's searches that the scheduled runs of one tenant may have.
+
+        Raises as `take`.
+        """
+        if self._memory is None:
+            return
+        share = (self._limit + 1) // 2
+        try:
+            taken = await self._memory.take(f"{self.scope} of {tenant}", pacific_day(), 1, share)
+        except StoreUnavailable:
+            return  # `take` refuses
+        if not taken:
+            detail = f"the {share} searches that your watches may have of a day are used up"
+            raise QuotaExhausted(NAME, detail, retry_at=next_reset())
+
     async def give_back(self, day: date | None) -> None:
         """Return one that Google never saw; a database that cannot be used keeps it."""
         if self._memory is None or day is None:

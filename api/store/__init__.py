@@ -7,17 +7,18 @@ from contextlib import AsyncExitStack
 from api.features.archive.entries import Embed
 from api.store.archive_repository import ArchiveRepository
 from api.store.database import Database, engine_url
-from api.store.import_repository import ImportRepository
+from api.store.feed_repository import FeedRepository
 from api.store.item_rows import no_vectors
 from api.store.migrations import migrate
 from api.store.record_repository import RecordRepository
+from api.store.shared_repository import SharedRepository
+from api.store.stream_repository import StreamRepository
 from api.store.vectors import vectors_of
-from api.store.watch_repository import WatchRepository
 
 __all__ = ["SqlStore", "open_store"]
 
 
-class SqlStore(ArchiveRepository, ImportRepository, RecordRepository, WatchRepository):
+class SqlStore(ArchiveRepository, FeedRepository, RecordRepository, SharedRepository, StreamRepository):
     """Implements `Store`; belongs to one event loop. See `open_store`."""
 
     async def aclose(self) -> None:

@@ -62,6 +62,7 @@ from api.store.tables import (
     items,
     pages,
     sessions,
+    stream_posts,
     verdicts,
     watch_runs,
     watches,
@@ -190,6 +191,8 @@ class AnalysisRepository(RunningRepository):
         named = frozenset(keys)
         gone: set[str] = set()
         async with self._database.writing(alone=True) as connection:
+            for some in batches(named):  # first, so that nobody puts one that waits into the archive behind this
+                await connection.execute(delete(stream_posts).where(stream_posts.c.key.in_(some)))
             for some in batches(named):
                 held = select(items.c.key).where(items.c.key.in_(some))
                 gone.update(await connection.scalars(held))

@@ -26,14 +26,14 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from api.errors import ConfigurationError, StoreUnavailable
+from api.errors import ConfigurationError, StoreUnavailable, extras_named
 from api.settings import data_folder
 
 VARIABLE = "`LISTENPOST_DATABASE_URL`"
 CONNECT_SECONDS = 5.0
 """For a connection, and for SQLite's lock held by another process."""
-STATEMENT_SECONDS = 30.0
-"""For PostgreSQL's answer to one statement."""
+STATEMENT_SECONDS, PATIENT_SECONDS = 30.0, 3_600.0
+"""For PostgreSQL's answer to one statement, as usual and while tables are upgraded."""
 # Of each connection to SQLite: the upper pages of the trees of a million entries stay there.
 _CACHE_KB = 8_000
 _BUSY = "all connections are in use"
@@ -158,7 +158,8 @@ class Database:
             self._reader = self._engine.execution_options(begin="BEGIN")
             self._writing = asyncio.Lock()
         else:
-            from api.store.postgresql import connecting
+            with extras_named():
+                from api.store.postgresql import connecting
 
             self._engine = create_async_engine(
                 url,
@@ -199,6 +200,19 @@ class Database:
                 if alone and not self.sqlite:
                     await connection.execute(select(sql.pg_advisory_xact_lock(_ALONE)))
                 yield connection
+
+    @asynccontextmanager
+    async def patient(self, connection: AsyncConnection) -> AsyncIterator[None]:
+        """Let statements of a connection take an hour within the block, as an index of a large table may."""
+        driver = None if self.sqlite else (await connection.get_raw_connection()).driver_connection
+        usual = getattr(driver, "statement_seconds", None)
+        if driver is not None:
+            driver.statement_seconds = PATIENT_SECONDS
+        try:
+            yield
+        finally:
+            if driver is not None:
+                driver.statement_seconds = usual
 
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """An insert that knows ON CONFLICT, in this dialect."""

@@ -229,9 +229,10 @@ class DurableEngine:
         return [workflow.workflow_id for workflow in ended if workflow.status == _GIVEN_UP]
 
     async def aclose(self) -> None:
-        """Begin nothing more; what still runs is another process's."""
-        await _closed()
-        _open.remove(self)
+        """Begin nothing more; what still runs is another process's. A second time changes nothing."""
+        if self in _open:
+            await _closed()
+            _open.remove(self)
 
 
 async def open_engine(

@@ -26,7 +26,7 @@ from api.features.archive.imports import (
 from api.store.analysis_repository import AnalysisRepository
 from api.store.database import unbroken
 from api.store.item_rows import drop_unheld, stored_facts
-from api.store.tables import as_stored, batches, identity, imported, imports, items, refusals, verdicts
+from api.store.tables import as_stored, batches, identity, imported, imports, items, refusals, replies, verdicts
 
 # Items that are read together: one may have hundreds of comments.
 _STEP = 100
@@ -86,6 +86,22 @@ class ImportRepository(AnalysisRepository):
         now = datetime.now(UTC)
         await self._write(update(imports).where(*_is(tenant, begun.id)).values(finished_at=now))
         return replace(begun, finished_at=now)
+
+    async def hold_posts(
+        self, connection: AsyncConnection, tenant: str, holder: FileIdentity, posts: Sequence[Item], *, sample: bool
+    ) -> None:
+        """Put posts into the archive, held by an import that goes on for ever; its id is the holder's digest."""
+        now, id_ = datetime.now(UTC), holder.digest
+        row = self._database.insert(imports).values(
+            tenant=tenant, id=id_, name=holder.name, form=holder.form, digest="", offset=0, line=0,
+            intake=asdict(ImportProgress()), created_at=now, finished_at=now,
+        )  # fmt: skip
+        await connection.execute(row.on_conflict_do_nothing())
+        known = (await connection.execute(select(imports).where(*_is(tenant, id_)))).one()
+        progress = await self._keep(connection, tenant, id_, posts, sample=sample)
+        progress += _import(known).progress
+        counted = update(imports).where(*_is(tenant, id_)).values(intake=asdict(progress), finished_at=now)
+        await connection.execute(counted)
 
     async def imports(self, tenant: str) -> Sequence[Import]:
         newest = imports.c.created_at.desc(), imports.c.id
@@ -161,6 +177,15 @@ class ImportRepository(AnalysisRepository):
             after = page[-1][0]
         return gone
 
+    async def forget_replies(self, keys: Sequence[str]) -> int:
+        gone = 0
+        for some in batches(keys):
+            rows = await self._rows(select(replies.c.tenant, replies.c.key).where(replies.c.reply.in_(some)).distinct())
+            ids = frozenset(key.partition(":")[2] for key in some)
+            for tenant in {row.tenant for row in rows}:
+                gone += await self._drop_comments(tenant, [row.key for row in rows if row.tenant == tenant], ids)
+        return gone
+
     @unbroken
     async def _drop_comments(self, tenant: str, keys: list[str], ids: frozenset[str]) -> int:
         held = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(keys)
@@ -181,7 +206,7 @@ class ImportRepository(AnalysisRepository):
         return [(row.key, row.facts if isinstance(row.facts, dict) else {}) for row in await self._rows(wanted)]
 
     async def _keep(
-        self, connection: AsyncConnection, tenant: str, import_id: str, batch: Sequence[Item]
+        self, connection: AsyncConnection, tenant: str, import_id: str, batch: Sequence[Item], *, sample: bool = False
     ) -> ImportProgress:
         """Each item once, merged with what is stored of it, a few at a time."""
         joined: dict[str, dict[str, Any]] = {}
@@ -205,7 +230,7 @@ class ImportRepository(AnalysisRepository):
             }
             before = {key: stored[identity(key)] for key in changed if identity(key) in stored}
             await _keep_reports(connection, tenant, {identity(key): facts for key, facts in before.items()})
-            await self._writer.put(connection, tenant, changed, before=before)
+            await self._writer.put(connection, tenant, changed, before=before, sample=sample)
             await self._hold(connection, tenant, import_id, results)
             for result in results.values():
                 progress += ImportProgress(int(result.new), result.gain, result.again, result.over)

@@ -42,10 +42,22 @@ from api.core.display_names import source_of_key
 from api.core.items import Item
 from api.core.words import index_tokens
 from api.features.archive.entries import DIMENSIONS, Embed
+from api.features.archive.import_file import comment_ids
 from api.features.archive.index_words import Chunk, chunked
 from api.store.database import Database
 from api.store.report_json import FACTS, ReportItem, ReportParts
-from api.store.tables import analysis_sources, as_stored, batches, chunks, dumps, identity, imported, items, verdicts
+from api.store.tables import (
+    analysis_sources,
+    as_stored,
+    batches,
+    chunks,
+    dumps,
+    identity,
+    imported,
+    items,
+    replies,
+    verdicts,
+)
 
 Facts = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -53,6 +65,8 @@ _log = logging.getLogger(__name__)
 _MOST_TOKENS = 2000
 # Positions of one word that are indexed: PostgreSQL keeps 256.
 _MOST_POSITIONS = 200
+# An address of AT Protocol, whose streams say what is deleted.
+_AT = "at://"
 # Facts that a dropped item does not keep.
 _BLANK: Facts = {"id": "", "title": ""}
 _NO_FACTS: Mapping[str, Facts] = {}
@@ -194,7 +208,22 @@ class ItemWriter:
         )
         rows = [{"tenant": tenant, "key": key, "facts": stored, "seen_at": now} for key, stored in facts.items()]
         await connection.execute(upsert, rows)
+        await self._note_replies(connection, tenant, facts)
         await self.index(connection, tenant, facts, facts.keys() if sample else (), before)
+
+    async def _note_replies(self, connection: AsyncConnection, tenant: str, facts: Mapping[str, Facts]) -> None:
+        """Note the comments of which a stream says when they are deleted."""
+        rows = [
+            {"tenant": tenant, "key": key, "reply": f"{source_of_key(key)}:{reply}"}
+            for key, stored in facts.items()
+            for reply in dict.fromkeys(comment_ids(stored))
+            if isinstance(reply, str) and reply.startswith(_AT)
+        ]
+        before = [key for key in facts if _AT in key]
+        for some in batches(before):
+            await connection.execute(delete(replies).where(replies.c.tenant == tenant, replies.c.key.in_(some)))
+        if rows:
+            await connection.execute(self.database.insert(replies).on_conflict_do_nothing(), rows)
 
     async def index(
         self,

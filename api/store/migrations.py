@@ -17,7 +17,23 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
 from api.store.database import VARIABLE, Database
-from api.store.tables import METADATA, corrections, schema_version, senses
+from api.store.tables import (
+    METADATA,
+    agreement_samples,
+    asking,
+    corrections,
+    feed_entries,
+    feeds,
+    followed_feeds,
+    inbox,
+    inbox_settings,
+    paces,
+    replies,
+    schema_version,
+    senses,
+    stream_posts,
+    streams,
+)
 
 Step = Callable[[AsyncConnection], Awaitable[object]]
 
@@ -27,13 +43,76 @@ async def _add_report_of_sessions(connection: AsyncConnection) -> None:
     await connection.exec_driver_sql("CREATE INDEX sessions_of_report ON sessions (tenant, report_id, saved_at)")
 
 
-LATEST = 12
+async def _add_streams(connection: AsyncConnection) -> None:
+    kind = "TIMESTAMP WITH TIME ZONE" if connection.dialect.name == "postgresql" else "DATETIME"
+    await connection.exec_driver_sql(f"ALTER TABLE watches ADD COLUMN streamed_at {kind}")
+    await connection.exec_driver_sql("CREATE INDEX watches_streamed ON watches (streamed_at)")
+    # a stream says every second what is deleted, whoever's it is
+    await connection.exec_driver_sql("CREATE INDEX items_by_key ON items (key)")
+    await connection.run_sync(streams.create)
+    await connection.run_sync(stream_posts.create)
+
+
+async def _add_feeds(connection: AsyncConnection) -> None:
+    for table in (feeds, feed_entries, followed_feeds):
+        await connection.run_sync(table.create)
+
+
+async def _add_shared_answers(connection: AsyncConnection) -> None:
+    await connection.exec_driver_sql("CREATE INDEX pages_by_age ON pages (stored_at)")
+    for table in (asking, paces):
+        await connection.run_sync(table.create)
+
+
+# Indexes whose keys are also looked up by their beginning; see `tables.begins`.
+_PREFIXED = frozenset({"items_by_key", "corrections_by_key", "watch_items_by_key", "stream_posts_by_key"})
+
+
+async def _add_history(connection: AsyncConnection) -> None:
+    postgresql = connection.dialect.name == "postgresql"
+    kind = "TIMESTAMP WITH TIME ZONE" if postgresql else "DATETIME"
+    columns = {"history_due": "BOOLEAN", "judged_from": kind, "unjudged": "INTEGER"}
+    for column, type_ in columns.items():
+        await connection.exec_driver_sql(f"ALTER TABLE watches ADD COLUMN {column} {type_}")
+    held = await connection.run_sync(lambda sync: inspect(sync).get_columns(feed_entries.name))
+    if all(column["name"] != "came_at" for column in held):  # the step of version 14 makes today's table
+        await connection.exec_driver_sql(f"ALTER TABLE feed_entries ADD COLUMN came_at {kind}")
+    await connection.run_sync(replies.create)
+    made = {"watches_without_history", "feed_entries_came"}
+    for name in _PREFIXED if postgresql else ():
+        made.add(name)
+        await connection.exec_driver_sql(f"DROP INDEX {name}")
+    for table in METADATA.sorted_tables:
+        for index in table.indexes:
+            if index.name in made:
+                await connection.run_sync(index.create, checkfirst=True)
+
+
+async def _order_due_watches(connection: AsyncConnection) -> None:
+    # many are due at the same minute, and the first of them is asked for again and again
+    await connection.exec_driver_sql("DROP INDEX watches_due")
+    await connection.exec_driver_sql("CREATE INDEX watches_due ON watches (due_at, id) WHERE NOT paused")
+
+
+async def _add_inbox(connection: AsyncConnection) -> None:
+    for table in (inbox, inbox_settings):
+        await connection.run_sync(table.create)
+
+
+LATEST = 19
 """Version of the tables. Those before it were used during development only."""
 STEPS: Mapping[int, Step] = MappingProxyType(
     {
         10: lambda connection: connection.run_sync(corrections.create),
         11: lambda connection: connection.run_sync(senses.create),
         12: _add_report_of_sessions,
+        13: _add_streams,
+        14: _add_feeds,
+        15: _order_due_watches,
+        16: _add_shared_answers,
+        17: _add_history,
+        18: lambda connection: connection.run_sync(agreement_samples.create),
+        19: _add_inbox,
     }
 )
 """Version -> what makes its tables of those of the version before; never edited once released.
@@ -85,7 +164,7 @@ async def migrate(database: Database, latest: int = LATEST, steps: Mapping[int, 
         )
     if version == latest:
         return
-    async with database.writing(alone=True) as connection:
+    async with database.writing(alone=True) as connection, database.patient(connection):
         version = await _version(connection)  # another process may have done it meanwhile
         if version == 0:
             await _create(connection)

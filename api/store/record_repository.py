@@ -10,6 +10,7 @@ import binascii
 import json
 import secrets
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from sqlalchemy import (
     case,
     delete,
     insert,
+    literal_column,
     or_,
     select,
     type_coerce,
@@ -32,12 +34,14 @@ from sqlalchemy import func as sql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.core.domain import Correction
+from api.core.ports import SampledPost
 from api.errors import UsageError
 from api.features.analyses.corrections import ChosenSense, StoredCorrection
 from api.features.analyses.store_ports import UNBOUNDED, ApiKey, Feedback, KeptSession, SessionListing, Thumbs
-from api.store.database import Repository, unbroken
+from api.store.database import Database, Repository, unbroken
 from api.store.report_json import without_mentions
 from api.store.tables import (
+    agreement_samples,
     analyses,
     batches,
     charges,
@@ -55,6 +59,8 @@ from api.store.tables import (
 
 PAGE_LIFE = timedelta(days=1)
 """Age at which a page of a source is deleted."""
+SAMPLE_LIFE = timedelta(days=180)
+"""Age at which a post of a sample is deleted."""
 # What SQLite holds of a time; the fraction of a second may be missing.
 _TIME_LENGTH = len("2026-11-28 12:00:00")
 _CORRECTION_KEY = corrections.c.tenant, corrections.c.question, corrections.c.key
@@ -62,6 +68,13 @@ _FEEDBACK_KEY = (
     feedback.c.tenant, feedback.c.analysis_id, feedback.c.subject, feedback.c.target,
     feedback.c.author,
 )  # fmt: skip
+
+
+_NEWEST_SAMPLE = agreement_samples.c.stored_at.desc(), agreement_samples.c.digest
+
+
+def _sample_of(tenant: str, question: str) -> tuple[ColumnElement[bool], ...]:
+    return agreement_samples.c.tenant == tenant, agreement_samples.c.question == question
 
 
 def cursor_at(moment: datetime, identity: str) -> str:
@@ -96,6 +109,13 @@ def text_of(document: object) -> str | None:
     return document if isinstance(document, str) else None
 
 
+async def keep_page(database: Database, connection: AsyncConnection, key: str, text: str) -> None:
+    """Store a page within a transaction, and delete those that are a day old."""
+    now = datetime.now(UTC)
+    await connection.execute(delete(pages).where(pages.c.stored_at < now - PAGE_LIFE))
+    await connection.execute(database.upsert(pages, ("key",), key=key, text=text, stored_at=now))
+
+
 class RecordRepository(Repository):
     """Implements the part of `Store` that concerns these records."""
 
@@ -106,11 +126,29 @@ class RecordRepository(Repository):
 
     @unbroken
     async def keep_page(self, key: str, text: str) -> None:
-        now = datetime.now(UTC)
-        row = self._database.upsert(pages, ("key",), key=key, text=text, stored_at=now)
         async with self._database.writing() as connection:
-            await connection.execute(delete(pages).where(pages.c.stored_at < now - PAGE_LIFE))
-            await connection.execute(row)
+            await keep_page(self._database, connection, key, text)
+
+    @unbroken
+    async def keep_agreement_sample(self, tenant: str, question: str, posts: Sequence[SampledPost], most: int) -> int:
+        now, of_question = datetime.now(UTC), _sample_of(tenant, question)
+        newest = select(agreement_samples.c.digest).where(*of_question).order_by(*_NEWEST_SAMPLE).limit(most)
+        async with self._database.writing() as connection:
+            for some in batches(posts):
+                rows = [{"tenant": tenant, "question": question, "stored_at": now, **asdict(post)} for post in some]
+                insert = self._database.insert(agreement_samples).on_conflict_do_nothing()
+                await connection.execute(insert, rows)
+            old = delete(agreement_samples)
+            await connection.execute(old.where(*of_question, agreement_samples.c.digest.not_in(newest)))
+            await connection.execute(old.where(agreement_samples.c.stored_at < now - SAMPLE_LIFE))
+            count = select(sql.count()).select_from(agreement_samples).where(*of_question)
+            return await connection.scalar(count) or 0
+
+    async def agreement_sample(self, tenant: str, question: str, most: int) -> Sequence[SampledPost]:
+        table = agreement_samples.c
+        wanted = select(table.digest, table.sureness, table.agrees).where(*_sample_of(tenant, question))
+        rows = await self._rows(wanted.order_by(*_NEWEST_SAMPLE).limit(most))
+        return [SampledPost(row.digest, row.sureness, row.agrees) for row in rows]
 
     @unbroken
     async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
@@ -376,7 +414,7 @@ class RecordRepository(Repository):
 async def forget_feedback(connection: AsyncConnection, keys: Set[str]) -> None:
     """Delete feedback on these items, and their keys from the comments of other feedback."""
     for some in batches(keys):
-        of_items = feedback.c.subject == "item", feedback.c.target.in_(some)
+        of_items = feedback.c.subject == literal_column("'item'"), feedback.c.target.in_(some)
         await connection.execute(delete(feedback).where(*of_items))
     for key in keys:
         naming = select(feedback).where(feedback.c.comment.contains(key, autoescape=True))

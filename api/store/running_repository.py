@@ -18,13 +18,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Row, Update, delete, select, update
+from sqlalchemy import ColumnElement, Insert, Row, Update, delete, literal_column, select, update
 
 from api.errors import StoreUnavailable
 from api.features.analyses.store_ports import DurableWork
 from api.store.database import Database, Repository, unbroken
 from api.store.record_repository import PAGE_LIFE
-from api.store.tables import analyses, charges, idempotency, ledger, logins, pages, runs, sessions
+from api.store.tables import analyses, asking, charges, idempotency, ledger, logins, paces, pages, runs, sessions
 
 BEAT = 10.0
 """Seconds between two heartbeats."""
@@ -34,6 +34,8 @@ STOPPED = "the process that ran it stopped"
 LEDGER_DAYS = timedelta(days=90)
 SESSION_DAYS = timedelta(days=30)
 IDEMPOTENCY_DAYS = timedelta(days=7)
+# in the words of the indexes that hold running analyses alone: SQLite uses none of them for a bound value
+_RUNNING = analyses.c.state == literal_column("'running'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class RunningRepository(Repository):
             select(analyses.c.run_id, runs)
             .join_from(analyses, runs, analyses.c.run_id == runs.c.id, isouter=True)
             .where(
-                analyses.c.state == "running",
+                _RUNNING,
                 analyses.c.work_id.is_(None),
                 analyses.c.run_id.is_distinct_from(self._owner.id),
             )
@@ -163,6 +165,8 @@ class RunningRepository(Repository):
             for past in (
                 delete(charges).where(charges.c.day < (now - LEDGER_DAYS).date()),
                 delete(pages).where(pages.c.stored_at < now - PAGE_LIFE),
+                delete(asking).where(asking.c.until < now),
+                delete(paces).where(paces.c.used_at < now - PAGE_LIFE),
                 delete(sessions).where(sessions.c.saved_at < now - SESSION_DAYS),
                 delete(idempotency).where(idempotency.c.claimed_at < now - IDEMPOTENCY_DAYS),
                 delete(logins).where(logins.c.until < now),
@@ -175,14 +179,14 @@ class RunningRepository(Repository):
     async def running(self, tenant: str, digest: str) -> str | None:
         wanted = select(analyses.c.id).where(
             analyses.c.tenant == tenant, analyses.c.digest == digest,
-            analyses.c.state == "running", analyses.c.work_id.is_not(None),
+            _RUNNING, analyses.c.work_id.is_not(None),
         )  # fmt: skip
         analysis_id: str | None = await self._scalar(wanted.limit(1))
         return analysis_id
 
     async def durable(self) -> Sequence[DurableWork]:
         wanted = select(analyses.c.tenant, analyses.c.id, analyses.c.work_id)
-        wanted = wanted.where(analyses.c.state == "running", analyses.c.work_id.is_not(None))
+        wanted = wanted.where(_RUNNING, analyses.c.work_id.is_not(None))
         return [DurableWork(*row) for row in await self._rows(wanted)]
 
     async def gone(self, processes: Collection[str]) -> Collection[str]:
@@ -228,5 +232,5 @@ def _stopped(run_id: str) -> Update:
 
 
 def _failed(reason: str, *which: ColumnElement[bool]) -> Update:
-    running = update(analyses).where(analyses.c.state == "running", *which)
+    running = update(analyses).where(_RUNNING, *which)
     return running.values(state="failed", reason=reason)

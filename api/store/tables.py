@@ -28,6 +28,7 @@ from sqlalchemy import (
     Date,
     DateTime,
     Dialect,
+    Float,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -37,6 +38,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    and_,
     text,
     type_coerce,
 )
@@ -221,9 +223,20 @@ def _of(table: Table, column: str, *, cascade: bool = True) -> ForeignKeyConstra
     return ForeignKeyConstraint(["tenant", column], [*table.primary_key], ondelete=ondelete)
 
 
-def _index(name: str, columns: str, *, where: str = "", unique: bool = False) -> Index:
-    only = text(where) if where else None
-    return Index(name, *columns.split(), unique=unique, sqlite_where=only, postgresql_where=only)
+def _index(name: str, columns: str, *, where: str = "", unique: bool = False, prefix: str = "") -> Index:
+    """`prefix` is a column that is also looked up by a beginning, see `begins`."""
+    only, ordered = text(where) if where else None, {prefix: "text_pattern_ops"} if prefix else {}
+    return Index(
+        name, *columns.split(), unique=unique, sqlite_where=only, postgresql_where=only, postgresql_ops=ordered
+    )
+
+
+def begins(column: Column[Any], beginning: str, *, sqlite: bool) -> ColumnElement[bool]:
+    """Whether a key begins so, by the column's index: `LIKE` looks through the whole table."""
+    end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
+    if sqlite:
+        return and_(column >= beginning, column < end)
+    return and_(column.op("~>=~", is_comparison=True)(beginning), column.op("~<~", is_comparison=True)(end))
 
 
 schema_version = _table("schema_version", "version", version=Integer, applied_at=UtcDateTime)
@@ -247,7 +260,10 @@ analysis_sources = _table(
     "analysis_sources", "tenant analysis_id source", _of(analyses, "analysis_id"),
     tenant=Identity, analysis_id=Identity, source=Identity,
 )  # fmt: skip
-items = _table("items", "tenant key", tenant=Identity, key=Identity, facts=Document, seen_at=UtcDateTime)
+items = _table(
+    "items", "tenant key", _index("items_by_key", "key", prefix="key"),
+    tenant=Identity, key=Identity, facts=Document, seen_at=UtcDateTime,
+)  # fmt: skip
 verdicts = _table(
     "verdicts", "tenant analysis_id part position",
     _of(analyses, "analysis_id"),
@@ -256,6 +272,13 @@ verdicts = _table(
     tenant=Identity, analysis_id=Identity, part=Identity, position=Integer, key=Identity,
     shared=Document, own=Document,
 )  # fmt: skip
+replies = _table(
+    "replies", "tenant key reply",
+    _of(items, "key"),
+    _index("replies_by_reply", "reply", prefix="reply"),
+    tenant=Identity, key=Identity, reply=Identity,
+)  # fmt: skip
+"""Comments of items that are posts of a stream themselves, by the keys they have there: what it says is deleted."""
 chunks = Table(
     "chunks", METADATA,
     # SQLite numbers rows by itself in a column of the type INTEGER alone
@@ -306,7 +329,16 @@ charges = _table(
     work_id=Text, scope=Identity, day=Date, units=BigInteger, settled=Boolean,
 )  # fmt: skip
 """What a piece of work has taken from the ledger, so that no process takes it again."""
-pages = _table("pages", "key", key=Identity, text=Document, stored_at=UtcDateTime)
+pages = _table("pages", "key", _index("pages_by_age", "stored_at"), key=Identity, text=Document, stored_at=UtcDateTime)
+"""Pages of sources, and answers that scheduled runs share."""
+asking = _table("asking", "key", key=Identity, asker=Text, until=UtcDateTime)
+"""Who alone asks, until then, for what will be the page of this key."""
+paces = _table(
+    "paces", "scope",
+    scope=Identity, counts=Document, paused_until=UtcDateTime, spent=Boolean, used_at=UtcDateTime,
+    optional="paused_until",
+)  # fmt: skip
+"""How often all processes asked a source lately, and until when it wants no request; `spent`: its day is used up."""
 keys = _table(
     "keys", "id", UniqueConstraint("name"), UniqueConstraint("digest"),
     id=Identity, name=Prose, digest=Identity, created_at=UtcDateTime, revoked=Boolean,
@@ -333,29 +365,68 @@ feedback = _table(
 
 corrections = _table(
     "corrections", "tenant question key",
-    _index("corrections_by_key", "key"),
+    _index("corrections_by_key", "key", prefix="key"),
     tenant=Identity, question=Identity, key=Identity, item_key=Document, relevant=Boolean,
     title=Prose, body=Prose, place=Prose, source=Identity, query=Prose, about=Prose,
     created_at=UtcDateTime,
 )  # fmt: skip
 """A person's verdicts; `question` is the digest of product, description and aim."""
+agreement_samples = _table(
+    "agreement_samples", "tenant question digest",
+    _index("agreement_samples_newest", "tenant question stored_at"),
+    _index("agreement_samples_by_age", "stored_at"),
+    tenant=Identity, question=Text, digest=Text, sureness=Float, agrees=Boolean, stored_at=UtcDateTime,
+)  # fmt: skip
+"""What two judges said of posts; question and post are digests."""
 senses = _table(
     "senses", "tenant question",
     tenant=Identity, question=Identity, about=Prose, not_about=Document, created_at=UtcDateTime,
 )  # fmt: skip
 """Which of the things that share a name a tenant means; `question` is the digest of the name."""
 
+feeds = _table(
+    "feeds", "address",
+    address=Identity, state=Document, next_at=UtcDateTime, asked_at=UtcDateTime, optional="next_at",
+)  # fmt: skip
+"""What is known of a feed, for all tenants; before `next_at` nobody asks it, and never where that is NULL."""
+feed_entries = Table(
+    "feed_entries", METADATA,
+    Column("address", Identity, nullable=False),
+    Column("key", Identity, nullable=False),
+    Column("entry", Document, nullable=False),
+    Column("moment", UtcDateTime, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+    PrimaryKeyConstraint("address", "key"),
+    ForeignKeyConstraint(["address"], ["feeds.address"], ondelete="CASCADE"),
+    Column("came_at", UtcDateTime),
+    _index("feed_entries_newest", "address moment"),
+    _index("feed_entries_came", "came_at"),
+)  # fmt: skip
+"""`moment` is when an entry was written, else first seen; `seen_at` when its feed last held it; `came_at` when it was
+first stored, NULL of what its feed held when that was first read."""
+followed_feeds = _table(
+    "followed_feeds", "tenant address",
+    tenant=Identity, address=Identity, written=Document, name=Prose, since=UtcDateTime,
+)  # fmt: skip
+"""`written` is the address, of which a long one is kept as its digest beside it."""
+
 watches = _table(
     "watches", "tenant id",
     _index("watches_by_name", "tenant name", unique=True),
-    _index("watches_due", "due_at", where="NOT paused"),
+    _index("watches_due", "due_at id", where="NOT paused"),
     _index("watches_by_feed", "feed", unique=True),
+    _index("watches_streamed", "streamed_at"),
+    _index("watches_without_history", "created_at", where="history_due IS NOT NULL"),
     tenant=Identity, id=Identity, name=Identity, body=Document, paused=Boolean,
     created_at=UtcDateTime, due_at=UtcDateTime, began_at=UtcDateTime, claim=Text,
-    claimed_until=UtcDateTime, feed=Identity, optional="began_at claim claimed_until feed",
+    claimed_until=UtcDateTime, feed=Identity, streamed_at=UtcDateTime,
+    history_due=Boolean, judged_from=UtcDateTime, unjudged=Integer,
+    optional="began_at claim claimed_until feed streamed_at history_due judged_from unjudged",
 )  # fmt: skip
 """`claim` is the run that a process does until `claimed_until`; then another may take it over.
-`feed` is the SHA-256 digest of the token that reads its feed."""
+`feed` is the SHA-256 digest of the token that reads its feed. `streamed_at` is when one that follows streams was
+changed last; NULL where it does not, or is paused. `history_due` is NULL as soon as what was written before was told.
+Before `judged_from` none of its waiting posts is judged; `unjudged` were dropped since its last run of a stream."""
 watch_runs = _table(
     "watch_runs", "tenant watch_id id",
     _of(watches, "watch_id"),
@@ -366,9 +437,41 @@ watch_runs = _table(
 watch_items = _table(
     "watch_items", "tenant watch_id key",
     _of(watches, "watch_id"),
-    _index("watch_items_by_key", "key"),
+    _index("watch_items_by_key", "key", prefix="key"),
     tenant=Identity, watch_id=Identity, key=Identity, dropped_by=Text, facts=Document,
     seen_at=UtcDateTime, optional="facts",
 )  # fmt: skip
 """What a watch has seen; `dropped_by` is the rule by which it was dropped, empty where it was kept,
 `facts` are the words by which a copy is recognised."""
+inbox = _table(
+    "inbox", "tenant id",
+    _index("inbox_of_watch", "tenant watch_id key", unique=True),
+    _index("inbox_unread", "tenant id", where="read_at IS NULL"),
+    _index("inbox_by_key", "key", prefix="key"),
+    tenant=Identity, id=Text, watch_id=Identity, key=Identity, watch=Prose, source=Identity, site=Identity,
+    complains=Boolean, folded=Prose, body=Document, came_at=UtcDateTime,
+    read_at=UtcDateTime, starred=Boolean, note=Prose, not_about=Boolean, optional="read_at",
+)  # fmt: skip
+"""New posts of watches, one row for each watch; `folded` are the texts in which a search looks.
+It refers to no watch: an entry with a star or a note stays when its watch is removed."""
+inbox_settings = _table(
+    "inbox_settings", "tenant",
+    _index("inbox_settings_by_feed", "feed", unique=True),
+    tenant=Identity, body=Document, feed=Identity, optional="feed",
+)  # fmt: skip
+"""`feed` is the SHA-256 digest of the token that reads the inbox as a feed."""
+
+streams = _table(
+    "streams", "name",
+    name=Identity, cursor=Text, read_until=UtcDateTime, reader=Text, claimed_until=UtcDateTime,
+    optional="cursor read_until reader claimed_until",
+)  # fmt: skip
+"""How far each stream was read, and the process that alone reads it until `claimed_until`."""
+stream_posts = _table(
+    "stream_posts", "tenant watch_id key",
+    _of(watches, "watch_id"),
+    _index("stream_posts_by_key", "key", prefix="key"),
+    _index("stream_posts_waiting", "came_at"),
+    tenant=Identity, watch_id=Identity, key=Identity, facts=Document, came_at=UtcDateTime,
+)  # fmt: skip
+"""Posts of streams that hold the name of a watch, until its gate has judged them."""

@@ -21,7 +21,7 @@ from sqlalchemy import cast, literal_column, select, text
 from sqlalchemy import func as sql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.errors import StoreUnavailable
+from api.errors import StoreUnavailable, missing_module
 from api.features.archive.entries import DIMENSIONS
 from api.store.database import Database
 from api.store.item_rows import HALFVEC, tenant_token, vector_text
@@ -271,11 +271,13 @@ class ExtensionVectors:
 
 
 async def vectors_of(database: Database) -> StoredVectors | None:
-    """Who looks for the nearest; None on PostgreSQL without the extension `vector`.
+    """Who looks for the nearest; None on SQLite without `usearch`, and on PostgreSQL without the extension `vector`.
 
     Makes the extension, a column and its index, once.
     """
     if database.file is not None:
+        if missing_module("search"):
+            return None
         return FiledVectors(database, database.file.with_name(f"{database.file.name}-vectors"))
     try:
         async with database.reading() as connection:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, or_, select, text, update
 from sqlalchemy import func as sql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -15,21 +15,24 @@ from api.core.items import Item
 from api.core.published import Published
 from api.errors import UsageError
 from api.features.watches.watch import Watch
-from api.features.watches.watch_ports import KeptCounts, RunClaim, SeenPost
+from api.features.watches.watch_ports import STREAM_RUN, KeptCounts, RunClaim, SeenPost
 from api.features.watches.watch_run import Delivery, RunCounts, WatchRun
-from api.store.database import Repository, unbroken
-from api.store.tables import batches, watch_items, watch_runs, watches
+from api.store.database import unbroken
+from api.store.inbox_repository import InboxRepository, add_to_inbox, drop_entries, forget_entries
+from api.store.tables import batches, identity, stream_posts, watch_items, watch_runs, watches
 
 P = TypeVar("P", bound=Published)
 _WATCH, _ITEM = TypeAdapter(Watch), TypeAdapter(Item)
 # Fields of a watch that have columns of their own.
 _KEPT = ("paused", "due_at", "began_at", "feed")
+WATCH_COLUMNS = (watches.c.tenant, watches.c.id, watches.c.body, *(watches.c[name] for name in _KEPT))
+"""What `read_watch` reads."""
 # Those of them that `change_watch` leaves alone: the first run and `set_feed` write them.
 _UNCHANGED = ("began_at", "feed")
 
 
-class WatchRepository(Repository):
-    """Watches, their runs and seen posts in the database."""
+class WatchRepository(InboxRepository):
+    """Watches, their runs, seen posts and inbox in the database."""
 
     @unbroken
     async def add_watch(self, watch: Watch, most: int) -> None:
@@ -40,30 +43,44 @@ class WatchRepository(Repository):
                 raise UsageError(f"there are {most} watches; remove one first")
             await _check_name(connection, watch)
             row = self._database.insert(watches).values(
-                tenant=watch.tenant, id=watch.id, created_at=watch.created_at, **_columns(watch)
-            )
+                tenant=watch.tenant, id=watch.id, created_at=watch.created_at, **columns_of_watch(watch),
+                history_due=watch.as_it_happens or None,
+            )  # fmt: skip
             await connection.execute(row)
 
     async def watches(self, tenant: str) -> Sequence[Watch]:
         wanted = select(watches).where(watches.c.tenant == tenant)
         wanted = wanted.order_by(watches.c.created_at, watches.c.id)
         rows = await self._rows(wanted)
-        return [watch for row in rows if (watch := _watch(row)) is not None]
+        return [watch for row in rows if (watch := read_watch(row)) is not None]
 
     @unbroken
     async def change_watch(self, watch: Watch) -> bool:
-        columns = {name: value for name, value in _columns(watch).items() if name not in _UNCHANGED}
+        columns = {name: value for name, value in columns_of_watch(watch).items() if name not in _UNCHANGED}
         async with self._database.writing(alone=True) as connection:
             await _check_name(connection, watch)
+            row = (await connection.execute(select(watches).where(*_is(watch.tenant, watch.id)))).one_or_none()
+            before = None if row is None else read_watch(row)
+            if not watch.as_it_happens:
+                columns["history_due"] = None
+            elif before is not None and not before.as_it_happens:
+                columns["history_due"] = True
+            if not watch.follows_streams:  # nor is told of them when it goes on
+                mine = stream_posts.c.tenant == watch.tenant, stream_posts.c.watch_id == watch.id
+                await connection.execute(delete(stream_posts).where(*mine))
             changed = update(watches).where(*_is(watch.tenant, watch.id)).values(**columns)
             return (await connection.execute(changed)).rowcount > 0
 
+    @unbroken
     async def drop_watch(self, tenant: str, watch_id: str) -> bool:
-        return await self._write(delete(watches).where(*_is(tenant, watch_id))) > 0
+        async with self._database.writing() as connection:
+            gone = await connection.execute(delete(watches).where(*_is(tenant, watch_id)))
+            await drop_entries(connection, tenant, watch_id)
+        return gone.rowcount > 0
 
     @unbroken
     async def claim_due(self, now: datetime, until: datetime, run_id: str) -> RunClaim | None:
-        due = _due(now).limit(1)
+        due = _due(now).limit(1).with_for_update(skip_locked=True)  # SQLite has one writer at a time
         async with self._database.writing() as connection:
             while (row := (await connection.execute(due)).one_or_none()) is not None:
                 claim = await _claimed(connection, row, now, until, run_id)
@@ -73,7 +90,7 @@ class WatchRepository(Repository):
 
     async def due_watches(self, now: datetime, most: int) -> Sequence[Watch]:
         rows = await self._rows(_due(now).limit(most))
-        return [watch for row in rows if (watch := _watch(row)) is not None]
+        return [watch for row in rows if (watch := read_watch(row)) is not None]
 
     @unbroken
     async def claim_watch(
@@ -85,7 +102,7 @@ class WatchRepository(Repository):
         run_id: str,
         due_at: datetime | None = None,
     ) -> RunClaim | None:
-        free = or_(_free(now), watches.c.claim == run_id)
+        free = or_(is_free(now), watches.c.claim == run_id)
         wanted = select(watches).where(*_is(tenant, watch_id), free)
         if due_at is not None:
             wanted = wanted.where(watches.c.due_at == due_at, watches.c.paused.is_(False))
@@ -94,33 +111,79 @@ class WatchRepository(Repository):
             return None if row is None else await _claimed(connection, row, now, until, run_id)
 
     @unbroken
-    async def finish_run(self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime) -> bool:
+    async def finish_run(
+        self,
+        claim: RunClaim,
+        run: WatchRun,
+        learnt: Sequence[SeenPost],
+        due_at: datetime,
+        judged: Sequence[str] = (),
+        judged_from: datetime | None = None,
+        unjudged_before: int = 0,
+    ) -> bool:
         watch = claim.watch
         began = None if run.counts is None else run.counts.until
+        history = run.as_it_happens and run.state == "baseline"
+        newly_unjudged = (0 if run.news else run.unjudged) - unjudged_before
         moved = update(watches).where(*_is(watch.tenant, watch.id), watches.c.claim == claim.run_id)
         moved = moved.values(
             # a person may have set another time meanwhile
             due_at=case((watches.c.due_at == watch.due_at, due_at), else_=watches.c.due_at),
             began_at=sql.coalesce(watches.c.began_at, began), claim=None, claimed_until=None,
+            **{"judged_from": judged_from} if judged_from else {},
+            **{"history_due": None} if history else {},
+            # where nobody is told of this run, the next one says so
+            **{"unjudged": sql.coalesce(watches.c.unjudged, 0) + newly_unjudged} if newly_unjudged else {},
         )  # fmt: skip
         owner = {"tenant": watch.tenant, "watch_id": watch.id}
         async with self._database.writing() as connection:
             if not (await connection.execute(moved)).rowcount:
                 return False
+            if judged:  # what was deleted meanwhile is neither kept nor known
+                left = {identity(key) for key in await _take_waiting(connection, watch, judged)}
+                learnt = [post for post in learnt if identity(post.key) in left]
+                run = run.model_copy(update={"new": tuple(post for post in run.new if identity(post.key) in left)})
+            if run.state == "baseline" and not run.news:
+                waiting = select(stream_posts.c.key).where(
+                    stream_posts.c.tenant == watch.tenant, stream_posts.c.watch_id == watch.id
+                )
+                told_later = set(await connection.scalars(waiting))
+                learnt = [post for post in learnt if identity(post.key) not in told_later]
+            # of posts that came by a stream only what was told: others are looked at every second
             row = self._database.upsert(
                 watch_runs, ("tenant", "watch_id", "id"), **owner, id=run.id, rule=watch.rule,
                 counts=run.counts and run.counts.model_dump(mode="json"),
                 body=run.model_dump(mode="json"), news=run.news, created_at=run.created_at,
             )  # fmt: skip
-            await connection.execute(row)
-            for known in learnt:
-                seen = self._database.upsert(
-                    watch_items, ("tenant", "watch_id", "key"), **owner, key=known.key,
-                    dropped_by=known.dropped_by, seen_at=run.created_at,
-                    facts=known.item and _ITEM.dump_python(known.item, mode="json"),
-                )  # fmt: skip
-                await connection.execute(seen)
+            if run.news or history or not run.as_it_happens:
+                await connection.execute(row)
+            await self._keep_seen(connection, owner, learnt, run.created_at)
+            if run.news:
+                await add_to_inbox(connection, self._database, watch, run, learnt)
+            if judged:
+                posts = [known.item for known in learnt if known.item is not None]
+                await self._archive(connection, watch, posts, sample=run.sample)
         return True
+
+    async def _keep_seen(
+        self, connection: AsyncConnection, owner: Mapping[str, str], learnt: Sequence[SeenPost], seen_at: datetime
+    ) -> None:
+        if not learnt:
+            return
+        insert = self._database.insert(watch_items)
+        changed = {name: insert.excluded[name] for name in ("dropped_by", "seen_at", "facts")}
+        seen = insert.on_conflict_do_update(index_elements=["tenant", "watch_id", "key"], set_=changed)
+        rows = [
+            {
+                **owner, "key": known.key, "dropped_by": known.dropped_by, "seen_at": seen_at,
+                "facts": known.item and item_json(known.item),
+            }
+            for known in learnt
+        ]  # fmt: skip
+        await connection.execute(seen, rows)
+
+    async def _archive(self, connection: AsyncConnection, watch: Watch, posts: Sequence[Item], *, sample: bool) -> None:
+        """Put posts of a stream that were kept into the archive; `StreamRepository` does."""
 
     async def release_claim(self, claim: RunClaim) -> None:
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
@@ -158,11 +221,11 @@ class WatchRepository(Repository):
     async def watch_of_feed(self, watch_id: str, digest: str) -> Watch | None:
         wanted = select(watches).where(watches.c.feed == digest, watches.c.id == watch_id)
         rows = await self._rows(wanted)
-        return _watch(rows[0]) if rows else None
+        return read_watch(rows[0]) if rows else None
 
     async def watch_of_link(self, watch_id: str) -> Watch | None:
         rows = await self._rows(select(watches).where(watches.c.id == watch_id))
-        return _watch(rows[0]) if rows else None
+        return read_watch(rows[0]) if rows else None
 
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
         wanted = select(watch_runs.c.counts).where(
@@ -178,6 +241,7 @@ class WatchRepository(Repository):
         wanted = select(watch_runs.c.rule, watch_runs.c.created_at, watch_runs.c.counts).where(
             watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,
             watch_runs.c.created_at >= since,
+            ~watch_runs.c.id.startswith(STREAM_RUN, autoescape=True),  # they count nothing, and did not fail
         )  # fmt: skip
         wanted = wanted.order_by(watch_runs.c.created_at.desc()).limit(most)
         return [KeptCounts(row.rule, row.created_at, _read(RunCounts, row.counts)) for row in await self._rows(wanted)]
@@ -194,9 +258,19 @@ class WatchRepository(Repository):
         worded = worded.where(*mine, watch_items.c.facts.is_not(None))
         worded = worded.order_by(watch_items.c.seen_at.desc(), watch_items.c.key).limit(most)
         async with self._database.reading() as connection:
-            facts = {key: _item(facts) for key, facts in await connection.execute(worded)}
+            facts = {key: read_item(facts) for key, facts in await connection.execute(worded)}
             rows = (await connection.execute(keys)).all()
         return [SeenPost(row.key, row.dropped_by, facts.get(row.key)) for row in rows]
+
+
+async def _take_waiting(connection: AsyncConnection, watch: Watch, keys: Iterable[str]) -> list[str]:
+    """Delete posts that wait for a watch; the keys of those that were there."""
+    taken: list[str] = []
+    for some in batches(keys):
+        mine = stream_posts.c.tenant == watch.tenant, stream_posts.c.watch_id == watch.id
+        gone = delete(stream_posts).where(*mine, stream_posts.c.key.in_(some)).returning(stream_posts.c.key)
+        taken += await connection.scalars(gone)
+    return taken
 
 
 async def forget_watched(connection: AsyncConnection, keys: Iterable[str]) -> None:
@@ -204,6 +278,7 @@ async def forget_watched(connection: AsyncConnection, keys: Iterable[str]) -> No
     for some in batches(keys):
         seen = update(watch_items).where(watch_items.c.key.in_(some))
         await connection.execute(seen.values(facts=None))
+        await forget_entries(connection, some)
         holders = select(watch_items.c.tenant, watch_items.c.watch_id)
         holders = holders.where(watch_items.c.key.in_(some)).distinct()
         for tenant, watch_id in (await connection.execute(holders)).all():
@@ -224,11 +299,12 @@ def _is(tenant: str, watch_id: str) -> tuple[ColumnElement[bool], ColumnElement[
 
 
 def _due(now: datetime) -> Select[*tuple[Any, ...]]:
-    due = watches.c.paused.is_(False), watches.c.due_at <= now, _free(now)
+    # in the words of the index `watches_due`, which neither database uses for `paused IS FALSE`
+    due = text("NOT watches.paused"), watches.c.due_at <= now, is_free(now)
     return select(watches).where(*due).order_by(watches.c.due_at, watches.c.id)
 
 
-def _free(now: datetime) -> ColumnElement[bool]:
+def is_free(now: datetime) -> ColumnElement[bool]:
     """Nobody's, or of a process whose time is over."""
     return or_(watches.c.claimed_until.is_(None), watches.c.claimed_until <= now)
 
@@ -241,9 +317,11 @@ async def _claimed(
     run_id: str,
 ) -> RunClaim | None:
     """The claim, unless another process was faster; a damaged watch is paused instead."""
-    owned = row.claim or run_id
-    watch = _watch(row)
-    mine = or_(_free(now), watches.c.claim == run_id)
+    # a run goes on under the id that it had; one of a stream is another run than one of the schedule
+    same_kind = (row.claim or "").startswith(STREAM_RUN) == run_id.startswith(STREAM_RUN)
+    owned = row.claim if row.claim and same_kind else run_id
+    watch = read_watch(row)
+    mine = or_(is_free(now), watches.c.claim == run_id)
     same = and_(*_is(row.tenant, row.id), watches.c.due_at == row.due_at, mine)
     if watch is None:
         await connection.execute(update(watches).where(same).values(paused=True))
@@ -263,12 +341,14 @@ async def _check_name(connection: AsyncConnection, watch: Watch) -> None:
         raise UsageError(wrong, field="name")
 
 
-def _columns(watch: Watch) -> dict[str, Any]:
+def columns_of_watch(watch: Watch) -> dict[str, Any]:
+    """What the table has of a watch, but for tenant, id and time of creation."""
     body = _WATCH.dump_python(watch, mode="json", exclude=set(_KEPT))
-    return {"name": watch.name, "body": body} | {name: getattr(watch, name) for name in _KEPT}
+    streamed = datetime.now(UTC) if watch.follows_streams else None
+    return {"name": watch.name, "body": body, "streamed_at": streamed} | {name: getattr(watch, name) for name in _KEPT}
 
 
-def _watch(row: Row[*tuple[Any, ...]]) -> Watch | None:
+def read_watch(row: Row[*tuple[Any, ...]]) -> Watch | None:
     """The watch of a row; None when it is damaged."""
     columns = {name: getattr(row, name) for name in _KEPT}
     try:
@@ -277,7 +357,13 @@ def _watch(row: Row[*tuple[Any, ...]]) -> Watch | None:
         return None
 
 
-def _item(facts: object) -> Item | None:
+def item_json(item: Item) -> Any:
+    """An item as it is stored."""
+    return _ITEM.dump_python(item, mode="json")
+
+
+def read_item(facts: object) -> Item | None:
+    """The stored item; None when it is damaged."""
     try:
         return _ITEM.validate_python(facts)
     except ValidationError:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import train_local_judge as training
 from api.core.domain import Correction, Question, Verdict
+from api.evaluation.bench_gates import FoldedJudge
 from api.evaluation.labelled_items import LabelledQuery, read_labelled
 from api.evaluation.metrics import LabelledVerdict, Tally, differences, intervals, summed, tally, total
 from api.models.local.judge import LocalJudge
@@ -47,14 +48,14 @@ def counted(query: LabelledQuery, chosen: Sequence[int], verdicts: Sequence[Verd
     )
 
 
-def judged(judge: training.FoldedJudge | LocalJudge, query: LabelledQuery, question: Question) -> Tally:
+def judged(judge: FoldedJudge | LocalJudge, query: LabelledQuery, question: Question) -> Tally:
     """All items of a query as one page."""
     whole = judge if isinstance(judge, LocalJudge) else judge.of(question)
     verdicts = whole.verdicts(question, query.shown(), query.source)
     return counted(query, range(len(query.items)), verdicts)
 
 
-def with_corrections(judge: training.FoldedJudge, query: LabelledQuery, count: int, draws: int = DRAWS) -> Pair | None:
+def with_corrections(judge: FoldedJudge, query: LabelledQuery, count: int, draws: int = DRAWS) -> Pair | None:
     """What is left of a query after corrections of items drawn at random; None for nothing."""
     items, question = query.shown(), query.question()
     if len(items) <= count:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from api import bootstrap
 from api.core.domain import Question, Usage
 from api.core.items import Item
-from api.core.model_cost import usage_of_error
+from api.core.model_batches import usage_of_error
 from api.core.ports import Claim, Judgement, Support
 from api.errors import ModelError
 from api.evaluation.candidates import labelled_corpus

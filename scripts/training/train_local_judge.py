@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from api.core.domain import Question
-from api.core.items import Item
-from api.core.ports import Judgement
+from api.evaluation.bench_gates import FoldedJudge
 from api.evaluation.candidates import BASELINES
 from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate, evaluate
 from api.evaluation.judge_scores import EvalResult
 from api.evaluation.labelled_items import LabelledItem, LabelledQuery, read_labelled
-from api.models.local.judge import LocalJudge, Profile, parse, profile_name
+from api.models.local.judge import parse, profile_name
 from api.models.local.judge_features import AGAINST, FEATURES, FOR, page
 from api.models.local.reading import Reading, topic_of
 from api.models.local.word_vectors import Vectors, vectors
@@ -214,25 +213,6 @@ def fitted(data: Mapping[str, Sample], without: int = -1) -> dict[str, dict[str,
         for ending, part in data.items()
         for profile in PROFILES
     }
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedJudge:
-    """Answers every question with weights that never saw it; implements `Judge`."""
-
-    folds: Mapping[str, int]
-    weights: Sequence[Mapping[str, Profile]]
-    known: Vectors | None
-    name: str = "local-3, five folds"
-
-    def of(self, question: Question) -> LocalJudge:
-        """The judge whose weights never saw the question."""
-        weights = self.weights[self.folds[question.text]]
-        return LocalJudge(lambda: self.known, lambda: weights)
-
-    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
-        """See `Judge.judge`."""
-        return await self.of(question).judge(question, items, source)
 
 
 def folded(queries: Sequence[LabelledQuery], known: Vectors | None) -> FoldedJudge:

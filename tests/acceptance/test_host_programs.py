@@ -116,6 +116,7 @@ def test_the_program_of_the_page(sandbox: Sandbox, langfuse: Collector, root: Pa
         assert (span.attributes["user.id"], span.attributes["session.id"]) == ("u-1", "c-1")
 
 
+@pytest.mark.nightly
 def test_one_that_traces_elsewhere(sandbox: Sandbox, langfuse: Collector) -> None:
     """Our spans are in the traces that it has, below its tools; of its own nothing is sent."""
     end = (
@@ -136,6 +137,7 @@ def test_one_that_traces_elsewhere(sandbox: Sandbox, langfuse: Collector) -> Non
     assert "payroll" not in str(langfuse.spans)
 
 
+@pytest.mark.nightly
 def test_one_that_does_not_trace(sandbox: Sandbox, langfuse: Collector) -> None:
     """Each call of a tool is a trace of its own; its agents are nobody's business."""
     run(sandbox, langfuse, NOWHERE)

@@ -142,7 +142,10 @@ async def test_a_variable_that_is_read_late_is_named(
     assert value not in (answered.reason or "")
 
 
-@pytest.mark.parametrize(("name", "source"), [("PRAWCORE_TIMEOUT", "reddit"), ("HTTPLIB2_CA_CERTS", "youtube")])
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [("PRAWCORE_TIMEOUT", "reddit"), pytest.param("HTTPLIB2_CA_CERTS", "youtube", marks=pytest.mark.nightly)],
+)
 def test_a_variable_that_is_read_at_import_is_named(name: str, source: str) -> None:
     """`doctor` in a process of its own: one line, and no traceback."""
     keys = ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "YOUTUBE_API_KEY")

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+NIGHTLY = "notebook"
+"""The environment that no daily test needs."""
 HERE = Path(__file__).parent
 VARIABLE = "LISTENPOST_TEST_CLIENTS"
 _NAMED = os.environ.get(VARIABLE)
@@ -128,9 +130,11 @@ def _run(*command: str, folder: Path | None = None) -> None:
 
 
 def _make_all() -> None:
-    """All of them, one after the other; what fails is told by the test that needs it."""
+    """All that daily tests need, one after the other; what fails is told by the test that needs it."""
     for make, kind in ((_python, "requirements.txt"), (_node, "package.json")):
         for wanted in sorted(HERE.glob(f"*/{kind}")):
+            if wanted.parent.name == NIGHTLY:
+                continue
             with suppress(subprocess.SubprocessError, OSError):
                 make(_folder(), wanted.parent.name)
 

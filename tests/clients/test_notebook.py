@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.clients.environments import python_client
 from tests.snippets import ROOT, cells
 from tests.usual import USUAL
 
 
+@pytest.mark.nightly
 def test_the_page_in_jupyter(tmp_path: Path) -> None:
     """Every cell runs and prints what it says; no cell prints a warning."""
     python = python_client("notebook")

@@ -62,6 +62,7 @@ def test_a_python_client(server: str, tmp_path: Path) -> None:
     assert "\ninvalid_request `query` must be text of at most 500 characters" in printed
 
 
+@pytest.mark.nightly
 def test_typescript_types(server: str, tmp_path: Path) -> None:
     """They are generated, every example passes `tsc --strict` with them, and the first one runs."""
     node = node_client("openapi_node")

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ import pytest
 
 from api.sandbox.server import Sandbox
 from tests.clients.environments import chromium, node_client
+from tests.clients.stripping_proxy import below
 from tests.interfaces.http.process import ROOT, threaded
 from tests.usual import USUAL
 
 KEY = "a-key-of-the-environment"
+PATH = "/tools/listenpost"
 Seen = dict[str, Any]
 SCREENS = ("ask", "live", "report", "drawer", "evidence", "gate")
 """Of which the docs have pictures."""
@@ -28,7 +30,7 @@ SCREENS = ("ask", "live", "report", "drawer", "evidence", "gate")
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """Where the servers listen."""
+    """Where the servers are reached, two of them behind a proxy that removes a path."""
 
     sample: str
     slow: str
@@ -36,38 +38,51 @@ class Doors:
     keyed: str
 
 
-@pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+@contextmanager
+def doors(folder: Path) -> Iterator[Doors]:
     """Three servers."""
-    folder: Path = tmp_path_factory.mktemp("pages")
     with ExitStack() as stack:
 
         def served(name: str, **variables: str) -> str:
             database = f"sqlite:///{folder / name}.db"
             settings = {**USUAL, "LISTENPOST_DATABASE_URL": database, **variables}
-            return stack.enter_context(threaded(settings))
+            address = stack.enter_context(threaded(settings))
+            root = variables.get("LISTENPOST_ROOT_PATH")
+            return stack.enter_context(below(root, address)) if root else address
 
         sandbox = stack.enter_context(Sandbox.start())
         sandbox.latency("openai.judge=1s")
         pointed = {k: v for k, v in sandbox.environment.items() if not k.startswith("LANGFUSE")}
         pointed["LISTENPOST_MODE"] = "live"
         yield Doors(
-            served("sample"),
+            served("sample", LISTENPOST_ROOT_PATH=PATH),
             served("slow", **pointed),
-            served("keyed", LISTENPOST_API_KEYS=KEY),
+            served("keyed", LISTENPOST_API_KEYS=KEY, LISTENPOST_ROOT_PATH=PATH),
+        )
+
+
+NO_ANSWER = 3
+"""Exit code of the driver when the browser stopped answering: seen once in eight runs, with no request left open."""
+
+
+def driven(folder: Path, servers: Path, pictures: Path) -> subprocess.CompletedProcess[str]:
+    """A run of the driver over three new servers."""
+    with doors(servers) as addresses:
+        command = ["node", "drive.mjs", chromium(), addresses.sample, addresses.slow, addresses.keyed, KEY]
+        return subprocess.run(
+            [*command, pictures], cwd=folder, stdout=subprocess.PIPE, text=True, check=False, timeout=1_200
         )
 
 
 @pytest.fixture(scope="module")
-def seen(doors: Doors, tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    """What the browser showed."""
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """What the browser showed; another browser is started once where the first one stopped answering."""
     folder = node_client("pages")
     pictures = tmp_path_factory.mktemp("pictures")
-    command = ["node", "drive.mjs", chromium(), doors.sample, doors.slow, doors.keyed, KEY]
-    done = subprocess.run(
-        [*command, pictures],
-        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=1_200,
-    )  # fmt: skip
+    done = driven(folder, tmp_path_factory.mktemp("pages"), pictures)
+    if done.returncode == NO_ANSWER:
+        done = driven(folder, tmp_path_factory.mktemp("pages"), pictures)
+    done.check_returncode()
     if folder_of_docs := os.environ.get("LISTENPOST_TEST_SCREENS"):
         for name in SCREENS:
             shutil.copy(pictures / f"{name}-1280.png", Path(folder_of_docs) / f"{name}.png")
@@ -99,11 +114,12 @@ def test_a_question_is_asked_watched_and_read(seen: Seen, width: str) -> None:
     assert used["small"] == 0
     assert used["lanes"] == used["same"] == ["Reddit", "YouTube", "Amazon"]
     assert used["file"].endswith(".html")
+    assert used["fold"] >= 3, "claims that are seen without scrolling"
 
 
 @pytest.mark.parametrize("width", ["wide", "narrow"])
 def test_a_citation_opens_its_post(seen: Seen, width: str) -> None:
-    """By the keyboard; the cited words stand out, Escape closes, and the focus is where it was."""
+    """By the keyboard, beside the report where there is room; the cited words stand out, the focus is where it was."""
     used = seen[width]
 
     words, mark = used["words"].strip('“”"'), " ".join(used["mark"].split())
@@ -130,10 +146,10 @@ def test_a_key_is_asked_for(seen: Seen, width: int) -> None:
 
     assert entered["complaints"] == []
     assert entered["wrong"] == "This key is not valid."
-    assert entered["cookie"] == {"httpOnly": True, "sameSite": "Strict"}
+    assert entered["cookie"] == {"httpOnly": True, "sameSite": "Strict", "path": PATH}
     assert not entered["held"]
     assert entered["script"] == ""
-    assert entered["out"] == "/login"
+    assert entered["out"] == f"{PATH}/login"
 
 
 def test_a_stream_that_ends_badly_is_looked_at_again(seen: Seen) -> None:
@@ -247,7 +263,21 @@ def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
     assert around["feed"].startswith("application/atom+xml")
     assert "refetched" in around["gate"]
     assert {"Reddit", "Model", "Langfuse"} <= set(around["answers"])
-    assert around["gone"] == "/history"
+    assert around["gone"] == f"{PATH}/history"
+
+
+@pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
+def test_the_inbox_is_worked_off(seen: Seen, manner: int) -> None:
+    """By the keyboard, or by its buttons; the next entry has the focus, and the last change is taken back."""
+    inbox = seen["inbox"][manner]
+
+    assert inbox["complaints"] == []
+    many = inbox["counts"][0]
+    assert many >= len(inbox["ids"]) >= 2
+    assert (inbox["counts"][1], inbox["counts"][2], inbox["counts"][-1]) == (many, many - 1, many)
+    assert inbox["focused"] == inbox["ids"][1]
+    assert inbox["small"] == 0
+    assert inbox["draft"] == ("" if manner == 2 else "not saved yet")
 
 
 def test_the_pictures_of_the_docs_are_current() -> None:

@@ -11,10 +11,14 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from api.sources import SOURCES
+from api.settings import SourceSettings
+from api.sources import default_sources
 from tests.clients.environments import python_client
 from tests.interfaces.page_programs import started
 from tests.snippets import ROOT
+
+PLACES = default_sources(SourceSettings())
+"""Sources that are switched on by default: each has a tool."""
 
 
 @pytest.fixture
@@ -23,7 +27,7 @@ def server(tmp_path: Path) -> StdioServerParameters:
     uvx = python_client("uv").with_name("uvx")
     ((command, environment),) = (entry for entry in started() if entry[0][0] == "uvx")
     option, checkout, program, *words = command[1:]
-    assert (option, checkout) == ("--from", "/path/to/listenpost")
+    assert (option, checkout) == ("--from", "/path/to/listenpost[mcp]")
     variables = {
         **os.environ,  # the registry is asked as this machine asks it
         "UV_CACHE_DIR": str(uvx.parents[1] / "cache"),
@@ -34,7 +38,7 @@ def server(tmp_path: Path) -> StdioServerParameters:
     }
 
     done = subprocess.run(
-        [uvx, option, ROOT, program, "--version"],
+        [uvx, option, f"{ROOT}[mcp]", program, "--version"],
         env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
 
@@ -44,17 +48,18 @@ def server(tmp_path: Path) -> StdioServerParameters:
     assert done.stdout.startswith("listenpost ")
     return StdioServerParameters(
         command=str(uvx),
-        args=[option, str(ROOT), program, *words],
+        args=[option, f"{ROOT}[mcp]", program, *words],
         env={**variables, "UV_OFFLINE": "1"},
         cwd=tmp_path,
     )
 
 
+@pytest.mark.nightly
 async def test_a_checkout_is_served_without_an_installation(server: StdioServerParameters) -> None:
     """A client starts it and hears what it hears of an installed one."""
     async with Client(stdio_client(server)) as client:
         tools = (await client.list_tools()).tools
         answer = await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
 
-    assert len(tools) == len(SOURCES) + 8
+    assert len(tools) == len(PLACES) + 8
     assert "sample data" in str(answer.content)

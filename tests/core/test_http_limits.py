@@ -215,19 +215,19 @@ CERTIFICATES = "/nowhere/certificates.pem"
             {},
             ConnectionRefusedError(),
             "https://a.invalid",
-            "no connection (ConnectionRefusedError)",
+            "no connection (it was refused)",
         ),
         (
             {"HTTPS_PROXY": "http://user:secret@proxy"},
             ConnectionRefusedError(),
             "https://a.invalid",
-            "no connection (ConnectionRefusedError); check `HTTPS_PROXY`",
+            "no connection (it was refused); check `HTTPS_PROXY`",
         ),
         (
             {"HTTPS_PROXY": "http://proxy"},
             ConnectionRefusedError(),
             "http://localhost:1",
-            "no connection (ConnectionRefusedError)",
+            "no connection (it was refused)",
         ),
         (
             {"HTTPS_PROXY": "http://proxy", "ALL_PROXY": "socks5://proxy"},

@@ -7,7 +7,18 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.text import clean, clean_query, cut, fold, is_visible, one_line, quantity, unescape, web_url
+from api.core.text import (
+    clean,
+    clean_query,
+    cut,
+    display_title,
+    fold,
+    is_visible,
+    one_line,
+    quantity,
+    unescape,
+    web_url,
+)
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 ANY = st.text(st.characters(exclude_categories=()))
@@ -190,3 +201,10 @@ def test_numbers_have_their_nouns() -> None:
     """One is one; a plural of its own is named."""
     assert [quantity(number, "item") for number in (0, 1, 2)] == ["0 items", "1 item", "2 items"]
     assert [quantity(number, "query", "queries") for number in (1, 2)] == ["1 query", "2 queries"]
+
+
+def test_a_text_of_a_thread_is_called_what_it_is() -> None:
+    """A comment by its thread's title, a review by the product's, a post by its own."""
+    shown = [display_title("Lantern Deep", thread) for thread in ("steam:900100", "lemmy:https://a.example/post/1", "")]
+
+    assert shown == ["review of: Lantern Deep", "comment on: Lantern Deep", "Lantern Deep"]

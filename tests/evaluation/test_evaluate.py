@@ -12,7 +12,7 @@ import pytest
 
 from api.core.domain import Grade, Question, Usage, Verdict
 from api.core.items import Item
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.core.ports import Grades, Judgement
 from api.errors import ModelError, UsageError
 from api.evaluation.evaluate import (

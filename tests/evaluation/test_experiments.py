@@ -11,7 +11,7 @@ import pytest
 
 from api.core.domain import Question, Usage, Verdict
 from api.core.items import Item
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.core.ports import Claim, Judgement, Support
 from api.errors import ConfigurationError, ModelError
 from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate

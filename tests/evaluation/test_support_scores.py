@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from api.core.domain import Question, Usage
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.core.ports import PER_CALL, Claim, Support
 from api.errors import UsageError
 from api.evaluation.labelled_items import read_claims

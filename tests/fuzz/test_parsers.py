@@ -6,6 +6,7 @@ loopback, through their real clients, in `test_clients.py`.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from api.errors import Broken, ConfigurationError, ModelError, UsageError
 from api.interfaces.shared.csv_export import cell
 from api.models.answer_parsing import entries, record, verdicts
 from api.pipeline.evidence.duplicates import canonical_url
+from api.pipeline.gate.name_matches import name_of
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_guard import compared_names, guarded_query
 from api.pipeline.question.query_screen import screen_query, without_operators
@@ -31,16 +33,18 @@ from api.reports.markdown_text import formatted, link, md
 from api.reports.quotes import verbatim
 from api.settings import variables
 from api.sources import amazon_pages as amazon
-from api.sources import discourse, lemmy
+from api.sources import discourse, lemmy, news, steam
 from api.sources.amazon import PROVIDERS, Complaint
 from api.sources.amazon_pages import block_reason, parse_product_page, parse_search_page
 from api.sources.item_fields import as_dict, as_int, as_number, as_time
+from api.sources.markup import words_of_bbcode
+from api.sources.name_filter import NameFilter
 from api.sources.own_items import read_items
 from api.sources.searched_source import page_from_json
 from api.store.report_json import READER, Unreadable
 from tests.fuzz import foreign
 from tests.fuzz.foreign import answers, encodes, pages, unchecked
-from tests.sources.keyless_emulators import hit, posted, remark, results, talk, topic
+from tests.sources.keyless_emulators import article, hit, posted, remark, results, review, talk, topic
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,9 @@ def environment(values: dict[str, str]) -> object:
         return load_settings()
 
 
+MUG = NameFilter(name_of("mug"))
+PACKED = gzip.compress(b"\n".join(foreign.as_json(article(number)) for number in range(20)))
+
 ENTRIES = (
     Entry("clean", foreign.values, clean, holds=encodes),
     Entry("unescape", foreign.values, unescape, holds=encodes),
@@ -125,6 +132,26 @@ ENTRIES = (
     Entry("a post of Lemmy", foreign.spoilt(talk(1)), lemmy.post_of),
     Entry("a found comment of Lemmy", foreign.spoilt(remark(1, "It")), lemmy.comment_hit_of),
     Entry("a comment of Lemmy", foreign.spoilt(remark(1, "It")), lemmy.comment_of),
+    Entry(
+        "a review on Steam", foreign.spoilt(review(1)), lambda entry: steam.review_of(entry, steam.Game(620, "Mug")),
+        holds=lambda item: item is None or (encodes(item.title) and item.url.startswith("https://steamcommunity.com/")),
+    ),
+    Entry("an article", foreign.spoilt(article(1)), lambda fields: news.article_of(as_dict(fields))),
+    Entry(
+        "a list of articles",
+        st.lists(st.one_of(foreign.bodies(article(1)), foreign.bodies(article(1)).map(gzip.compress))).map(b"\n".join),
+        lambda content: news.items_of(news.read_list(content, MUG, "20260908013100")[1]), (Broken,),
+    ),
+    Entry(
+        "a damaged list of articles",
+        st.builds(lambda at, more: PACKED[:at] + more + PACKED[at:], st.integers(0, 400), st.binary(max_size=9)),
+        lambda content: news.items_of(news.read_list(content, MUG, "20260908013100")[1]), (Broken,),
+    ),
+    Entry(
+        "a name in an article", st.tuples(foreign.texts, foreign.texts),
+        lambda texts: news.names_it(NameFilter(name_of(texts[0])), f"{texts[1]} {texts[0]}"),
+    ),
+    Entry("BBCode", foreign.values, words_of_bbcode, holds=encodes),
     Entry(
         "a forum's results",
         foreign.spoilt(results([hit(1)], [topic(1)])),

@@ -9,13 +9,13 @@ import pytest
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from tests.interfaces.command import Here, inside
-from tests.interfaces.http.conftest import documents, opening, sandbox, served, shared_sandbox
+from tests.interfaces.http.conftest import documents, opening, routes, sandbox, served, shared_sandbox
 
-__all__ = ["documents", "here", "opening", "sandbox", "served", "shared_sandbox", "upstream"]
+__all__ = ["documents", "here", "opening", "routes", "sandbox", "served", "shared_sandbox", "upstream"]
 
 
 @pytest.fixture
-def here() -> Here:
+def here(default_database: None) -> Here:
     """The command in this process."""
     return inside
 

@@ -78,6 +78,15 @@ async def test_who_holds_it(people: dict[str, int], cites: int, held: str) -> No
     assert claim_layout.claims_of(report)[0][0].held == held
 
 
+async def test_a_subject_is_shown_by_the_words_of_its_example() -> None:
+    """Not by its noun, which claims nothing; who speaks of it is said beside."""
+    subject = claim("Lid, for example: “It leaks: “badly”, they say”.", {"reddit": 2}, "It leaks", "A lid")
+    (shown,), _ = claim_layout.claims_of(await stating(subject))
+
+    assert shown.text == "“It leaks: “badly”, they say”"
+    assert shown.held.startswith("Lid, spoken of by 2 people on Reddit")
+
+
 async def test_what_the_sentence_says_is_not_said_again() -> None:
     """
     Neither who holds it, nor the words that it quotes.
@@ -157,13 +166,15 @@ async def test_three_claims_stand_in_the_first_fifteen_lines(width: int) -> None
 
 async def test_how_it_was_made_comes_last_everywhere() -> None:
     """
-    After the claims and the posts, folded on the page.
+    After the claims and the posts; on the page folded, with the posts beside it.
     """
     report = await plain_report()
-    for text in (report_text(report, True, 100), report_markdown(report, True), report_html(report)):
-        places = [text.index(words) for words in ("It stays warm.", "Cited posts", "About this report", "1 post was")]
+    html = report_html(report)
+    order = ("It stays warm.", "Cited posts", "About this report", "1 post was")
+    for text in (report_text(report, True, 100), report_markdown(report, True)):
+        places = [text.index(words) for words in order]
         assert places == sorted(places)
-    assert '<details id="about">' in report_html(report)
+    assert html.index("It stays warm.") < html.index('<details id="about">') < html.index("1 post was")
 
 
 async def test_a_summary_of_more_than_two_lines_stands_below() -> None:
@@ -213,3 +224,22 @@ async def test_a_long_line_has_its_latest_months_and_none_stands_without_counts(
 
     assert long == "by month, the latest 24 ██"
     assert (ages, none) == ("", "")
+
+
+async def test_four_figures_stand_above_the_claims() -> None:
+    """
+    Each with what it counts; nothing of a report without posts, and no tone where none is known.
+    """
+    report = await plain_report()
+    labels = dict(claim_layout.glance(report))
+    assert any("tone" in label for label in labels)
+    empty = report.model_copy(update={"items": ()})
+    toneless = report.model_copy(update={"figures": report.figures.model_copy(update={"sentiment": None})})
+
+    assert any(
+        label.startswith("posts kept") and value == str(len(report.items))
+        for label, value in claim_layout.glance(report)
+    )
+    assert claim_layout.glance(empty) == []
+    assert not any("tone" in label for label, _ in claim_layout.glance(toneless))
+    assert all(labels.values())

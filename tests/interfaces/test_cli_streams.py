@@ -282,7 +282,7 @@ def test_the_first_question_is_told_where_it_goes(words: tuple[str, ...], places
     """To the places that are really asked, and how to change that; the next one is not."""
     live = {"LISTENPOST_MODE": "live", "LISTENPOST_SOURCES": "", "TERM": "dumb"}
     env = live | {spec.address: "http://127.0.0.1:1" for spec in SOURCES.values()}
-    del env["DISCOURSE_FORUMS"]
+    del env["DISCOURSE_FORUMS"], env["FEEDS"]
 
     def said() -> str:
         with on_a_terminal(*words, env=env) as (_, terminal):

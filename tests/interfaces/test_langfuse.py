@@ -207,7 +207,7 @@ def test_nobody_there_is_another_code(here: Here) -> None:
     ended = here("langfuse", "open", env=env)
 
     assert (ended.code, ended.err.count("\n")) == (4, 1)
-    assert "cannot be reached: no connection (ConnectError)" in ended.err
+    assert "cannot be reached: no connection (it was refused)" in ended.err
 
 
 def test_the_commands_of_the_page(langfuse: Sandbox, here: Here) -> None:

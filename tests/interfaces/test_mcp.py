@@ -27,8 +27,11 @@ from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
 from api.interfaces.http.app import create_app
 from api.sandbox.server import Sandbox
-from api.sources import SOURCES
+from api.settings import SourceSettings
+from api.sources import SOURCES, default_sources
 
+PLACES = default_sources(SourceSettings())
+"""Sources that are switched on by default: each has a tool."""
 COMMAND = ["-c", "from api.interfaces.cli.main import run; run()", "mcp"]
 UPSTREAMS = ("reddit", "youtube", "amazon")
 EXCLUDED = ("exclude", "exclude_authors", "exclude_sites")
@@ -46,7 +49,7 @@ TOOLS = {
             "sandbox",
             "include_dropped",
         }
-        for place in SOURCES
+        for place in PLACES
     },
     "search_archive": {
         "query",
@@ -213,8 +216,8 @@ async def assert_tools(client: Client) -> None:
         assert tool.description
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint == (name not in {"correct_item", "judge_again", "watch_product"})
-    for source, spec in SOURCES.items():
-        assert tools[f"fetch_{source}"].description == spec.description
+    for source in PLACES:
+        assert tools[f"fetch_{source}"].description == SOURCES[source].description
     depth = tools["fetch_reddit"].input_schema["properties"]["depth"]
     assert depth["enum"] == ["quick", "standard", "deep"]
 
@@ -574,7 +577,9 @@ async def test_reports_and_places_can_be_read(sandbox: Sandbox, monkeypatch: pyt
     assert str(getattr(read, "text", "")).startswith("# What people say about plaud.ai")
     table = str(getattr(places, "text", ""))
     assert all(f"| `{place}` |" in table for place in SOURCES)
-    assert table.count("| ready |") == len(SOURCES)
+    off = [name for name, spec in SOURCES.items() if not spec.switched_on(SourceSettings())]
+    assert table.count("| ready |") == len(SOURCES) - len(off)
+    assert table.count("| off: ") == len(off)
     assert re.search(r"^\| deep \| \d+ \| \d+ \| \d\.\d{4} \|$", table, re.M)
     assert refusal.value.error.data == other.value.error.data == {"code": "not_found"}
     assert "there is no report" in refusal.value.error.message
@@ -633,3 +638,24 @@ async def test_what_is_no_message_is_refused_without_a_validator_s_words(sandbox
 
     assert answer.status_code == 400
     assert answer.json()["error"]["message"] == ("invalid_request: the body is no message of JSON-RPC 2.0")
+
+
+async def test_the_skill_calls_what_there_is(connect: Connect, root: Path) -> None:
+    """Every tool that it names exists, and each of its examples is answered from sample data."""
+    text = (root / "skills/listenpost/SKILL.md").read_text("utf-8")
+    head = re.match(r"---\nname: (\S+)\ndescription: (.+)\n---\n", text)
+    examples = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", text, re.M | re.S)]
+    async with connect() as client:
+        there = {tool.name: tool for tool in (await client.list_tools()).tools}
+        answers = [await client.call_tool(example["tool"], example["arguments"]) for example in examples]
+
+    assert head is not None
+    assert head[1] == "listenpost"
+    assert len(head[2]) <= 1024
+    named = set(re.findall(r"`((?:fetch|analyze|compare|watch|search|relevance)_[a-z]+)`", text))
+    assert named <= there.keys()
+    assert named >= {example["tool"] for example in examples}
+    assert len(examples) >= 4
+    assert [str(answer.content[0]) for answer in answers if answer.is_error] == []
+    arguments = set(re.findall(r"`(query|about|not_about|depth|since|sandbox)`", text))
+    assert arguments <= set(there["analyze_product"].input_schema["properties"])

@@ -19,13 +19,16 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from api.sandbox.server import Sandbox
-from api.sources import SOURCES
+from api.settings import SourceSettings
+from api.sources import default_sources
 from tests.clients.environments import node_client, python_client
 from tests.interfaces.command import COMMAND
 from tests.interfaces.http.process import ROOT, threaded
 from tests.interfaces.page_programs import ADDRESS, awaiting, python, started
 from tests.snippets import blocks
 
+PLACES = default_sources(SourceSettings())
+"""Sources that are switched on by default: each has a tool."""
 CALLS = ROOT / "tests" / "clients" / "mcp_python" / "calls.py"
 INSTALLED = "/path/to/listenpost/.venv/bin/listenpost"
 
@@ -80,7 +83,10 @@ def text(answer: Mapping[str, Any]) -> str:
     return str(content["text"])
 
 
-@pytest.mark.parametrize("client", ["python 1, http", "python 1, stdio", "typescript"])
+@pytest.mark.parametrize(
+    "client",
+    ["python 1, http", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("python 1, stdio", "typescript"))],
+)
 def test_older_and_other_clients_hear_text_and_a_record_that_they_validate(served: Served, client: str) -> None:
     """
     Each client checks records against the declared schemas itself, and shows our words of errors.
@@ -122,7 +128,7 @@ def test_the_inspector_lists_and_calls(served: Served) -> None:
     tools = served.run(inspector, "--cli", f"{served.url}/mcp", "--method", "tools/list")
     answer = json.loads(served.run(inspector, *words))
 
-    assert len(json.loads(tools)["tools"]) == len(SOURCES) + 8
+    assert len(json.loads(tools)["tools"]) == len(PLACES) + 8
     assert re.search(r"^E\d+: reddit", text(answer), re.M)
     assert answer["structuredContent"]["outcome"] == "ok"
 
@@ -131,10 +137,11 @@ def test_the_inspector_lists_and_calls(served: Served) -> None:
     ("library", "before", "messages"),
     [
         ("langchain", "", "answer['messages']"),
-        (  # the sandbox's model has no Responses API
+        pytest.param(  # the sandbox's model has no Responses API
             "agents",
             "from agents import set_default_openai_api as use; use('chat_completions')",
             "answer.new_items",
+            marks=pytest.mark.nightly,
         ),
     ],
 )
@@ -145,7 +152,7 @@ def test_an_agent_of_another_framework_answers_and_cites(
     The page's snippets; each label of the answer leads to a post that one tool alone showed.
     """
     (code,) = (block for block in blocks("mcp.md", "python") if f"from {library}" in block)
-    places = "|".join(SOURCES)
+    places = "|".join(PLACES)
     after = f"print(*re.findall(r'(E\\d+): (?:{places})', str({messages})))"
     program = awaiting("import re", before, code.replace(ADDRESS, served.url), after)
 
@@ -179,14 +186,14 @@ def test_a_snippet_of_the_python_sdk(served: Served) -> None:
     assert len(re.findall(r"^(?!E\d+: ).* https://\S+$", printed, re.M)) >= 2
 
 
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", [0, *(pytest.param(which, marks=pytest.mark.nightly) for which in range(1, 4))])
 async def test_each_command_of_the_page_starts_a_server(which: int, tmp_path: Path) -> None:
     """
     As a client starts it, on sample data; with `--text-only` there is no record and no schema.
     """
     command, environment = started()[which]
     if command[0] == "uvx":
-        assert command[1:3] == ["--from", INSTALLED.partition("/.venv")[0]]
+        assert command[1:3] == ["--from", INSTALLED.partition("/.venv")[0] + "[mcp]"]
         command = [INSTALLED, *command[4:]]
     assert command[0] == INSTALLED
     database = f"sqlite+aiosqlite:///{tmp_path}/mcp.db"
@@ -199,7 +206,7 @@ async def test_each_command_of_the_page_starts_a_server(which: int, tmp_path: Pa
         answer = await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
 
     assert len(started()) == 4
-    assert len(tools) == len(SOURCES) + 8
+    assert len(tools) == len(PLACES) + 8
     assert "sample data" in str(answer.content)
     text_only = "--text-only" in command
     assert all((tool.output_schema is None) is text_only for tool in tools)

@@ -53,12 +53,14 @@ VERBS = {
     "watch change": Verb("watch change", "patch /v1/watches/{watch_id}", page="/watches/Oura/edit#/watches/{id}/edit"),
     "watch runs": Verb("watch history", "get /v1/watches/{watch_id}/runs"),
     "watch trend": Verb("watch history", "get /v1/watches/{watch_id}/trend"),
+    "feeds add": Verb("feeds add", "post /v1/feeds"),
     "stats": Verb("stats", "get /v1/stats", page="/gate#"),
     "feedback": Verb("feedback", "post /v1/analyses/{analysis_id}/feedback"),
     "correct": Verb("correct", "put /v1/analyses/{analysis_id}/items/{key}/correction", "correct_item"),
     "list reports": Verb("reports list", "get /v1/analyses", page="/history#"),
 }
-"""Every verb that more than one interface offers. `import`, `eval`, `keys`, `langfuse`, `doctor`
+"""Every verb that more than one interface offers. Which feeds are read is decided by a person,
+not by a model, and no page has a form for them. `import`, `eval`, `keys`, `langfuse`, `doctor`
 and the servers are commands only; removing, exporting and the like take an id and nothing else."""
 ANSWER_ONLY = {
     "format": "HTTP chooses by `Accept` or the address; a tool always gives text and a record",
@@ -122,7 +124,7 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
         "about": ONE_SCREEN, "language": ONE_SCREEN, "kept": ONE_SCREEN, "k": ONE_SCREEN,
         "sandbox": PAGE_SERVER,
     },
-    ("watch add", "mcp"): {"notify": RECEIVERS, "tell_first": RECEIVERS},
+    ("watch add", "mcp"): {"notify": RECEIVERS, "tell_first": RECEIVERS, "as_it_happens": RECEIVERS},
     ("watch add", "page"): {"limit": PAGE_DEPTH, "sandbox": PAGE_SERVER},
     ("watch change", "cli"): {"paused": "`watch pause` and `watch resume` do it"},
     ("watch change", "page"): {

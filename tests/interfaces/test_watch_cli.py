@@ -156,6 +156,8 @@ def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     for ended in (shown, as_json):
         assert "hidden" not in ended.out
         assert secret[0] not in ended.out
+    here("watch", "change", "Oura", "--as-it-happens")
+    assert here("watch", "list").out.endswith("Oura  (posts of streams as it happens)\n")
     assert here("watch", "remove", "Oura").code == 0
     assert here("watch", "list").out == ""
 

@@ -16,7 +16,7 @@ from pydantic_ai.settings import ModelSettings as AgentSettings
 from api.bootstrap import agent_model
 from api.core.domain import Question, Usage
 from api.core.items import Item
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.errors import ModelError
 from api.models.dialects import Dialects, ModelCallLimiter
 from api.models.model_calls import OpenAIJudge, probe

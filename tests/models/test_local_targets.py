@@ -15,6 +15,7 @@ import pytest
 import measure_gate as measuring
 import train_local_judge as training
 from api.core.domain import Question
+from api.evaluation.bench_gates import FoldedJudge
 from api.evaluation.candidates import BASELINES, labelled_corpus
 from api.evaluation.judge_scores import EvalResult
 from api.evaluation.labelled_items import LabelledQuery, pure
@@ -55,13 +56,13 @@ def mention() -> list[LabelledQuery]:
 
 
 @pytest.fixture(scope="module")
-def judge(real: list[LabelledQuery], older: list[LabelledQuery], mention: list[LabelledQuery]) -> training.FoldedJudge:
+def judge(real: list[LabelledQuery], older: list[LabelledQuery], mention: list[LabelledQuery]) -> FoldedJudge:
     """The judge that never saw the query it is asked."""
     return training.folded([*older, *real, *mention], vectors())
 
 
 @pytest.fixture(scope="module")
-def local(judge: training.FoldedJudge, real: list[LabelledQuery]) -> EvalResult:
+def local(judge: FoldedJudge, real: list[LabelledQuery]) -> EvalResult:
     """Its figures on the real set, pages as they came."""
     return training.measured(judge, real)
 
@@ -99,9 +100,7 @@ def test_no_large_family_is_below_the_keyword(local: EvalResult, keyword: EvalRe
 
 
 @pytest.mark.nightly
-def test_everyday_names_are_told_from_their_namesakes(
-    judge: training.FoldedJudge, mention: list[LabelledQuery]
-) -> None:
+def test_everyday_names_are_told_from_their_namesakes(judge: FoldedJudge, mention: list[LabelledQuery]) -> None:
     """MCC at least .75 (.30 was aimed at), no brand hidden, and exclusions do no harm."""
     described = training.descriptions_with_exclusions(folder("relevance-mention"))
     by_brand = {query.query: measuring.judged(judge, query, query.question()) for query in mention}
@@ -127,7 +126,7 @@ def test_everyday_names_are_told_from_their_namesakes(
 @pytest.mark.nightly
 @pytest.mark.parametrize(("count", "least"), [(5, 0.45), (10, 0.55)])
 def test_corrections_teach_and_do_no_harm(
-    judge: training.FoldedJudge,
+    judge: FoldedJudge,
     real: list[LabelledQuery],
     mention: list[LabelledQuery],
     count: int,
@@ -148,9 +147,7 @@ def test_corrections_teach_and_do_no_harm(
 
 
 @pytest.mark.nightly
-def test_late_mentions_are_found_and_threads_are_not_kept(
-    judge: training.FoldedJudge, real: list[LabelledQuery]
-) -> None:
+def test_late_mentions_are_found_and_threads_are_not_kept(judge: FoldedJudge, real: list[LabelledQuery]) -> None:
     """Body-only and beyond 200: three of four; irrelevant comments under the name: at most .30."""
     paths = sorted(folder("relevance-real").glob("real_*.jsonl"))
     lines = [line for path in paths for line in path.read_text("utf-8").splitlines()]
@@ -169,7 +166,7 @@ def test_late_mentions_are_found_and_threads_are_not_kept(
 
 
 @pytest.mark.nightly
-def test_older_sets_are_judged_as_well_as_ever(judge: training.FoldedJudge, older: list[LabelledQuery]) -> None:
+def test_older_sets_are_judged_as_well_as_ever(judge: FoldedJudge, older: list[LabelledQuery]) -> None:
     """MCC over all, brands and pure pages within .02 of the judge before; of the last 42 % kept."""
     found = training.measured(judge, older)
     assert found.overall["mcc"] >= 0.31

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from api.core.domain import Correction, Question
+from api.core.shared_answers import answers_as_of
 from api.errors import ModelError
 from api.models.model_calls import OpenAIJudge, OrderCheckedJudge
 from api.models.model_client import ModelClient
 from api.services.tools import shown as shown_item
+from api.settings import ModelSettings
+from api.store import open_store
 from tests.models.items import NONCE, fixed, item
-from tests.models.model_server import KEY, ModelServer, Reply, fails, says, verdicts
+from tests.models.model_server import KEY, ModelServer, Reply, fails, says, serving, verdicts
 
 PLAUD = Question("plaud note")
 HOSTILE = Path(__file__).parents[1] / "data" / "hostile.jsonl"
@@ -47,6 +52,23 @@ async def test_schema_of_booleans(model: ModelServer, client: ModelClient) -> No
     assert model.asked[0]["model"] == "gpt-4o-mini"
     few, many = (sent["max_completion_tokens"] for sent in model.asked)
     assert many - few == 47 * 8
+
+
+async def test_runs_share_no_answer_that_cannot_be_read(tmp_path: Path) -> None:
+    """A cut or malformed one is its own run's; the next run asks again, and what can be read is asked for once."""
+    store = await open_store(f"sqlite:///{tmp_path / 'shared.db'}")
+    async with serving(says('{"1": tr'), says(verdicts([True]))) as model:
+        settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
+        client = ModelClient(settings, memory=store)
+        with answers_as_of(datetime(2026, 11, 30, 8, tzinfo=UTC)):
+            with pytest.raises(ModelError) as caught:
+                await relevant(client, 1)
+            answers = [await relevant(client, 1) for _ in range(2)]
+        await client.aclose()
+
+    await store.aclose()
+    assert caught.value.reason == "malformed"
+    assert (answers, len(model.asked)) == ([[True], [True]], 2)
 
 
 async def test_verdicts_in_order(model: ModelServer, client: ModelClient) -> None:

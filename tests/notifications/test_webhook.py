@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from api.core.http_limits import is_public
+from api.errors import UsageError
+from api.features.watches.notification import Message
+from api.features.watches.watch import CHATS, target_of
 from api.features.watches.watch_run import Delivery
-from api.notifications.delivery import BACKOFF, is_public, refusal_of
+from api.notifications.delivery import BACKOFF, refusal_of
 from tests.loopback import HANG, Loopback, Reply
 from tests.notifications.certificates import Authority
 from tests.notifications.kit import Pauses, sent
@@ -43,6 +47,72 @@ async def test_slack_gets_text() -> None:
     (asked,) = server.asked
     assert json.loads(asked.body) == {"text": "Ember: 1 new &lt;post&gt;"}
     assert "listenpost-signature" not in asked.headers
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "body"),
+    [
+        ("discord", "", {"content": "Ember: 1 new <post>", "allowed_mentions": {"parse": []}}),
+        (
+            "telegram",
+            "?chat_id=-100",
+            {"chat_id": "-100", "text": "Ember: 1 new <post>", "link_preview_options": {"is_disabled": True}},
+        ),
+    ],
+)
+async def test_a_chat_gets_text(kind: str, query: str, body: object) -> None:
+    """In the form of each; a mention calls nobody."""
+    with Loopback(lambda asked: Reply(200, "ok")) as server:
+        assert (await sent(f"{kind}:{server.url}/T/B{query}")).delivered
+    (asked,) = server.asked
+    assert json.loads(asked.body) == body
+
+
+async def test_a_topic_of_ntfy_gets_plain_text() -> None:
+    """The body is the message."""
+    with Loopback(lambda asked: Reply(200, "{}")) as server:
+        assert (await sent(f"ntfy:{server.url}/topic")).delivered
+    (asked,) = server.asked
+    assert (asked.path, asked.body) == ("/topic", "Ember: 1 new <post>")
+    assert asked.headers["content-type"].startswith("text/plain")
+
+
+def test_texts_fit_their_chats_and_make_no_links() -> None:
+    """The longest legal text is cut at each chat's limit; brackets of strangers are no Markdown."""
+    long = Message("run1", "\\[free](https://bad.example)\n" + "é" * 9_000, b"{}")
+    bodies = {kind: long.for_chat(target_of(f"{kind}:https://a.example?chat_id=1", files=False)) for kind in CHATS}
+
+    assert len(json.loads(bodies["discord"])["content"]) <= 2_000
+    assert len(json.loads(bodies["telegram"])["text"]) <= 4_096
+    assert len(bodies["ntfy"]) <= 4_000
+    assert bodies["ntfy"].decode().endswith("é")
+    card = json.loads(bodies["teams"])["attachments"][0]["content"]
+    assert card["body"][0]["text"].startswith("\\\\\\[free\\](https://bad.example)\n\né")
+    assert json.loads(bodies["discord"])["content"].startswith("\\\\\\[free\\](https://bad.example)\né")
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("https://discord.com/api/webhooks/1/x", "discord"),
+        ("https://hooks.slack.com/services/T/B/x", "slack"),
+        ("https://prod-1.westus.logic.azure.com/workflows/x", "teams"),
+        ("https://ntfy.sh/topic", "ntfy"),
+        ("https://notdiscord.com/hook", "webhook"),
+        ("https://hooks.example/x", "webhook"),
+        ("webhook:https://prod-1.westus.logic.azure.com/workflows/x", "webhook"),
+    ],
+)
+def test_a_chat_is_known_by_its_server(address: str, kind: str) -> None:
+    """Whoever pastes what the chat shows need not know a word for it."""
+    assert target_of(address, files=False).kind == kind
+
+
+def test_telegram_needs_a_chat() -> None:
+    """A bot writes to nobody in particular otherwise."""
+    for prefix in ("telegram:", ""):
+        with pytest.raises(UsageError, match="chat_id=CHAT"):
+            target_of(f"{prefix}https://api.telegram.org/bot1:x/sendMessage", files=False)
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 408])
@@ -117,8 +187,8 @@ async def test_nobody_there() -> None:
     assert (endless.tries, endless.failure) == (1, "no_address")
     assert endless.reason == "its address is none"
     assert (silent.failure, silent.reason) == ("timed_out", "no answer in 0.05 s")
-    assert (closed.failure, closed.reason) == ("unreachable", "no connection (ConnectError)")
-    assert (unknown.failure, unknown.reason) == ("unreachable", "no connection (gaierror)")
+    assert (closed.failure, closed.reason) == ("unreachable", "no connection (it was refused)")
+    assert (unknown.failure, unknown.reason) == ("unreachable", "no connection (the name was not found)")
     assert [each.tries for each in (silent, closed, unknown)] == [3, 3, 3]
 
 

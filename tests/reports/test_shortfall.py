@@ -93,6 +93,15 @@ def test_of_own_items_no_other_place_is_advised() -> None:
     assert own.suggestions == ()
 
 
+def test_where_only_the_name_is_searched_no_other_words_are_advised() -> None:
+    """A query with `review` would bring the same again."""
+    shortfall = Shortfall(Question("Hades"), ("Hades",), ("Steam was asked and found nothing",), by_name=True)
+    explained = plain_explanation(shortfall)
+
+    assert explained.suggestions == ()
+    assert "Better queries" not in explained.text
+
+
 def test_many_sources_are_told_as_far_as_they_fit() -> None:
     """Lines that would not fit into the text are left out whole, the first ones stay."""
     lines = tuple(f"source {n}: {'word ' * 12}end" for n in range(12))

@@ -9,7 +9,7 @@ import pytest
 
 from api.core.display_names import reason_in_words
 from api.core.domain import Question, Usage
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.core.ports import PER_CALL, Claim, Support
 from api.errors import ModelError
 from api.reports.draft_rules import DraftFlaws, DraftText
@@ -221,7 +221,7 @@ async def test_a_sentence_that_counts_goes_with_any_of_its_passages(text: str, s
     """
     What is left would be fewer than it says.
     """
-    counting = Finding.resting(text, "other", (LEAKS, WARM), "unverified")
+    counting = Finding.resting(text, "other", (LEAKS, COMMENT, WARM), "unverified")
 
     checked = await supported(draft(counting), dossier(), MUG, FakeChecker(("warm",)))
 
@@ -412,3 +412,21 @@ async def test_words_that_are_quoted_already_are_no_second_finding() -> None:
     checked = await supported(draft(*findings), shown, MUG, FakeChecker())
 
     assert [finding.text for finding in checked.draft.findings] == [f"“{words}”"]
+
+
+async def test_a_subject_of_few_people_without_words_of_theirs_goes_where_enough_is_said() -> None:
+    """One that was asked about stays, and all do where nothing else is left."""
+    mention = Finding.resting("Tea: people speak of it.", "other", (LEAKS, COMMENT, WARM), "unverified")
+    others = [replace(FINDINGS[0], text=f"The lid leaks {often}.") for often in ("often", "again", "still")]
+    asked = replace(MUG, text="What about the tea in it?")
+
+    kept = [
+        [
+            finding.text
+            for finding in (await supported(draft(*findings), dossier(), question, FakeChecker())).draft.findings
+        ]
+        for findings, question in (((*others, mention), MUG), ((*others, mention), asked), ((mention,), MUG))
+    ]
+
+    assert [mention.text in texts for texts in kept] == [False, True, True]
+    assert [len(texts) for texts in kept] == [3, 4, 1]

@@ -14,7 +14,7 @@ from pydantic_ai.exceptions import ModelAPIError
 from api.choices import MAX_LIMIT, DepthName
 from api.core.domain import Grade, Outcome, Usage
 from api.core.items import Item
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.core.ports import Grader
 from api.core.progress import Listener, ignore_event
 from api.errors import Blocked, ModelError, NotConfigured, UsageError

@@ -112,7 +112,8 @@ async def test_the_metadata_has_one_shape_on_every_path(product: Product | None,
 
     answer = Fetched.model_validate(part.metadata)
 
-    assert {*part.metadata, "disputed"} == {*Fetched.model_fields, "exhibits", "error"}  # `disputed` only where set
+    where_set = {"disputed", "agreement"}
+    assert {*part.metadata, *where_set} == {*Fetched.model_fields, "exhibits", "error"}
     assert (answer.source, answer.query, answer.outcome) == ("reddit", query, outcome)
     assert (answer.yield_ratio is None) is not Outcome(outcome).answered  # unknown of what gave no answer
     assert 0 <= (answer.yield_ratio or 0) <= 1

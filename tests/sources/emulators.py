@@ -10,6 +10,7 @@ from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.core.ports import Source
 from api.settings import SourceSettings
+from api.sources import SOURCES
 from api.sources.web_client import pace_of
 from tests.loopback import Asked, Loopback, Reply
 from tests.sources.amazon_site import product_page, result_page, review, tile
@@ -48,9 +49,16 @@ class Emulator(AbstractContextManager["Emulator"]):
     name = ""
     search_path = ""
     comments_path = ""
+    """Empty: comments cost no request, since they come with what was found or there are none."""
     page = 0
     requests = 1
     """What a page of results costs."""
+    asked_by_query = True
+    """Whether the question is sent to it."""
+    has_comments = looks_twice = True
+    """Whether anything has comments, and whether those of one dropped item can be asked for."""
+    paged = True
+    """It is searched, page by page; False for a stream, which is read once for all that it holds."""
 
     def __init__(self, count: int = 220) -> None:
         self.count = count
@@ -79,9 +87,21 @@ class Emulator(AbstractContextManager["Emulator"]):
         """The searches it was asked."""
         return [asked for asked in self.server.asked if self.search_path in asked.path]
 
+    @property
+    def named(self) -> list[Asked]:
+        """The requests that hold the question's words."""
+        return self.searches
+
     def settings(self, **more: Any) -> SourceSettings:
         """Settings that point here."""
         raise AssertionError
+
+    def build(self, **more: Any) -> Source:
+        """The real source that asks it."""
+        return SOURCES[self.name].build(self.settings(**more))
+
+    def later(self) -> None:
+        """Let so much time pass that what was read may be asked anew."""
 
     def reply(self, asked: Asked) -> Reply:
         """The answer when nothing goes wrong; `q=nothing` finds nothing."""
@@ -132,7 +152,8 @@ class RedditEmulator(Emulator):
         if asked.path.endswith("access_token"):
             return Reply(
                 body={"access_token": self.token, "expires_in": 3600, "scope": "*"},
-                manner="answer" if asked.headers.get("connection") != "close" else "answer and hang up",
+                # a server that is asked to close says that it will, else the next request races with the end
+                headers={"connection": "close"} if asked.headers.get("connection") == "close" else {},
             )
         if asked.headers.get("authorization") != f"bearer {self.token}":
             return Reply(401, {"message": "Unauthorized", "error": 401})
@@ -189,6 +210,7 @@ class AmazonEmulator(Emulator):
     """Result pages and product pages."""
 
     name, search_path, comments_path, page = "amazon", "/s", "/dp/", 16
+    looks_twice = False
 
     def __init__(self, count: int = 40) -> None:
         super().__init__(count)

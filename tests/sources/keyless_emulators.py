@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from api.settings import SourceSettings
 from api.sources.lemmy import version_of
+from api.sources.news import kept_lists
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import NOW, Emulator
 
@@ -217,3 +221,126 @@ def posted(number: int, cooked: str, **more: Any) -> dict[str, Any]:
         "hidden": False, "actions_summary": [{"id": 2, "count": number}],
     }  # fmt: skip
     return fields | more
+
+
+class SteamEmulator(Emulator):
+    """Both of Steam's servers: the shop with one game of the asked name, and its reviews."""
+
+    name, search_path, page = "steam", "/GetAppReviews/", 100
+    looks_twice = False
+
+    def settings(self, **more: Any) -> SourceSettings:
+        return SourceSettings.model_validate({"STEAM_URL": self.server.url} | more)
+
+    @property
+    def paths(self) -> list[str]:
+        return [asked.path for asked in self.server.asked if "storesearch" not in asked.path]
+
+    @property
+    def named(self) -> list[Asked]:
+        return [asked for asked in self.server.asked if "storesearch" in asked.path]
+
+    def strange(self) -> tuple[Reply, Reply]:
+        rows = [{"uid": n, "words": "yes"} for n in range(3)]
+        return Reply(body=reviewed(rows)), Reply(404)
+
+    def reply(self, asked: Asked) -> Reply:
+        if "storesearch" in asked.path:
+            term = asked.query["term"]
+            items = [] if "nothing" in term else [game(620, term), game(621, f"{term} II")]
+            return Reply(body={"total": len(items), "items": items})
+        start, size = int(asked.query["cursor"].strip("*=") or 0), int(asked.query["num_per_page"])
+        numbers = range(start, min(start + size, self.count))
+        return Reply(body=reviewed([review(n) for n in numbers], f"{numbers.stop}==", self.count))
+
+
+def game(number: int, name: str, **more: Any) -> dict[str, Any]:
+    """A game as the shop's search lists it."""
+    return {"type": "app", "name": name, "id": number, "metascore": "", "streamingvideo": False} | more
+
+
+def review(number: int, text: str = "It stays [b]warm[/b]", **more: Any) -> dict[str, Any]:
+    """A review with the fields of November 2026."""
+    author = {"steamid": f"7656119{number:010}", "num_reviews": 3, "playtime_at_review": 90, "playtime_forever": 600}
+    fields = {
+        "recommendationid": str(200_000 + number), "author": author, "language": "english", "review": text,
+        "timestamp_created": NOW, "timestamp_updated": NOW, "voted_up": True, "votes_up": 5, "votes_funny": 0,
+        "weighted_vote_score": 0.5, "comment_count": 1, "developer_response": "Thank you",
+        "timestamp_dev_responded": NOW,
+    }  # fmt: skip
+    return fields | more
+
+
+def reviewed(rows: list[Any], cursor: str = "*", matching: int | None = None) -> dict[str, Any]:
+    """The envelope of a page of reviews; without any there is no list."""
+    summary = {"num_reviews": len(rows), "total_reviews": 220}
+    answer: dict[str, Any] = {"query_summary": summary, "cursor": cursor, "total_matching": matching or len(rows)}
+    return {"response": answer | ({"reviews": rows} if rows else {})}
+
+
+class NewsEmulator(Emulator):
+    """The feed of article lists, and one list a quarter, of which the newest has everything."""
+
+    name, search_path = "news", ".gal.json.gz"
+    paged = has_comments = looks_twice = False
+
+    def __init__(self, count: int = 60) -> None:
+        super().__init__(count)
+        now = datetime.now(UTC).replace(second=0, microsecond=0)
+        self.newest = now.replace(minute=now.minute // 15 * 15)
+        """The minute of the newest list; the earlier ones are whole quarters before it."""
+
+    def __enter__(self) -> Self:
+        kept_lists.cache_clear()  # a port may have been another test's server before
+        return super().__enter__()
+
+    def settings(self, **more: Any) -> SourceSettings:
+        return SourceSettings.model_validate({"NEWS_URL": self.server.url, "LISTENPOST_NEWS_HOURS": 2} | more)
+
+    @property
+    def searches(self) -> list[Asked]:
+        """Each search asks for the feed once."""
+        return [asked for asked in self.server.asked if asked.path.endswith("feed.rss")]
+
+    @property
+    def paths(self) -> list[str]:
+        return [asked.path for asked in self.searches]
+
+    @property
+    def lists(self) -> list[str]:
+        """The stamps that were asked for, in order."""
+        return [asked.path[-26:-12] for asked in self.server.asked if asked.path.endswith(self.search_path)]
+
+    def strange(self) -> tuple[Reply, Reply]:
+        return gal([{"uid": 1, "headline": "Mug"}]), Reply(404)
+
+    def reply(self, asked: Asked) -> Reply:
+        if asked.path.endswith("feed.rss"):
+            date = f"{self.newest:%d %b %Y %H:%M:%S} +0000"
+            return Reply(200, f'<rss version="2.0"><lastBuildDate>{date}</lastBuildDate></rss>', RSS)
+        age = self.newest - datetime.strptime(asked.path[-26:-12], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        if age % timedelta(minutes=15):
+            return Reply(
+                404, "<?xml version='1.0'?><Error><Code>NoSuchKey</Code></Error>", {"content-type": "text/xml"}
+            )
+        numbers = range(0 if age else self.count)
+        return gal([article(n, f"https://daily.example/{n}") for n in numbers] + [article(0, title="Tides")])
+
+
+RSS = {"content-type": "application/rss+xml"}
+
+
+def article(number: int, url: str = "", **more: Any) -> dict[str, Any]:
+    """An article as a list has it."""
+    fields = {
+        "date": "2026-11-29T13:33:20.000Z", "url": url or f"https://tides.example/{number}", "lang": "en",
+        "domain": "daily.example", "outletName": "The Daily", "author": "A. Writer", "image": "",
+        "title": f"Mug of number {number} stays warm and plaud note records", "desc": "A cup of the kind.",
+    }  # fmt: skip
+    return fields | more
+
+
+def gal(rows: Iterable[Any]) -> Reply:
+    """A packed list: one object a line, texts as they are."""
+    lines = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+    return Reply(200, gzip.compress(lines.encode()), {"content-type": "application/gzip"})

@@ -183,7 +183,7 @@ async def test_a_version_that_could_not_be_asked_is_asked_again(
     upstream: LemmyEmulator, answer: Reply, expected: type[SourceError]
 ) -> None:
     """A failure is no version; the next question asks for it once more."""
-    source = SOURCES["lemmy"].build(upstream.settings(source_timeout=0.5))
+    source = SOURCES["lemmy"].build(upstream.settings(source_timeout=0.5 if answer is HANG else 30))
     async with aclosing(source):
         upstream.fault = lambda asked: answer
         with pytest.raises(expected):

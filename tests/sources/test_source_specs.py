@@ -13,6 +13,8 @@ from api import settings as all_settings
 from api.bootstrap import build, mode_of
 from api.bootstrap.estimates import estimate
 from api.errors import NotConfigured
+from api.interfaces.shared.upstream_status import check_upstreams
+from api.sandbox.server import Sandbox
 from api.services import tools
 from api.services.product import Ask
 from api.settings import Settings, SourceSettings
@@ -25,6 +27,7 @@ from api.sources import (
     SOURCE_TITLES,
     SOURCES,
     SourceSpec,
+    default_sources,
 )
 from tests.services.kit import providing
 
@@ -89,7 +92,7 @@ def test_a_spec_is_sound(spec: SourceSpec) -> None:
 
     assert {*spec.variables, spec.address} <= set(known)
     assert all(known[name][0] is SourceSettings for name in (*spec.variables, spec.address))
-    assert spec.title in SOURCE_LIST
+    assert (spec.title in re.split(", | and ", SOURCE_LIST)) == spec.switched_on(SourceSettings())
     assert SOURCE_TITLES[spec.name] == ITEM_SOURCES[spec.name].title == spec.title
     assert spec.description.endswith(".")
     assert "\n" not in spec.description
@@ -135,3 +138,37 @@ async def test_an_agent_has_a_tool_for_every_place_that_can_be_asked(
     assert [tool.name.split("_")[1] for tool in asked.function_tools] == [
         "reddit", "youtube", "amazon", "hackernews",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["bluesky", "steam", "news"])
+def test_a_source_that_is_off_is_asked_when_it_is_named(name: str) -> None:
+    """No question is put to it by itself, and its words say how it is."""
+    off, on = (
+        SourceSettings.model_validate({"LISTENPOST_SOURCES": "", name.upper(): switch}) for switch in (False, True)
+    )
+    named = SourceSettings.model_validate({"LISTENPOST_SOURCES": name})
+
+    assert name not in default_sources(off)
+    assert name in default_sources(on)
+    assert default_sources(named) == (name,)
+    assert SOURCES[name].off_note(off) == f"off: set `{name.upper()}=on`, or ask with `--source {name}`"
+    assert SOURCES[name].off_note(on) == ""
+
+
+async def test_what_is_off_is_said_and_not_asked() -> None:
+    """Behind the places that were asked; not where `LISTENPOST_SOURCES` leaves it out."""
+    with Sandbox.start([]) as sandbox:
+        for sources in "", "lemmy":
+            values = sandbox.environment | {"LISTENPOST_SOURCES": sources}
+            settings = settings_with(SourceSettings.model_validate(values))
+            built = build(settings)
+            rows = await check_upstreams(settings, built)
+            await built.aclose()
+
+            said = {row.upstream: row.detail for row in rows if row.outcome == "not_asked"}
+            off = [name for name, spec in SOURCES.items() if not spec.switched_on(settings.sources)]
+            assert [*said] == ([] if sources else off)
+            assert all(detail.startswith("off: ") for detail in said.values())
+            assert {row.upstream for row in rows if row.is_source} - {*said} == {*default_sources(settings.sources)}
+        assert not sandbox.requests("steam")
+        assert not sandbox.requests("news")

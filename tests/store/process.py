@@ -6,10 +6,13 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from subprocess import PIPE, Popen
 
+from pydantic import TypeAdapter
+
+from api.core.shared_answers import SharedAnswers, answers_as_of
 from api.features.analyses.store_ports import Store
 from api.reports.report import Report
 from api.store import open_store
@@ -18,6 +21,8 @@ from tests.store.made import item, report, typed
 
 DAY = date(2026, 11, 27)
 ROUNDS = 40
+AS_OF = datetime(2026, 11, 30, 8, tzinfo=UTC)
+CLAIM = timedelta(seconds=3)
 
 
 @contextmanager
@@ -74,6 +79,18 @@ async def begin(store: Store) -> None:
     sys.stdin.readline()
 
 
+async def ask(store: Store) -> None:
+    """Ask for what is shared, and get no answer."""
+
+    async def asking() -> int:
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+        return 0
+
+    with answers_as_of(AS_OF):
+        await SharedAnswers(store, CLAIM).answer(("a question",), TypeAdapter(int), asking)
+
+
 async def opened(url: str) -> None:
     """Open the database when told to."""
     print("ready", flush=True)
@@ -89,7 +106,7 @@ async def main(deed: str, url: str) -> None:
     if deed == "open":
         return await opened(url)
     store = await open_store(url)
-    await {"take": take, "work": work, "begin": begin}[deed](store)
+    await {"take": take, "work": work, "begin": begin, "ask": ask}[deed](store)
     await store.aclose()
     return None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from api.core.domain import Correction, Question, Sense
+from api.core.ports import SampledPost
 from api.errors import NotFound, UsageError
 from api.features.analyses.corrections import corrections_of, labelled_lines
 from api.features.analyses.feedback import correct, withdraw
@@ -179,3 +180,19 @@ async def test_a_closed_store_takes_no_question_along(tmp_path: Path) -> None:
     (tmp_path / "gone.db").mkdir()
 
     assert await with_sense_and_corrections(broken, "a", Ask("Arc")) == Ask("Arc")
+
+
+async def test_a_sample_of_two_judges_is_bounded(store: Store) -> None:
+    """Each post once, the newest stay, and no tenant sees another's."""
+    posts = [SampledPost(f"{number:03}", number / 1000, agrees=number % 2 == 0) for number in range(12)]
+
+    assert await store.keep_agreement_sample("a", "q", posts[:8], 10) == 8
+    assert await store.keep_agreement_sample("a", "q", posts[:8], 10) == 8
+    assert await store.keep_agreement_sample("a", "q", posts[8:], 10) == 10
+
+    newest = await store.agreement_sample("a", "q", 4)
+    assert {post.digest for post in newest} == {"008", "009", "010", "011"}
+    assert newest[0] == posts[8]
+    assert len(await store.agreement_sample("a", "q", 100)) == 10
+    assert await store.agreement_sample("b", "q", 100) == []
+    assert await store.agreement_sample("a", "other", 100) == []

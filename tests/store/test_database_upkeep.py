@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+import pytest
+from sqlalchemy import delete, event, insert, select, update
+from sqlalchemy.engine import Engine
 
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
@@ -139,3 +142,43 @@ async def test_reading_sees_one_snapshot(store_url: str) -> None:
     assert before == after == []
     await database.aclose()
     await store.aclose()
+
+
+@pytest.mark.parametrize(
+    ("indexes", "ask"),
+    [
+        ("watches_due", lambda store: store.due_watches(old(), 9)),
+        ("analyses_running", lambda store: store.sweep()),
+        ("analyses_by_digest analyses_running", lambda store: store.running("a", "digest")),
+    ],
+)
+async def test_an_index_of_some_rows_is_used(
+    store_url: str, indexes: str, ask: Callable[[SqlStore], Awaitable[object]]
+) -> None:
+    """Neither database uses one whose condition the query says in other words, or with a bound value.
+
+    Of two that hold the same rows of an empty table either may be used.
+    """
+    store, database = await open_store(store_url), Database(engine_url(store_url))
+    statements: list[tuple[str, Any]] = []
+
+    def note(connection: object, cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        statements.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    await ask(store)
+    event.remove(Engine, "before_cursor_execute", note)
+    table = indexes.partition("_")[0]
+    (asked,) = [
+        each for each in statements if each[0].startswith("SELECT") and f"FROM {table}" in " ".join(each[0].split())
+    ]
+    sqlite = store_url.startswith("sqlite")
+    async with database.writing() as connection:
+        if not sqlite:
+            await connection.exec_driver_sql("SET enable_seqscan = off")
+        words = "EXPLAIN QUERY PLAN" if sqlite else "EXPLAIN"
+        plan = (await connection.exec_driver_sql(f"{words} {asked[0]}", asked[1])).all()
+
+    await store.aclose()
+    await database.aclose()
+    assert any(index in str(plan) for index in indexes.split())

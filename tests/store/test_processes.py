@@ -7,12 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
+from api.core.shared_answers import SharedAnswers, answers_as_of
 from api.features.analyses.store_ports import Filters
 from api.store import open_store
 from api.store.running_repository import STOPPED
 from tests.store.made import counted, report, typed
-from tests.store.process import DAY, ROUNDS, big, doing, go, line
+from tests.store.process import AS_OF, CLAIM, DAY, ROUNDS, big, doing, go, line
 
 
 async def test_of_two_processes_exactly_one_gets_the_last_unit(store_url: str, root: Path) -> None:
@@ -82,6 +84,26 @@ async def test_sweep_fails_what_a_dead_process_ran(store_url: str, root: Path) -
     assert (theirs.state, theirs.reason) == ("failed", "the process that ran it stopped")
     assert mine.state == "running"
     await store.aclose()
+
+
+async def test_what_a_killed_process_asked_for_another_asks_for(store_url: str, root: Path) -> None:
+    """Once its claim is over; exactly one of two who wait."""
+    stores = [await open_store(store_url) for _ in range(2)]
+    asked: list[int] = []
+
+    async def ask() -> int:
+        asked.append(1)
+        return 7
+
+    with doing("ask", store_url, root) as process:
+        process.kill()
+        process.wait()
+    with answers_as_of(AS_OF):
+        asking = (SharedAnswers(store, CLAIM).answer(("a question",), TypeAdapter(int), ask) for store in stores)
+        assert await asyncio.gather(*asking) == [7, 7]
+    assert asked == [1]
+    for store in stores:
+        await store.aclose()
 
 
 async def test_close_fails_what_still_runs(store_url: str) -> None:

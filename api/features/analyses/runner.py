@@ -436,7 +436,9 @@ class Comparisons:
         keys: list[str | None] = [None] * len(asks)
         fresh = True
         if key is not None:
-            request = json.dumps([asdict(ask) for ask in asks], sort_keys=True)
+            # without `as_of`, which a question has alone, the digest is that of requests which older programs kept
+            written = [{name: value for name, value in asdict(ask).items() if name != "as_of"} for ask in asks]
+            request = json.dumps(written, sort_keys=True)
             digest = hashlib.sha256(request.encode()).hexdigest()
             mark = uuid.uuid4().hex  # of this attempt; the first attempt owns the key
             try:

@@ -15,7 +15,8 @@ from typing import Annotated, Literal
 
 from pydantic.json_schema import SkipJsonSchema
 
-from api.core.domain import DAYS_BY_DAY, Decision, Outcome
+from api.core.domain import DAYS_BY_DAY, Agreement, Decision, Outcome
+from api.core.items import sum_of_agreements
 from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp
 from api.errors import UsageError
 from api.features.analyses.store_ports import Counted, SourceTally, Store, Tally, Thumbs
@@ -106,6 +107,20 @@ class CostStats(Published):
     per_kept_item: float | None
 
 
+class AgreementStats(Published):
+    """What a local judge decided in place of a model, in runs with a promise of agreement."""
+
+    judged: int
+    """Verdicts of both judges in the runs and sources with such a promise."""
+    local: int
+    """Those of the local judge."""
+    saved_calls: int
+    saved_tokens: int
+    """About how many tokens the model would have used for them."""
+    saved_usd: float | None
+    """None: the model's price is unknown."""
+
+
 class ThumbStats(Published):
     """Ratings of reports, findings and items together."""
 
@@ -146,6 +161,7 @@ class Stats(Published):
     calls_per_analysis: float | None
     """Calls to sources of an analysis that a source answered, on average."""
     cost: CostStats
+    agreement: Annotated[AgreementStats | SkipJsonSchema[None], WHERE_THERE] = None
     feedback: ThumbStats
     feedback_by_decision: Mapping[Decision, ThumbStats]
 
@@ -307,6 +323,7 @@ class Sums:
     counts: Counter[str] = field(default_factory=Counter)
     usd: float = 0.0
     usd_left_out: float = 0.0
+    agreement: Agreement | None = None
     feedback: dict[Decision, Thumbs] = field(default_factory=dict)
 
     def add(self, counted: Counted) -> None:
@@ -325,6 +342,7 @@ class Sums:
         day.runs += 1
         for name, source in tally.sources.items():
             self.sources.setdefault(name, _SourceSums()).add(source)
+            self.agreement = sum_of_agreements((self.agreement, source.agreement))
             if source.outcome.answered:
                 day.yields.setdefault(name, _YieldSums()).add(source)
         thumbs = self.thumbs.get(counted.id, _NO_THUMBS)
@@ -395,11 +413,23 @@ class Sums:
                 per_analysis=_ratio(self.usd, counts["priced"]),
                 per_kept_item=_ratio(self.usd, counts["kept_priced"]),
             ),
+            agreement=_agreement_stats(self.agreement),
             feedback=_thumb_stats(self.feedback.values()),
             feedback_by_decision={
                 decision: _thumb_stats([thumbs]) for decision, thumbs in self.feedback.items() if thumbs != _NO_THUMBS
             },
         )
+
+
+def _agreement_stats(total: Agreement | None) -> AgreementStats | None:
+    if total is None:
+        return None
+    saved = total.saved
+    return AgreementStats(
+        judged=total.judged, local=total.local, saved_calls=saved.requests,
+        saved_tokens=saved.input_tokens + saved.output_tokens,
+        saved_usd=None if saved.usd is None else round(saved.usd, 6),
+    )  # fmt: skip
 
 
 def _thumb_stats(thumbs: Iterable[Thumbs]) -> ThumbStats:

@@ -14,12 +14,15 @@ from typing import Literal, Protocol, Self
 from pydantic import ConfigDict
 
 from api.choices import Rating
-from api.core.domain import Attempt, Decision, Outcome, open_reason
+from api.core.domain import Agreement, Attempt, Decision, Outcome, open_reason
+from api.core.ports import SampleMemory
 from api.core.published import Published
+from api.core.shared_answers import AnswerMemory
 from api.features.analyses.corrections import CorrectionBook
 from api.features.archive.entries import Archive
 from api.features.archive.imports import Imports
-from api.features.watches.watch_ports import Watches
+from api.features.watches.followed_feeds import FeedMemory, FeedStore
+from api.features.watches.watch_ports import Inbox, Streams, Watches
 from api.reports.report import Cost, GateState, Report, Share, Summary, SupportCheck
 
 State = Literal["running", "done", "failed"]
@@ -123,6 +126,7 @@ class SourceTally(Published):
     refetched: bool
     refetch_gain: int
     disputed: int = 0
+    agreement: Agreement | None = None
     upstream_calls: int
 
     @property
@@ -282,14 +286,11 @@ class SessionListing:
     cursor: str | None
 
 
-class SourceMemory(Protocol):
-    """What sources remember between runs: pages, and how much of a daily quota is used.
+class SourceMemory(FeedMemory, AnswerMemory, Protocol):
+    """What sources remember between runs: pages, feeds, pace, and how much of a daily quota is used.
 
     A quota is counted in whole units by scope (`youtube.search`, `key:ID:analyses`) and day.
     """
-
-    async def page(self, key: str, ttl: float) -> str | None:
-        """The page stored under a key, unless it is older than `ttl` seconds."""
 
     async def keep_page(self, key: str, text: str) -> None:
         """Store or replace a page, and delete pages that are a day old.
@@ -306,6 +307,17 @@ class SourceMemory(Protocol):
     async def spent(self, scope: str, day: date) -> int:
         """Units that were taken of the day so far."""
 
+    async def take_turn(
+        self, scope: str, limits: Sequence[tuple[int, float]], now: datetime
+    ) -> tuple[datetime, bool] | None:
+        """Count one request of all processes, where the limits (requests, seconds) and no pause forbid it.
+
+        Else when there may be one, and whether the source said that the day's are used up.
+        """
+
+    async def pause_source(self, scope: str, until: datetime, spent: bool, now: datetime) -> None:
+        """Send nothing before then, in whatever process; a later end that is stored already stays."""
+
 
 class Sessions(Protocol):
     """Chat sessions: an opaque JSON text by tenant and session id."""
@@ -317,7 +329,9 @@ class Sessions(Protocol):
         """Save the text of a session, and the report it began over, in place of an earlier one."""
 
 
-class Store(SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, Protocol):
+class Store(
+    SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, Inbox, Streams, FeedStore, SampleMemory, Protocol
+):  # fmt: skip
     """Everything remembered; one object, one database."""
 
     async def aclose(self) -> None:

@@ -126,5 +126,8 @@ class Imports(Protocol):
     async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
         """Remove comments with these ids from stored items, and from reports' lists of them."""
 
+    async def forget_replies(self, keys: Sequence[str]) -> int:
+        """Remove comments, of any tenant's items, that are posts of a stream by these keys; how many were stored."""
+
     async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
         """Keys of the stored items with these ids: keys, or ids of the source."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from api.core.items import Item
+from api.core.own_words import own_words
+from api.core.text import cut, one_line
 from api.features.comparisons.comparison import Measure
 from api.features.comparisons.product_counts import FEELINGS, LEANS, ProductCounts, count_product
 from api.features.watches.watch import Watch
@@ -17,7 +19,7 @@ from api.features.watches.watch_ports import SeenPost
 from api.features.watches.watch_run import NewPost, RunCounts, SourceCount
 from api.pipeline.evidence.duplicates import COMPARED, copies_among
 from api.reports.keyless.aspects import aspects
-from api.reports.report import KeptItem, Report
+from api.reports.report import LONGEST_PASSAGE, KeptItem, Report
 from api.services.product import Ask
 
 # What drops a post for not being about it, or not enough.
@@ -133,7 +135,7 @@ def counted(report: Report, ask: Ask, sift: NewPosts, since: datetime, until: da
 
 
 def _post(item: KeptItem, counts_of_new: ProductCounts, sample: bool) -> NewPost:
-    """A new post in the words that tell most of it: a complaint's before others."""
+    """A new post in the words that tell most of it: a complaint's before others, those of its beginning at last."""
     complaints = [name for name in counts_of_new.passages if item.key in counts_of_new.leans[name, "complaint"]]
     passages = [
         passage.passage
@@ -141,6 +143,8 @@ def _post(item: KeptItem, counts_of_new: ProductCounts, sample: bool) -> NewPost
         for passage in counts_of_new.passages[name]
         if passage.key == item.key
     ]
+    if not (passages or item.title):  # nothing else says which post it is
+        passages = [cut(one_line(own_words(item.body)), LONGEST_PASSAGE)]
     return NewPost(
         key=item.key,
         source=item.source,

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.text import clean, cut, one_line, quantity, utc_minute, web_url
-from api.features.watches.watch import Watch
+from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import NewPost, WatchRun
 
 SHOWN = 10  # new posts in a text; the JSON has them all
@@ -22,8 +23,15 @@ SHOWN = 10  # new posts in a text; the JSON has them all
 _TITLE = 120
 LINK_LIFETIME = timedelta(days=14)
 """How long after its run a link corrects a post."""
+# signs by which Markdown makes a link or a picture, and the one that takes their meaning away
+_LINK = re.compile(r"[\\\[\]]")
 # the name of a setting: `REDDIT_CLIENT_ID`
 _SETTING = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
+
+
+def _unlinked(text: str) -> str:
+    """The text in which Markdown finds no link but plain addresses."""
+    return _LINK.sub(r"\\\g<0>", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +48,25 @@ class Message:
         """What a person gets; with links where the server's address is known."""
         return self.linked(server) if server and self.linked is not None else self.text
 
-    def slack(self, server: str = "") -> bytes:
-        """The body for Slack's incoming webhooks, with strangers' control sequences escaped."""
-        escaped = self.text_for(server).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return json.dumps({"text": escaped}).encode()
+    def for_chat(self, target: Target, server: str = "") -> bytes:
+        """The body that a chat takes, within its limit; nothing that a stranger wrote calls anybody or hides a link."""
+        text = self.text_for(server)
+        match target.kind:
+            case "discord":
+                document: Any = {"content": cut(_unlinked(text), 2_000), "allowed_mentions": {"parse": []}}
+            case "teams":
+                plain = {"type": "TextBlock", "wrap": True, "text": _unlinked(text).replace("\n", "\n\n")}
+                card = {"type": "AdaptiveCard", "version": "1.4", "body": [plain]}
+                kind = "application/vnd.microsoft.card.adaptive"
+                document = {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
+            case "telegram":
+                chat = parse_qs(urlsplit(target.address).query)["chat_id"][0]
+                document = {"chat_id": chat, "text": cut(text, 4_096), "link_preview_options": {"is_disabled": True}}
+            case "ntfy":  # a longer text would become an attachment
+                return text.encode()[:4_000].decode(errors="ignore").encode()
+            case _:
+                document = {"text": text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")}
+        return json.dumps(document).encode()
 
 
 def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
@@ -116,13 +139,16 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = ut
             return f"no source answered: {one_line(run.reason or 'unknown reason')}"
         case "baseline":
             written = since.replace("since", "written since")
+            if run.as_it_happens:
+                words = f"{quantity(run.kept, 'post')} in the archive, the feeds and the last hours of the streams"
+                return f"{words}; from now on {noun}s are told as they come"
             words = f"the first run found {quantity(run.kept, 'post')}{written} or without a date"
             return f"{words}; later runs report {noun}s"
         case "nothing":
             usual = " and nothing unusual" if run.looked_at else ""
             return f"no {noun}s{usual}{since}"
         case _:
-            parts = [quantity(len(run.new), noun)] if run.new else []
+            parts = [quantity(len(run.new) + run.more, noun)] if run.new else []
             parts += [quantity(len(run.unusual), "unusual change")] if run.unusual else []
             return " and ".join(parts) + since
 
@@ -160,15 +186,19 @@ def run_text(watch: Watch, run: WatchRun, places: SourceLabels, server: str = ""
         lines += address(first)
     cited = {key for change in run.unusual for key in change.cites}
     for post in sorted(run.new, key=lambda post: post.key not in cited)[:SHOWN]:
-        title = cut(one_line(clean(post.title)), _TITLE) or post.key
-        lines.append(f"- {title} ({origin(post)})")
-        if post.passage:
-            lines.append(f"  “{one_line(clean(post.passage))}”")
+        title, passage = cut(one_line(clean(post.title)), _TITLE), one_line(clean(post.passage))
+        quoted = f"“{passage}”" if passage else ""
+        lines.append(f"- {title or quoted or post.key} ({origin(post)})")
+        if title and quoted:
+            lines.append(f"  {quoted}")
         lines += address(post)
         if server and run.report_id:
             lines.append(f"  Not about it? {server}{correction_path(watch, run.report_id, post.key, until)}")
-    if len(run.new) > SHOWN:
-        lines.append(f"- and {len(run.new) - SHOWN} more")
+    if (more := len(run.new) + run.more - SHOWN) > 0:
+        lines.append(f"- and {more} more" + (", all in the archive" if run.as_it_happens else ""))
+    if run.unjudged:
+        words = "with the name: too many came, or the model refused them"
+        lines.append(f"Not judged: {quantity(run.unjudged, 'further post')} {words}")
     if gaps:
         lines.append(f"No answer, so nothing is known of: {gaps}.")
     if run.report_id:

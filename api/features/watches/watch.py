@@ -10,10 +10,12 @@ import json
 import re
 import secrets
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, time, timedelta
+from types import MappingProxyType
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from api.choices import MAX_RECEIVERS, Only
@@ -127,13 +129,20 @@ def _instant(local: datetime, zone: ZoneInfo) -> datetime:
     return high
 
 
-Kind = Literal["webhook", "slack", "mail", "file"]
+ChatKind = Literal["slack", "discord", "teams", "telegram", "ntfy"]
+Kind = Literal["webhook", "mail", "file"] | ChatKind
+CHATS: Mapping[ChatKind, tuple[str, ...]] = MappingProxyType({
+    "slack": ("hooks.slack.com",), "discord": ("discord.com", "discordapp.com"),
+    "teams": ("webhook.office.com", "logic.azure.com", "api.powerplatform.com"),
+    "telegram": ("api.telegram.org",), "ntfy": ("ntfy.sh",),
+})  # fmt: skip
+"""Chats that take text, and the servers by which an address is known to be of one."""
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A receiver of notifications: a webhook, Slack, e-mail or a file."""
+    """A receiver of notifications: a webhook, a chat, e-mail or a file."""
 
     kind: Kind
     address: str = field(repr=False)
@@ -148,7 +157,9 @@ class Target:
 
 
 def target_of(text: str, *, files: bool) -> Target:
-    """`https://...`, `slack:https://...`, `mailto:ADDRESS`, or, where allowed, `file:PATH`.
+    """`https://...`, `slack:https://...` or another of `CHATS`, `mailto:ADDRESS`, or, where allowed, `file:PATH`.
+
+    An address of a chat's own server needs no prefix; `webhook:https://...` is none of a chat, whatever its server.
 
     Raises:
         UsageError: it is none of these.
@@ -158,13 +169,22 @@ def target_of(text: str, *, files: bool) -> Target:
         return Target("file", rest)
     if kind.lower() == "mailto" and is_mail_address(rest):
         return Target("mail", rest)
-    address = web_url(rest if kind == "slack" else text.strip())
+    named = next((name for name in CHATS if name == kind.lower()), None)
+    signed = kind.lower() == "webhook"
+    address = web_url(rest if named or signed else text.strip())
     if not address or urlsplit(address).username is not None:
-        forms = "`https://...`, `slack:https://...`, `mailto:ann@example.org`"
+        forms = f"`https://...`, {', '.join(f'`{name}:https://...`' for name in CHATS)}, `mailto:ann@example.org`"
         forms += " or `file:PATH`" if files else ""
         wrong = f"a notification goes to {forms}, and no URL holds a user"
         raise UsageError(wrong, field="notify")
-    return Target("slack" if kind == "slack" else "webhook", address)
+    url = urlsplit(address)
+    host = f".{url.hostname}"
+    known = (name for name, hosts in CHATS.items() if any(host.endswith(f".{own}") for own in hosts))
+    chat: Kind = "webhook" if signed else named or next(known, None) or "webhook"
+    if chat == "telegram" and not parse_qs(url.query).get("chat_id"):
+        wrong = "an address of Telegram is `telegram:https://api.telegram.org/botTOKEN/sendMessage?chat_id=CHAT`"
+        raise UsageError(wrong, field="notify")
+    return Target(chat, address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +204,8 @@ class Watch(QuestionOptions):
     """With which what a webhook gets is signed."""
     tell_first: bool = False
     """Its first run is told, too."""
+    as_it_happens: bool = False
+    """Posts of streams are told as they come, beside what its schedule finds."""
     paused: bool = False
     created_at: datetime
     due_at: datetime
@@ -191,6 +213,11 @@ class Watch(QuestionOptions):
     """When its first run asked; what was written before is no news."""
     feed: str | None = field(default=None, repr=False)
     """Digest of the token that reads its feed; None: it has none."""
+
+    @property
+    def follows_streams(self) -> bool:
+        """Whether posts of streams are judged: not while it is paused; of the sample world made-up ones alone."""
+        return self.as_it_happens and not self.paused
 
     @property
     def rule(self) -> str:

@@ -1,15 +1,19 @@
-"""Where watches are kept; `store/` implements it. All methods raise `StoreUnavailable`."""
+"""Where watches and the inbox are kept; `store/` implements it. All methods raise `StoreUnavailable`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from api.choices import Show
 from api.core.items import Item
 from api.features.watches.watch import Watch
-from api.features.watches.watch_run import Delivery, RunCounts, WatchRun
+from api.features.watches.watch_run import Delivery, NewPost, RunCounts, WatchRun
+
+STREAM_RUN = "stream-"
+"""Beginning of the id of a run of posts of streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,90 @@ class KeptCounts:
     rule: str  # digest of the request at that time; see `Watch.rule`
     created_at: datetime
     counts: RunCounts | None  # None when it failed or no source answered
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBatch:
+    """What came of a stream since the batch before."""
+
+    posts: tuple[Item, ...] = ()
+    deleted: tuple[str, ...] = ()
+    """Keys of posts that are gone; one that ends with `*` stands for all that begin so, as of an account."""
+    cursor: str = ""
+    """Where the next reading begins: a batch that was not stored comes again."""
+    at: datetime | None = None
+    """Up to when the stream was read; None where it does not say."""
+    tenants: frozenset[str] | None = None
+    """Whose watches may be told of the posts; None: everybody's."""
+
+
+class Stream(Protocol):
+    """A source that sends posts as they are written."""
+
+    @property
+    def name(self) -> str:
+        """The source of its posts."""
+
+    def read(self, cursor: str) -> AsyncGenerator[StreamBatch]:
+        """Batches from a cursor on, or from now on for an empty one, each at least once, until the connection ends.
+
+        Raises:
+            SourceError: it cannot be read, or was closed.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPosition:
+    """How far a stream was read, by the process that alone may read it."""
+
+    cursor: str
+    at: datetime | None
+
+
+WatchId = tuple[str, str]
+"""Tenant and id of a watch."""
+
+
+class Streams(Protocol):
+    """How far streams were read, and the posts in which names of watches were found."""
+
+    async def take_stream(self, name: str, reader: str, now: datetime, until: datetime) -> StreamPosition | None:
+        """Claim a stream for this process, or prolong its claim; None while another process reads it."""
+
+    async def keep_stream(
+        self, name: str, reader: str, batch: StreamBatch, matches: Mapping[str, Sequence[WatchId]], now: datetime
+    ) -> bool:
+        """Store cursor and matches (watches by key of a post), and delete what is gone, all or nothing.
+
+        False when the claim was lost: nothing is stored then.
+        """
+
+    async def held_keys(self, keys: Sequence[str]) -> Sequence[str]:
+        """Keys of stored items and their comments, seen posts and corrections among these, which may end with `*`."""
+
+    async def streamed_watches(self, since: datetime | None) -> Sequence[Watch]:
+        """Watches that follow streams and are not paused, of all tenants; only those changed since then, if given."""
+
+    async def streamed_ids(self) -> Sequence[WatchId]:
+        """Ids of the watches of `streamed_watches(None)`."""
+
+    async def streamed_count(self) -> int:
+        """Number of watches that follow streams."""
+
+    async def without_history(self, now: datetime, most: int) -> Sequence[WatchId]:
+        """Watches that follow streams and have not been told yet what was written before, the oldest first."""
+
+    async def pending_watches(self, now: datetime, most: int) -> Sequence[WatchId]:
+        """Watches that have posts to be judged and whose turn it is, those that wait longest first."""
+
+    async def postpone_posts(self, watch_id: WatchId, until: datetime) -> None:
+        """Leave a watch out of `pending_watches` until then."""
+
+    async def unjudged(self, watch_id: WatchId) -> int:
+        """How many posts of a watch went unjudged since its last message."""
+
+    async def posts_of_watch(self, watch_id: WatchId, most: int) -> Sequence[Item]:
+        """At most `most` posts that wait to be judged for a watch, those that came first before others."""
 
 
 class Watches(Protocol):
@@ -78,8 +166,23 @@ class Watches(Protocol):
         since then, or has been paused.
         """
 
-    async def finish_run(self, claim: RunClaim, run: WatchRun, learnt: Sequence[SeenPost], due_at: datetime) -> bool:
-        """Store run, seen posts and next due time, all or nothing; False when the claim is lost."""
+    async def finish_run(
+        self,
+        claim: RunClaim,
+        run: WatchRun,
+        learnt: Sequence[SeenPost],
+        due_at: datetime,
+        judged: Sequence[str] = (),
+        judged_from: datetime | None = None,
+        unjudged_before: int = 0,
+    ) -> bool:
+        """Store run, seen posts and next due time, all or nothing; False when the claim is lost.
+
+        `judged` are keys of posts of streams that are pending no longer; those that were kept go into the archive,
+        but for those that were deleted meanwhile. Until `judged_from` no further ones are judged.
+        `unjudged_before` of the run's unjudged posts were counted before it. Posts that wait for a stream's message are
+        not seen by a first run that nobody was told of.
+        """
 
     async def release_claim(self, claim: RunClaim) -> None:
         """Let any process continue an interrupted run, by the same id."""
@@ -103,10 +206,119 @@ class Watches(Protocol):
         """Counts of its runs by its present rule since then, the newest first."""
 
     async def kept_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[KeptCounts]:
-        """Counts of its runs by any rule since then, failed ones too, the newest first."""
+        """Counts of its scheduled runs by any rule since then, failed ones too, the newest first."""
 
     async def holds_claim(self, claim: RunClaim) -> bool:
         """Whether a claim is still valid; not when the watch is gone."""
 
     async def seen_posts(self, watch: Watch, most: int) -> Sequence[SeenPost]:
         """All posts it has seen; of kept ones the last `most` with their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryState:
+    """What people made of an entry of the inbox."""
+
+    read_at: datetime | None = None
+    starred: bool = False
+    note: str = ""
+    not_about: bool = False
+    """Somebody said that it is not about the product: a correction."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxEntry:
+    """A new post of a watch, as the inbox keeps it; it outlives its watch where it has a star or a note."""
+
+    id: str
+    """Ids of later entries are greater."""
+    post: NewPost
+    watch_id: str
+    watch: str
+    """The name of the watch when it found the post."""
+    site: str
+    """Where it was written, as `exclude_sites` takes it: `r/deals`, a channel, or `example.com`."""
+    report_id: str | None
+    """None of a post that came by a stream."""
+    sample: bool
+    came_at: datetime
+    state: EntryState
+
+
+@dataclass(frozen=True, slots=True)
+class InboxFilter:
+    """Which entries are meant; what is empty leaves none out."""
+
+    show: Show = "unread"
+    watch_id: str = ""
+    source: str = ""
+    complaints: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxAction:
+    """The last change of the inbox, and what takes it back."""
+
+    words: str
+    """What was done, in the past tense."""
+    entry_id: str = ""
+    before: EntryState | None = None
+    """The state of the entry before; None where it was not of one entry."""
+    read_at: datetime | None = None
+    """When all entries of a filter were marked as read at once."""
+    site: str = ""
+    """The site that was muted."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxSettings:
+    """Muted sites, saved filters and the last change of one tenant's inbox."""
+
+    sites: tuple[str, ...] = ()
+    filters: Mapping[str, str] = field(default_factory=dict)
+    """Query strings by name, in the order in which they were saved."""
+    last: InboxAction | None = None
+    has_feed: bool = False
+
+
+class Inbox(Protocol):
+    """New posts of all watches of a tenant, each once for each watch; those of muted sites are in no list or count."""
+
+    async def inbox(self, tenant: str, wanted: InboxFilter, limit: int, before: str = "") -> Sequence[InboxEntry]:
+        """Entries, the newest first; with `before` those older than the entry of this id.
+
+        Raises:
+            UsageError: `before` is no id.
+        """
+
+    async def inbox_count(self, tenant: str, wanted: InboxFilter, most: int) -> int:
+        """How many entries there are; no more than `most` are counted."""
+
+    async def inbox_entry(self, tenant: str, entry_id: str) -> InboxEntry | None:
+        """The entry of this id."""
+
+    async def keep_state(self, tenant: str, entry_id: str, state: EntryState) -> bool:
+        """Store what was made of an entry; False when it is gone."""
+
+    async def mark_all_read(self, tenant: str, wanted: InboxFilter, read_at: datetime) -> int:
+        """Mark the unread entries of a filter as read; how many they were."""
+
+    async def mark_unread(self, tenant: str, read_at: datetime) -> int:
+        """Mark the entries as unread that were read at this moment; how many they were."""
+
+    async def inbox_settings(self, tenant: str) -> InboxSettings:
+        """Those of a tenant, or the usual ones."""
+
+    async def change_inbox(self, tenant: str, change: Callable[[InboxSettings], InboxSettings]) -> InboxSettings:
+        """Store what `change` makes of the settings, but for `has_feed`, one change after the other.
+
+        Raises:
+            UsageError: `change` does.
+        """
+
+    async def set_inbox_feed(self, tenant: str, digest: str | None) -> None:
+        """Set the digest of the token that reads the inbox as a feed, or none."""
+
+    async def tenant_of_inbox_feed(self, digest: str) -> str | None:
+        """The tenant whose inbox this token reads."""

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
+from pydantic.json_schema import SkipJsonSchema
 
-from api.core.domain import Outcome
-from api.core.published import Published, Timestamp
+from api.core.domain import Agreement, Outcome
+from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp
 from api.features.comparisons.comparison import Measure
 from api.pipeline.evidence.figures import Interval
 
@@ -59,7 +60,7 @@ class NewPost(Published):
     url: str
     created_at: Timestamp | None
     passage: str
-    """Verbatim, as a report quotes it; empty where none tells of a known aspect."""
+    """Verbatim, as a report quotes it; empty where none tells of a known aspect and the post has a title."""
     complains: bool
     """Plainly of an aspect, or by its grade."""
 
@@ -153,3 +154,12 @@ class WatchRun(Published):
     questions: tuple[NewQuestion, ...] = ()
     """Asked for the first time; those that most posts ask first."""
     deliveries: tuple[Delivery, ...] = ()
+    as_it_happens: Annotated[bool, IF_SET] = False
+    """It is of posts that came by a stream, apart from the schedule: it has no counts, and no report unless it is the
+    first, which says what was written before."""
+    more: Annotated[int, IF_SET] = 0
+    """New posts beyond those of `new`, which the archive holds."""
+    unjudged: Annotated[int, IF_SET] = 0
+    """Posts that hold the name and were not judged: too many waited, or the model's provider refused them."""
+    agreement: Annotated[Agreement | SkipJsonSchema[None], WHERE_THERE] = None
+    """Of such posts, where `LISTENPOST_AGREEMENT` is set; other runs have it in their report."""

@@ -17,10 +17,11 @@ from typing import Any
 
 from api.choices import WINDOW_DAYS, Window
 from api.core.display_names import SourceLabels
+from api.core.shared_answers import window_of
 from api.core.work import Failure, StepRunner, contained, run_step
 from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
 from api.features.watches import unusual_changes
-from api.features.watches.new_posts import CountedRun, counted, sifted
+from api.features.watches.new_posts import CountedRun, counted, sifted, sources_heard
 from api.features.watches.new_questions import new_questions
 from api.features.watches.notification import Message, run_message, trial_message
 from api.features.watches.watch import Target, Watch, check_one_product, length_of, next_after, zone_of
@@ -66,12 +67,14 @@ class WatchRunner:
     places: SourceLabels
     similarity: float  # percent from which two long texts are copies
     clock: Callable[[], datetime] = utc_now
+    window: float = 0.0
+    """Seconds for which runs that are due share what sources answer; 0: they share nothing."""
 
     async def run_due(self) -> AsyncIterator[tuple[Watch, WatchRun]]:
         """Run all that is due, one after the other; missed runs are made up by a single one."""
         now = self.clock()
         while (claim := await self.store.claim_due(now, now + LEASE, new_run_id())) is not None:
-            yield claim.watch, await self._run_claimed(claim)
+            yield claim.watch, await self._run_claimed(claim, scheduled=True)
             now = self.clock()
 
     async def run(self, watch: Watch, run_id: str | None = None, run_step: StepRunner = run_step) -> WatchRun:
@@ -91,22 +94,25 @@ class WatchRunner:
         now = self.clock()
         claim = await self.store.claim_watch(tenant, watch_id, now, now + LEASE, run_id, due_at)
         if claim is not None:
-            await self._run_claimed(claim, run_step)
+            await self._run_claimed(claim, run_step, scheduled=True)
 
-    async def _run_claimed(self, claim: RunClaim, run_step: StepRunner = run_step) -> WatchRun:
+    async def _run_claimed(
+        self, claim: RunClaim, run_step: StepRunner = run_step, *, scheduled: bool = False
+    ) -> WatchRun:
         """The run; one that is interrupted, by a person for example, releases the watch."""
         run: WatchRun | None = None
         try:
-            run = await self._run(claim, run_step)
+            run = await self._run(claim, run_step, scheduled)
         finally:
             if run is None:
                 with suppress(StoreUnavailable):  # then the watch is free when the lease is over
                     await self.store.release_claim(claim)
         return run
 
-    async def _run(self, claim: RunClaim, run_step: StepRunner) -> WatchRun:
+    async def _run(self, claim: RunClaim, run_step: StepRunner, scheduled: bool) -> WatchRun:
         watch, now = claim.watch, self.clock()
-        result = await contained(self._analyzed(claim, now), "a run of a watch")
+        as_of = window_of(now, self.window) if scheduled and self.window and not watch.sandbox else None
+        result = await contained(self._analyzed(claim, now, as_of), "a run of a watch")
         seen: Sequence[SeenPost] = ()
         if isinstance(result, Failure):
             run = WatchRun(
@@ -116,6 +122,24 @@ class WatchRunner:
             )  # fmt: skip
         else:
             run, seen = result
+        return await self.sent_and_stored(claim, run, seen, run_step=run_step)
+
+    async def sent_and_stored(
+        self,
+        claim: RunClaim,
+        run: WatchRun,
+        learnt: Sequence[SeenPost],
+        judged: Sequence[str] = (),
+        *,
+        judged_from: datetime | None = None,
+        unjudged_before: int = 0,
+        run_step: StepRunner = run_step,
+    ) -> WatchRun:
+        """Send a run that is news, and store it with what it learnt.
+
+        `judged` and `unjudged_before` as in `finish_run`, and `judged_from`, too, where it is news.
+        """
+        watch = claim.watch
         if await self._is_news(claim, run):
             message = run_message(watch, run, self.places)
             sent = await asyncio.gather(
@@ -125,35 +149,59 @@ class WatchRunner:
                 )
             )
             run = run.model_copy(update={"news": True, "deliveries": tuple(sent)})
-        now = self.clock()
-        try:
-            due_at = next_after(watch.schedule, now, zone_of(watch.zone))
-        except UsageError:  # a time zone that this machine does not know is tried once a day
-            due_at = now + timedelta(days=1)
+        due_at = watch.due_at if run.as_it_happens else self._next_due(watch)
         # sent before it is stored: a process that dies in between sends again by the same run id
-        await self.store.finish_run(claim, run, seen, due_at)
+        following = judged_from if run.news else None
+        await self.store.finish_run(claim, run, learnt, due_at, judged, following, unjudged_before)
         return run
 
-    async def _analyzed(self, claim: RunClaim, now: datetime) -> tuple[WatchRun, Sequence[SeenPost]]:
+    def _next_due(self, watch: Watch) -> datetime:
+        now = self.clock()
+        try:
+            return next_after(watch.schedule, now, zone_of(watch.zone))
+        except UsageError:  # a time zone that this machine does not know is tried once a day
+            return now + timedelta(days=1)
+
+    async def _analyzed(
+        self, claim: RunClaim, now: datetime, as_of: datetime | None
+    ) -> tuple[WatchRun, Sequence[SeenPost]]:
         watch = claim.watch
         past = await self.store.past_counts(watch, now - PAST, MOST_PAST)
         length = length_of(watch.schedule, now, zone_of(watch.zone))
-        since = past[0].until if past else now - length
+        since = past[0].until if past else (as_of or now) - length
         # when each source that is still waited for answered last
         last = {name: counts.until for counts in reversed(past) for name in counts.sources}
         waiting = [time for time in last.values() if now - time <= _PATIENCE]
-        ask = Ask.of(watch, since=shortest_window(now - min([since, *waiting])))
+        ask = Ask.of(watch, since=shortest_window(now - min([since, *waiting])), as_of=as_of)
         if compared_products(ask):  # stored before such watches were refused
             ask = with_one_name(ask)
         report = await self.analyze(watch, ask, claim.run_id)
         known = await self.store.seen_posts(watch, MOST_WORDED)
         sift = sifted(report, watch, known, self.similarity)
-        run = self._run_of(claim, report, counted(report, ask, sift, since, now), past, now)
+        # what was written after the beginning of the window is the next run's
+        until = now if as_of is None else max(as_of, since)
+        run = self._run_of(claim, report, counted(report, ask, sift, since, until), past, now)
         if watch.only is None and len(past) >= unusual_changes.FEWEST_RUNS:
             earlier = [entry.item for entry in known if entry.item is not None]
             questions = new_questions(report.question, sift.new, earlier)
             run = run.model_copy(update={"questions": questions})
         return run, sift.learnt
+
+    async def history(self, claim: RunClaim, ask: Ask) -> tuple[WatchRun, Sequence[SeenPost]] | None:
+        """The first run of a watch told as it happens, and what it learnt: what was written before, in one report.
+
+        None where no source answered, so that it is tried again. It has no counts: no run of the schedule is measured
+        by it.
+        """
+        watch = claim.watch
+        report = await self.analyze(watch, ask, claim.run_id)
+        if not sources_heard(report):
+            return None
+        sift = sifted(report, watch, await self.store.seen_posts(watch, MOST_WORDED), self.similarity)
+        now = self.clock()
+        run = self._run_of(claim, report, counted(report, ask, sift, now, now), (), now)
+        first = {"state": "baseline", "counts": None, "as_it_happens": True}
+        return run.model_copy(update=first), sift.learnt
 
     def _run_of(
         self,
@@ -205,9 +253,14 @@ class WatchRunner:
         if not await self.store.holds_claim(claim):  # the watch was removed meanwhile
             return False
         if run.state in _WITHOUT_ANSWER:
-            before = await self.store.watch_runs(watch.tenant, watch.id, 1)
-            return not before or before[0].state not in _WITHOUT_ANSWER
-        return run.state == "changed" or (run.state == "baseline" and watch.tell_first)
+            # those of streams stand between
+            runs = await self.store.watch_runs(watch.tenant, watch.id, MOST_NEWS)
+            before = [earlier.state for earlier in runs if not earlier.as_it_happens]
+            return not before or before[0] not in _WITHOUT_ANSWER
+        if run.state == "baseline" and watch.tell_first:  # of the stream or of the schedule, whichever comes first
+            sent = await self.store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
+            return all(earlier.state != "baseline" for earlier in sent)
+        return run.state == "changed"
 
 
 async def find_watch(store: Watches, tenant: str, name: str, *, abbreviated: bool = False) -> Watch:

@@ -13,7 +13,7 @@ from api.interfaces.cli.output import closing, tell
 from api.sources import ARCHIVE
 
 if TYPE_CHECKING:
-    from api.features.analyses.store_ports import SourceMemory
+    from api.features.analyses.store_ports import Store
     from api.services.product import Product
     from api.settings import Settings
     from api.sources.own_items import OwnItems
@@ -23,21 +23,33 @@ if TYPE_CHECKING:
 async def built(settings: Settings, own: OwnItems | None, sources: Sequence[str]) -> AsyncIterator[Product]:
     """The product for a question to `sources`; it knows what was asked before, and is closed."""
     from api import bootstrap
-    from api.bootstrap.storage import open_store_of, with_archive
+    from api.bootstrap.storage import open_store_of, with_agreement, with_archive
 
     async with AsyncExitStack() as stack:
         memory = None if own else await stack.enter_async_context(remembered(settings))
         product = await stack.enter_async_context(closing(bootstrap.build(settings, own, memory=memory)))
         if own is None:
             greet(product, sources)
+        if memory is not None:
+            product = with_agreement(await with_followed_feeds(stack, product, settings, memory), settings, memory)
         if ARCHIVE.name in sources:
             store = await stack.enter_async_context(closing(await open_store_of(settings)))
             product = with_archive(product, settings, store)
         yield product
 
 
+async def with_followed_feeds(stack: AsyncExitStack, product: Product, settings: Settings, store: Store) -> Product:
+    """The product with the feeds that this machine's user follows; what that opens is closed by `stack`."""
+    from api.bootstrap.storage import with_feeds
+    from api.sources.feeds import FeedReader
+
+    reader = FeedReader(settings.sources, store)
+    stack.push_async_callback(reader.aclose)
+    return await with_feeds(product, settings, store, reader)
+
+
 @asynccontextmanager
-async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
+async def remembered(settings: Settings) -> AsyncIterator[Store | None]:
     """The searches that are left today and the pages of the last minutes; None in the sandbox.
 
     A database that cannot be used is one warning: then nothing is remembered or counted.

@@ -16,6 +16,10 @@ def evaluate(
     judge: Annotated[JudgeName, typer.Option(help="Judge that is measured.")] = "local",
     model: Annotated[str | None, typer.Option(help="Model for `openai` and `grader`.")] = None,
     corpus: Annotated[bool, typer.Option("--corpus", help="Measure on the sample corpus, too.")] = False,
+    bench: Annotated[
+        list[str] | None,
+        typer.Option(help="Also measure on the `dev` part of a set of the benchmark, such as `posts-1`; repeatable."),
+    ] = None,
     about: Annotated[bool, typer.Option(help="Tell the judge what each query is about.")] = True,
     pure: Annotated[
         bool, typer.Option("--pure", help="Judge relevant and irrelevant items on separate pages.")
@@ -57,7 +61,7 @@ def evaluate(
     ] = None,
 ) -> int:
     """Measure a judge on labelled items; see docs/evaluation.md."""
-    options = {**locals(), "files": files or []}
+    options = {**locals(), "files": files or [], "bench": bench or []}
     from api.interfaces.cli.eval_run import EvalOptions, run_evaluation
 
     return run_evaluation(EvalOptions(**options))

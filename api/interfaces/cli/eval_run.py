@@ -43,7 +43,7 @@ from api.interfaces.cli.eval_tables import (
     table,
 )
 from api.interfaces.cli.output import TextFormat, as_json, check_output, run_to_end, say, tell
-from api.settings import Settings
+from api.settings import Settings, data_folder
 
 if TYPE_CHECKING:
     from api.evaluation.langfuse_experiment import ExperimentRun
@@ -61,6 +61,8 @@ class EvalOptions:
     judge: JudgeName
     model: str | None
     corpus: bool
+    bench: Sequence[str]
+    """Sets of the benchmark, whose texts were fetched."""
     about: bool
     pure: bool
     page: int
@@ -137,10 +139,10 @@ def run_evaluation(options: EvalOptions) -> int:
 
 def _search_archive(options: EvalOptions, file: Path) -> int:
     """Measure the search of the archive, and plain ones, on the sample world; print."""
-    others = ("files", "corpus", "compare", "support", "plot", "langfuse", "run", "cache")
+    others = ("files", "corpus", "bench", "compare", "support", "plot", "langfuse", "run", "cache")
     if any(getattr(options, option) for option in others):
         raise UsageError("`--retrieval FILE` goes with `--format` alone: no judge is measured")
-    questions = read_questions(_lines(file), str(file))
+    questions = read_questions(read_lines(file), str(file))
     settings = bootstrap.load_settings()
 
     async def work() -> int:
@@ -203,11 +205,15 @@ def _benched(
 
 
 def _queries(options: EvalOptions) -> list[LabelledQuery]:
-    queries = [query for path in options.files for query in read_labelled(_lines(path), str(path))]
+    queries = [query for path in options.files for query in read_labelled(read_lines(path), str(path))]
     if options.corpus:
         queries += labelled_corpus()
+    if options.bench:
+        queries += fetched_queries(options.bench)
+        if options.judge == "local":
+            tell("the local judge was fitted on these queries; `listenpost bench run` takes weights without the query")
     if not queries:
-        raise UsageError("nothing to evaluate on; name a file of labelled queries, or `--corpus`")
+        raise UsageError("nothing to evaluate on; name a file of labelled queries, `--corpus` or `--bench SET`")
     return pure(queries) if options.pure else queries
 
 
@@ -236,15 +242,25 @@ async def _judge(
             tell(f"`{name}` costs nothing: its answers are not kept")
         ask = evaluate if bench is None else bench.evaluate
         if options.orders < 2:
-            return (await ask(judge, queries, conditions, cache=cache, progress=_progress())).as_json()
+            return (await ask(judge, queries, conditions, cache=cache, progress=progress_line())).as_json()
         remembered = RememberedAnswers(judge)
-        measured = await ask(remembered, queries, conditions, cache=cache, progress=_progress())
+        measured = await ask(remembered, queries, conditions, cache=cache, progress=progress_line())
         orders = await order_stability(remembered, queries, conditions, cache=cache)
     return measured.as_json() | {"orders": orders}
 
 
+def fetched_queries(names: Sequence[str]) -> list[LabelledQuery]:
+    """The `dev` part of sets of the benchmark; raises `UsageError` where their texts were not fetched."""
+    from api.evaluation.bench_sets import FetchedTexts, read_sets
+
+    sets, folder = read_sets(), data_folder() / "bench"
+    if queries := FetchedTexts.read(folder, sets).joined(sets.chosen(names, "dev")):
+        return queries
+    raise UsageError(f"`{folder}` holds no texts of the benchmark; `listenpost bench fetch` brings them")
+
+
 def _claims(file: Path) -> list[LabelledClaim]:
-    if not (claims := read_claims(_lines(file), str(file))):
+    if not (claims := read_claims(read_lines(file), str(file))):
         raise UsageError(f"`{file}` holds no claims")
     return claims
 
@@ -268,13 +284,14 @@ async def _check(
 def _result(path: Path) -> dict[str, Any] | None:
     """What `--format json` wrote; None when it is something else."""
     with suppress(ValueError):
-        held = json.loads("\n".join(_lines(path)))
+        held = json.loads("\n".join(read_lines(path)))
         if isinstance(held, dict) and "queries" in held:
             return held
     return None
 
 
-def _lines(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Lines of a UTF-8 file; raises `UsageError`."""
     try:
         # not `splitlines`: a JSON string may hold U+2028 and the like as they are
         return path.read_text("utf-8-sig").split("\n")
@@ -284,7 +301,7 @@ def _lines(path: Path) -> list[str]:
         raise UsageError(f"`{path}` is not UTF-8 text; save it as UTF-8") from None
 
 
-def _progress() -> Progress:
+def progress_line(done_word: str = "judged", noun: str = "") -> Progress:
     """A line on stderr: rewritten in a terminal, elsewhere one every few seconds."""
     terminal, every = sys.stderr.isatty(), 0.2 if sys.stderr.isatty() else 5.0
     last = monotonic()
@@ -295,7 +312,7 @@ def _progress() -> Progress:
             last = monotonic()
             end = "" if terminal and done < total else "\n"
             start = "\r" if terminal else ""
-            print(f"{start}judged {done} of {total}", end=end, file=sys.stderr, flush=True)
+            print(f"{start}{done_word} {done} of {total} {noun}".rstrip(" "), end=end, file=sys.stderr, flush=True)
 
     return show
 

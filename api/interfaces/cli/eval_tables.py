@@ -160,6 +160,111 @@ def retrieval_table(results: Sequence[Mapping[str, Any]], *, markdown: bool = Fa
     return "\n".join([*_laid_out(rows, markdown), "", f"a search takes, by the median: {times}"])
 
 
+BENCH_TABLES = {
+    "about": "Is it about the query?",
+    "mention": "Does it mention the query?",
+    "events": "Is it about the event? (tweets)",
+}
+_QUALITY = (("recall", "recall"), ("dropped", "irrelevant dropped"), ("mcc", "MCC"))
+_WAYS = (("yield_mae", "yield error"), ("refetch_right", "refetch right"), ("ece", "calibration error"))
+_COSTS = (("ms_per_1000", "ms"), ("usd_per_1000", "USD"))
+
+
+def bench_tables(results: Mapping[str, Any], *, markdown: bool = False) -> str:
+    """Tables of the benchmark by task."""
+    rows = results["rows"]
+    blocks = []
+    for key, title in BENCH_TABLES.items():
+        tested = f"{key}, test"
+        members = [row for row in rows if key in row["described"]["groups"]]
+        if not members:
+            continue
+        counts = members[0]["described"]["groups"][key]
+        head = ["gate", *(name for _, name in _QUALITY), "MCC undescribed", "MCC, test part"]
+        quality = [head, *([_plain(row["gate"]), *_quality(row, key, tested)] for row in members)]
+        head = ["gate", *(name for _, name in _WAYS), "same shuffled", "same, other yield", "ms / 1,000", "USD / 1,000"]
+        ways = [head, *([_plain(row["gate"]), *_ways(row, key)] for row in members)]
+        relevant = f"{quantity(counts['n'], 'text')}, {counts['relevant']} of them relevant"
+        blocks += [_title(f"{title} {relevant}", markdown), *_laid_out(quality, markdown), ""]
+        blocks += [*_laid_out(ways, markdown), ""]
+    names = list(results["coverage"])
+    by_set = [
+        ["gate", *map(_plain, names)],
+        *([_plain(row["gate"]), *(_set_mcc(row, name) for name in names)] for row in rows),
+    ]
+    blocks += [_title("MCC by set", markdown), *_laid_out(by_set, markdown), ""]
+    if comparisons := results["comparisons"]:
+        differences = [["gate", "MCC minus the keyword's", *map(_plain, names)]]
+        for gate, comparison in comparisons.items():
+            parts = [comparison["overall"], *(comparison["families"].get(name) for name in names)]
+            differences.append([_plain(gate), *(_difference(part) for part in parts)])
+        blocks += [_title("Differences", markdown), *_laid_out(differences, markdown), ""]
+    ways_to_run = [["gate", "judge", "how to run it"]]
+    ways_to_run += [[_plain(row["gate"]), _plain(row["judge"]), _code(row["how"], markdown)] for row in rows]
+    blocks += [_title("How each row was made", markdown), *_laid_out(ways_to_run, markdown, right=False), ""]
+    lead = "- " if markdown else ""
+    blocks += [f"{lead}{_plain(name)}: {have} of {of} texts" for name, (have, of) in results["coverage"].items()]
+    blocks += [
+        f"{lead}{_plain(row['gate'])}: {quantity(row['unanswered'], 'item')} without a verdict, counted as kept"
+        for row in rows
+        if row["unanswered"]
+    ]
+    blocks += [f"{lead}{_plain(row['gate'])}: {_plain(row['note'])}" for row in rows if row["note"]]
+    return "\n".join(blocks)
+
+
+def _title(text: str, markdown: bool) -> str:
+    return f"### {text}\n" if markdown else text
+
+
+def _code(text: str, markdown: bool) -> str:
+    line = one_line(clean(text))
+    return f"`{line.replace('|', chr(92) + '|')}`" if markdown else line
+
+
+def _quality(row: Mapping[str, Any], key: str, tested: str) -> list[str]:
+    part, alone = row["described"]["groups"][key], row["alone"]
+    undescribed = alone["groups"].get(key, {})
+    return [
+        *(_measured(part, name) for name, _ in _QUALITY),
+        _measured(undescribed, "mcc"),
+        _measured(row["described"]["groups"].get(tested, {}), "mcc"),
+    ]
+
+
+def _ways(row: Mapping[str, Any], key: str) -> list[str]:
+    part, orders = row["described"]["groups"][key], row["orders"][key]
+    return [
+        *(_measured(part, name) for name, _ in _WAYS),
+        *(_stay(orders[kind]) for kind in ("shuffled", "other_yield")),
+        *(_cost(part[name]) for name, _ in _COSTS),
+    ]
+
+
+def _measured(part: Mapping[str, Any], name: str) -> str:
+    value = part.get(name)
+    return f"{_number(value)} {_span(*part['intervals'].get(name, (None, None)))}".strip() if part else "-"
+
+
+def _stay(part: Mapping[str, Any]) -> str:
+    return f"{_number(part['stay'])} {_span(part['low'], part['high'])}".strip()
+
+
+def _cost(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+
+
+def _set_mcc(row: Mapping[str, Any], name: str) -> str:
+    return _measured(row["described"]["groups"].get(name, {}), "mcc")
+
+
+def _difference(part: Mapping[str, Any] | None) -> str:
+    mcc = part["mcc"] if part else {"difference": None}
+    if mcc["difference"] is None:
+        return "-"
+    return f"{mcc['difference']:+.2f} {_span(mcc['low'], mcc['high'])}".strip()
+
+
 def _row(name: str, part: Mapping[str, Any]) -> list[str]:
     cells = [_plain(name), str(part["n"])]
     for key, _ in _COLUMNS:
@@ -169,12 +274,12 @@ def _row(name: str, part: Mapping[str, Any]) -> list[str]:
     return cells
 
 
-def _laid_out(rows: Sequence[Sequence[str]], markdown: bool) -> list[str]:
+def _laid_out(rows: Sequence[Sequence[str]], markdown: bool, *, right: bool = True) -> list[str]:
     if markdown:
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         lines.insert(1, "|" + " --- |" * len(rows[0]))
         return lines
-    return table_lines(rows, right=True)
+    return table_lines(rows, right=right)
 
 
 def _plain(text: str) -> str:

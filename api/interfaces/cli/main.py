@@ -24,11 +24,13 @@ from typer.core import TyperCommand
 
 import api
 from api.core.context import Caller, as_caller
-from api.errors import ConfigurationError, ListenpostError, UsageError
+from api.errors import ConfigurationError, ListenpostError, UsageError, extras_named
 from api.interfaces.cli import (
     analyze_commands,
+    bench_commands,
     correction_commands,
     eval_command,
+    feed_commands,
     import_command,
     langfuse_commands,
     server_commands,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from api.interfaces.shared.requests import RequestBody
 
 # Fields that are written without a dash where they are required.
-_ARGUMENTS = ("query", "products")
+_ARGUMENTS = ("query", "products", "address")
 # The word for None, of options that choose among words.
 _NONE_WORDS = {"only": "everything"}
 
@@ -283,10 +285,17 @@ add_command(app, correction_commands.review)
 add_command(app, correction_commands.corrections)
 add_command(app, server_commands.serve)
 add_command(app, server_commands.work)
+add_command(app, server_commands.listen)
 add_command(app, server_commands.mcp)
 add_command(app, server_commands.doctor)
 add_command(app, server_commands.sandbox)
 add_command(app, eval_command.evaluate, "eval")
+
+_bench = add_group("bench", "The public benchmark for relevance gates; see docs/bench.md.", no_args_is_help=True)
+add_command(_bench, bench_commands.fetch)
+add_command(_bench, bench_commands.items)
+add_command(_bench, bench_commands.run)
+add_command(_bench, bench_commands.show)
 
 _keys = add_group("keys", "API keys of the HTTP API.", no_args_is_help=True)
 add_command(_keys, stored_commands.add_key, "add")
@@ -299,6 +308,13 @@ add_command(_reports, stored_commands.show_report, "show")
 add_command(_reports, stored_commands.export_report, "export")
 add_command(_reports, stored_commands.open_report, "open")
 add_command(_reports, stored_commands.delete_report, "delete")
+
+_feeds = add_group(
+    "feeds", "Feeds that questions read: RSS, Atom, JSON Feed; see docs/sources/feeds.md.", no_args_is_help=True
+)
+add_command(_feeds, feed_commands.follow, "add")
+add_command(_feeds, feed_commands.list_feeds, "list")
+add_command(_feeds, feed_commands.remove)
 
 _watches = add_group(
     "watch",
@@ -376,7 +392,7 @@ def run(words: Sequence[str] | None = None) -> NoReturn:
     prepare()
     code = 0
     try:
-        with as_caller(Caller("cli")):
+        with extras_named(), as_caller(Caller("cli")):
             app(words)
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 0

@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.core.http_limits import is_this_machine
+from api.core.text import quantity
 from api.errors import UsageError
 from api.interfaces.cli.output import INTERRUPTED, As, as_json, closing, say, tell
+from api.sources import ALL_SOURCES, SOURCE_TITLES
 
 if TYPE_CHECKING:
+    from api.features.watches.watch import Watch
+    from api.features.watches.watch_run import WatchRun
     from api.interfaces.shared.upstream_status import Upstream
     from api.settings import ModelSettings
 
@@ -39,6 +43,7 @@ def serve(
 
     from api import bootstrap
     from api.bootstrap.app_context import open_app_context
+    from api.bootstrap.stream_work import stream_in_background
 
     gc.freeze()
     gc.enable()
@@ -76,6 +81,7 @@ def serve(
                     # what the libraries made stays: looking through it takes 0.2 s each time
                     app_context.load().add_done_callback(lambda loading: gc.freeze())
 
+                stream_in_background(app_context)
                 await AnnouncedServer(config, announce).serve([listener])
         finally:
             await app_context.aclose()
@@ -93,6 +99,7 @@ async def work(sandbox: Sandbox = False) -> int:
 
     from api import bootstrap
     from api.bootstrap.app_context import open_app_context
+    from api.bootstrap.stream_work import stream_in_background
 
     settings = bootstrap.load_settings(sandbox=sandbox)
     async with closing(await open_app_context(settings, durable=True)) as app_context:
@@ -100,7 +107,39 @@ async def work(sandbox: Sandbox = False) -> int:
         assert app_context.engine is not None
         await app_context.engine.opened()
         print("Listenpost works at what is queued", file=sys.stderr, flush=True)
+        stream_in_background(app_context)
         await asyncio.Event().wait()  # for ever
+    return 0
+
+
+async def listen(sandbox: Sandbox = False) -> int:
+    """Read streams (Bluesky, feeds) for watches told as it happens, until interrupted; see docs/watches.md.
+
+    Prints what it tells. Of several processes one reads, and another goes on when that one ends.
+    """
+    from api import bootstrap
+    from api.bootstrap.app_context import open_app_context
+    from api.bootstrap.stream_work import listen as listen_to
+    from api.bootstrap.stream_work import open_streams
+    from api.features.watches.notification import run_text
+
+    settings = bootstrap.load_settings(sandbox=sandbox)
+    async with closing(await open_app_context(settings)) as app_context:
+        await app_context.product()
+        async with open_streams(app_context, named=True) as streams:
+            made_up_only = sandbox and bootstrap.mode_of(bootstrap.load_settings()) != "sandbox"
+            watches = await app_context.store.streamed_watches(None)
+            followed = sum(watch.sandbox == made_up_only or app_context.sample > made_up_only for watch in watches)
+            names = ", ".join(SOURCE_TITLES[stream.name] for stream in streams)
+            tell(f"listening to {names} for {quantity(followed, 'watch', 'watches')}; Ctrl-C ends it")
+            if not followed:
+                option = " --sandbox" * made_up_only
+                tell(f'none is told as it happens; `listenpost watch add "PRODUCT" --as-it-happens{option}` adds one')
+
+            def print_run(watch: Watch, run: WatchRun) -> None:
+                say(run_text(watch, run, ALL_SOURCES))
+
+            await listen_to(app_context, streams, print_run, made_up_only=made_up_only)
     return 0
 
 
@@ -169,16 +208,20 @@ async def doctor(form: As = "text") -> int:
     All are asked at once, at the lowest possible cost; exits with 4 when no source answers.
     """
     import asyncio
+    from contextlib import AsyncExitStack
 
     from api import bootstrap
-    from api.interfaces.cli.command_product import remembered
+    from api.interfaces.cli.command_product import remembered, with_followed_feeds
     from api.interfaces.shared.upstream_status import check_upstreams
 
     settings = bootstrap.load_settings()
     async with (
         remembered(settings) as memory,
         closing(bootstrap.build(settings, memory=memory)) as product,
+        AsyncExitStack() as stack,
     ):
+        if memory is not None:
+            product = await with_followed_feeds(stack, product, settings, memory)
         slow = asyncio.get_running_loop().call_later(_PATIENCE, tell, words_of_waiting(settings.models))
         try:
             rows, sample = await check_upstreams(settings, product, thorough=True), product.sample

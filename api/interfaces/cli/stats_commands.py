@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.errors import UsageError
+from api.errors import UsageError, install_command, missing_module
 from api.interfaces.cli.output import Data, DataFormat, as_json, closing, langfuse_words, say, tell
 from api.interfaces.cli.stored_commands import AnalysisId, kept_of, opened_store
 
@@ -148,7 +148,8 @@ def _print(answer: ArchiveAnswer) -> None:
         return
     say(archive_text(answer, None))
     if answer.retrieval.words_only:
-        tell("found by words alone: there are no word vectors here")
+        remedy = f"; {install_command('search')} installs them" * bool(missing_module("search"))
+        tell(f"found by words alone: there are no word vectors here{remedy}")
     if unread := answer.retrieval.unread:
         entries = quantity(unread, "entry", "entries")
         tell(f"{entries} not compared by meaning yet, since they are still being read; ask again")

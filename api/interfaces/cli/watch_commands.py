@@ -56,6 +56,11 @@ async def add(request: WatchRequest) -> None:
     if note := meaning_note(requested, watch):
         tell(shown(note.replace("`about`", "`--about`")))
     tell(f"watching “{watch.name}”, {watch.every} ({watch.zone}); the first run is due now:")
+    if watch.as_it_happens:
+        tell(
+            "posts of Bluesky and of followed feeds are sent as they come while `listenpost listen` runs, or a server "
+            "(for Bluesky with `BLUESKY=on`)"
+        )
     by_hand = f"`listenpost watch run {watch.id[:SHORT_ID]}`"
     tell(f"{by_hand}; else `listenpost serve`, `work` or `watch run --due` runs it")
     _tell_secret(watch)
@@ -73,7 +78,8 @@ async def list_watches(form: Data = "text") -> None:
         say(as_json([watch_view(watch).model_dump(mode="json") for watch in watches]))
         return
     for watch in watches:
-        say(f"{watch.id[:SHORT_ID]}  {due_of(watch):<27}{watch.every:<16}{shown(watch.name)}")
+        at_once = "  (posts of streams as it happens)" if watch.as_it_happens else ""
+        say(f"{watch.id[:SHORT_ID]}  {due_of(watch):<27}{watch.every:<16}{shown(watch.name)}{at_once}")
     if not watches:
         tell('nothing is watched; `listenpost watch add "PRODUCT"` watches one')
 
@@ -165,7 +171,8 @@ async def show(name: WatchName, form: Data = "text") -> None:
     say(f"of: {sources}; depth {watch.depth}{limit}{'; sample world' if watch.sandbox else ''}")
     receivers = ", ".join(target.shown for target in watch.notify) or "nobody"
     only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
-    say(f"tells: {receivers}{only}{feed}")
+    at_once = "; posts of streams as it happens" if watch.as_it_happens else ""
+    say(f"tells: {receivers}{only}{feed}{at_once}")
     for run in runs:
         say("")
         _print(run, run_text(watch, run, ALL_SOURCES))

@@ -31,6 +31,8 @@ _PSEUDONYM = r"^[!-~]{0,128}$"
 # scheme, host and port, and nothing else: `http://localhost:5173`, `http://[::1]`
 _ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
 _LAST_PORT = 65_535
+PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+"""Headers of which each says that a proxy passed a request on."""
 _scheme = HTTPBearer(auto_error=False, description="An API key; none is needed without keys.")
 
 
@@ -76,12 +78,13 @@ async def _tenant_of(app_context: AppContext, connection: HTTPConnection) -> Ten
     tenant = await app_context.keys.authenticate(key)
     if tenant.origin != "local":
         return tenant
-    # another machine, or a page whose name was made to point here (DNS rebinding)
+    # refused: another machine, a page whose name was made to point here (DNS rebinding), what a proxy passes on
     peer = connection.client.host if connection.client else ""
     named = is_this_machine(host_of(connection.headers.get("host", "")))
     origin = connection.headers.get("origin")
-    if not (is_this_machine(peer) and named and (origin is None or is_loopback_origin(origin))):
-        raise Forbidden("without API keys only this machine may call, by `localhost` or 127.0.0.1")
+    forwarded = any(name in connection.headers for name in PROXY_HEADERS)
+    if forwarded or not (is_this_machine(peer) and named and (origin is None or is_loopback_origin(origin))):
+        raise Forbidden("without API keys only this machine may call, by `localhost` or 127.0.0.1, and no proxy")
     return tenant
 
 

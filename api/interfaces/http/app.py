@@ -15,21 +15,24 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response
+from starlette.datastructures import MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import HTTPConnection
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.bootstrap.app_context import AppContext
-from api.errors import UsageError
+from api.errors import ConfigurationError, UsageError, extras_named
 from api.interfaces.http import (
     access,
     analysis_routes,
     chat_routes,
     comparison_routes,
     errors_json,
+    feed_routes,
     feedback_routes,
     gate_routes,
+    inbox_routes,
     watch_routes,
 )
 from api.interfaces.http.access import OpenContext, Reader, admitted, metrics_of
@@ -42,7 +45,9 @@ from api.interfaces.pages import (
     compare_page,
     evidence_page,
     history_pages,
+    inbox_page,
     screen,
+    sources_page,
     templates_rendering,
     watch_pages,
 )
@@ -93,6 +98,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     feedback_routes.router,
     gate_routes.search_router,
     gate_routes.stats_router,
+    feed_routes.router,
+    inbox_routes.router,
     watch_routes.router,
     watch_routes.notification_router,
     watch_routes.feeds,
@@ -108,7 +115,8 @@ SCREENS: tuple[APIRouter, ...] = (
     chat_page.router,
     compare_page.router,
     history_pages.router,
-    ask_page.sources_router,
+    sources_page.router,
+    inbox_page.router,
     history_pages.search_page_router,
     watch_pages.router,
     watch_pages.notification_page_router,
@@ -180,11 +188,48 @@ class McpMount:
 
     async def _serve(self, ready: asyncio.Future[ASGIApp]) -> None:
         await self._app_context.product()
-        module: Any = await asyncio.to_thread(import_module, "api.interfaces.mcp.mcp_transports")
+        with extras_named():
+            module: Any = await asyncio.to_thread(import_module, "api.interfaces.mcp.mcp_transports")
         app, running = module.over_http(self._app_context)
         async with running:
             ready.set_result(app)
             await self._over.wait()
+
+
+class BelowPath:
+    """Serves the app below a path, which may stand before a request's path and comes before each path in `Location`."""
+
+    def __init__(self, app: ASGIApp, root: str) -> None:
+        self._app, self._root = app, root
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on by its path within the app, as if a proxy had removed the root."""
+
+        async def sending(message: Message) -> None:
+            headers = MutableHeaders(raw=message.get("headers", []))
+            if (place := headers.get("location", "")).startswith("/"):
+                headers["location"] = self._root + place
+            await send(message)
+
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if f"{scope['path']}/".startswith(f"{self._root}/"):
+            scope = {**scope, "path": scope["path"].removeprefix(self._root) or "/"}
+        await self._app(scope, receive, sending)
+
+
+def refuse_own_path(root: str, routers: Sequence[APIRouter]) -> None:
+    """Raise `ConfigurationError` for a root whose first part is one of the server's own paths.
+
+    Whether a proxy removed it could not be told from a request.
+    """
+    first = root.split("/")[1:2]
+    own = {route.path.split("/")[1] for router in routers for route in router.routes if isinstance(route, Route)}
+    if own.union([PATH[1:]]).intersection(first):
+        raise ConfigurationError(
+            f"`LISTENPOST_ROOT_PATH`: `/{first[0]}` is a path of this server; use another, such as `/listenpost`"
+        )
 
 
 PARTS: tuple[Part, ...] = (mounted,)
@@ -205,6 +250,8 @@ def create_app(
             app_context.load("api.interfaces.http.prometheus_metrics", TEMPLATES)
             yield
 
+    root = app_context.settings.general.root_path or ""
+    refuse_own_path(root, (*routers, *SCREENS))
     app = FastAPI(
         title="Listenpost",
         summary=f"What people really say about a product on {SOURCE_LIST}.",
@@ -215,7 +262,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
-        servers=[{"url": "/", "description": "The server that this document comes from."}],
+        servers=[{"url": root or "/", "description": "The server that this document comes from."}],
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.app_context, app.state.csrf = app_context, token_urlsafe(32)
@@ -225,6 +272,8 @@ def create_app(
     app.add_middleware(HeadAsGet)
     errors_json.install(app, page_for_browser)
     access.install(app, app_context)
+    if root:
+        app.add_middleware(BelowPath, root=root)
     for router in (*routers, *SCREENS):
         app.include_router(router)
     return app

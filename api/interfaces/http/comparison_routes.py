@@ -10,11 +10,9 @@ from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
-from api.bootstrap.app_context import AppContext
 from api.choices import MAX_PRODUCTS, MIN_PRODUCTS
 from api.errors import UsageError
 from api.features.analyses.analysis_job import AnalysisTask
-from api.features.analyses.runner import Comparisons
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
@@ -37,11 +35,6 @@ class PendingComparison(BaseModel):
     """Its analyses run; the same request with the same `Idempotency-Key` gives the comparison."""
 
     analyses: list[Pending]
-
-
-def comparisons_of(app_context: AppContext) -> Comparisons:
-    """Begins comparisons in an app context."""
-    return Comparisons(app_context.runner, app_context.limits, app_context.store)
 
 
 _BEGUN: dict[int | str, dict[str, Any]] = {
@@ -91,7 +84,7 @@ async def create_comparison(
     wanted = preferred(request.headers.get("accept", ""))
 
     async def work() -> Response:
-        comparisons = comparisons_of(app_context)
+        comparisons = app_context.comparisons
         async with comparisons.begun(tenant, asks, idempotency_key) as tasks:
             if detached and (running := left_running(tasks)):
                 headers = {"Preference-Applied": "respond-async", "Retry-After": str(RETRY_AFTER)}

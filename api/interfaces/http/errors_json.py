@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -189,11 +190,16 @@ def install(app: FastAPI, page: Page) -> None:
     app.add_middleware(ErrorMiddleware, page=page)
 
 
+# the document is made of what threads share, so one thread makes it while the others wait
+_MAKING = Lock()
+
+
 def _refusal(request: Request, faults: Sequence[Mapping[str, Any]]) -> str:
     """What is wrong with a request, by what the OpenAPI document says of its route."""
     location, *_ = faults[0]["loc"]  # the body, or the parameters of a kind: `("query", "limit")`
     inner = [{**each, "loc": each["loc"][1:]} for each in faults if each["loc"][0] == location]
-    document = request.app.openapi()
+    with _MAKING:
+        document = request.app.openapi()
     operations = document["paths"].get(request.scope["route"].path_format)
     if operations is None:
         return "this address holds what it does not take"

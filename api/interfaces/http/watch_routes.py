@@ -31,6 +31,7 @@ from api.interfaces.shared.watch_requests import WatchPatch, WatchRequest
 from api.interfaces.shared.watch_view import (
     MEDIA_TYPE,
     UndeliveredView,
+    WatchList,
     WatchView,
     atom,
     meaning_note,
@@ -51,12 +52,6 @@ class NewWatch(WatchView):
     secret: str
     note: Annotated[str, IF_SET] = ""
     """Which meaning it takes, where the request did not say and the name has several."""
-
-
-class WatchList(BaseModel):
-    """Watches of the key that asks, oldest first."""
-
-    watches: list[WatchView]
 
 
 class RunList(BaseModel):

@@ -31,9 +31,7 @@ from api.features.archive.search import answer_for_model
 from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.features.watches.notification import run_text
-from api.interfaces.http.comparison_routes import comparisons_of
 from api.interfaces.http.schemas import Relevance
-from api.interfaces.http.watch_routes import WatchList
 from api.interfaces.mcp.mcp_requests import (
     AgainArguments,
     AnalysisArguments,
@@ -47,7 +45,7 @@ from api.interfaces.mcp.mcp_requests import (
     WatchArguments,
 )
 from api.interfaces.shared.markdown_report import comparison_markdown, report_markdown
-from api.interfaces.shared.watch_view import WatchView, meaning_note, requested_watch, watch_view
+from api.interfaces.shared.watch_view import WatchList, WatchView, meaning_note, requested_watch, watch_view
 from api.reports.markdown_text import md
 from api.reports.report import Fetched, Report
 from api.services.product import ROOM, Ask, QuestionOptions, question_of
@@ -188,7 +186,8 @@ async def _places(app_context: AppContext) -> str:
     rows = []
     for name, source in (await app_context.product()).sources.items():
         spec = SOURCES[name]
-        state = f"cannot be asked: {source.reason}" if isinstance(source, SourceError) else "ready"
+        off = spec.off_note(app_context.settings.sources)
+        state = f"cannot be asked: {source.reason}" if isinstance(source, SourceError) else off or "ready"
         cells = (
             f"`{name}`",
             md(spec.title),
@@ -220,6 +219,8 @@ async def _places(app_context: AppContext) -> str:
 def _cost(price: Price) -> str:
     """Requests of one search, in words."""
     requests = "1 request" if price.searches == 1 else f"{price.searches} requests"
+    if price.more_searches:
+        requests = f"{price.searches} to {price.searches + price.more_searches} requests"
     parts = [f"{requests} for a page of {price.entries} results"]
     parts += [f"{price.token} before the first search"] if price.token else []
     parts += [f"1 for the texts of {price.details} kept items"] if price.details else []
@@ -260,6 +261,7 @@ def tools(app_context: AppContext) -> dict[str, Tool]:
             _schema(Fetched), fetching(spec.name),
         )
         for spec in SOURCES.values()
+        if spec.switched_on(app_context.settings.sources)
     ]  # fmt: skip
     every += [
         Tool(
@@ -308,7 +310,7 @@ def _archive_tool(app_context: AppContext) -> Tool:
 
 def _comparison_tool(app_context: AppContext) -> Tool:
     async def compare(tenant: Tenant, given: ComparisonArguments, listener: Listener) -> Answer:
-        asks, comparisons = given.asks(), comparisons_of(app_context)
+        asks, comparisons = given.asks(), app_context.comparisons
         async with comparisons.begun(tenant, asks) as tasks:
             answers = await comparisons.answers(asks, tasks, listener)
         comparison = await asyncio.to_thread(comparison_of, asks, answers, ALL_SOURCES)

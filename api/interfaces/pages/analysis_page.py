@@ -16,14 +16,18 @@ from api.bootstrap.app_context import AppContext
 from api.core.domain import Outcome
 from api.core.progress import (
     Event,
+    ItemGraded,
+    Reported,
     SourceFetched,
     SourceGathered,
     SourceJudged,
+    SourceKept,
     SourceLookedAgain,
     SourceRefetching,
     SourceStarted,
+    Writing,
 )
-from api.core.text import clean, cut, one_line
+from api.core.text import clean, cut, one_line, quantity
 from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.feedback import source_of
@@ -77,6 +81,18 @@ class Lane:
     """Why it was asked once more, if it was."""
     catches: Mapping[str, LaneItem] = field(default_factory=dict)
     """By query; of all together by the one that leads."""
+    titles: tuple[str, ...] = ()
+    """Of the first posts that were kept."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all its queries have."""
+        return self.state in {"done", "trouble"}
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether any of its queries brought something, or nothing."""
+        return any(item.fetched is not None for item in self.catches.values())
 
     @property
     def title(self) -> str:
@@ -122,11 +138,13 @@ class Lane:
                 counted = f"{catch.about or 0} of {catch.fetched or 0} found"
                 why = f"about it: only {counted}, so it is asked again"
                 return replace(lane, state="again", wanted=wanted, why=why)
+            case SourceKept():
+                return replace(lane, titles=lane.titles or event.titles)
             case SourceGathered():
                 state: LaneState = "done" if Outcome(event.outcome).answered else "trouble"
                 about = None if event.yield_ratio is None else event.kept
                 catch = LaneItem(event.fetched, about) if state == "done" else LaneItem()
-                return replace(lane, state=state, catches={event.query: catch})
+                return replace(lane, state=state, catches={event.query: catch}, titles=event.titles)
         return lane
 
     def _catch(self, query: str) -> LaneItem:
@@ -136,6 +154,16 @@ class Lane:
         return replace(self, catches={**self.catches, query: catch})
 
 
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of an analysis, and how far it is."""
+
+    name: str
+    count: str
+    state: Literal["done", "now", ""]
+    """Empty: it has not begun."""
+
+
 @dataclass(slots=True)
 class Lanes:
     """All places of one analysis, in the order in which they were asked."""
@@ -143,6 +171,10 @@ class Lanes:
     lanes: dict[str, Lane]
     step: str = ""
     """What happens to the question as a whole."""
+    graded: int = 0
+    """Posts that were graded so far."""
+    last: type[Event] | None = None
+    """The kind of the last event of the question as a whole."""
 
     @classmethod
     def of(cls, app_context: AppContext, task: AnalysisTask) -> Lanes:
@@ -152,16 +184,37 @@ class Lanes:
 
     def hear(self, event: Event) -> None:
         """Update the lanes by an event."""
+        if isinstance(event, ItemGraded):
+            self.graded += 1
         if event.source is None:
-            self.step = presentation.progress(event) or self.step
+            self.step, self.last = presentation.progress(event) or self.step, type(event)
         else:
             lane = self.lanes.get(event.source, Lane(event.source))
             self.lanes[event.source] = lane.after(event)
 
     @property
+    def phases(self) -> list[Phase]:
+        """Asking, judging, grading and writing, each done, under way or to come; none of what runs elsewhere."""
+        lanes = self.lanes.values()
+        answered = sum(lane.has_ended or lane.has_answered for lane in lanes)
+        ended = sum(lane.has_ended for lane in lanes)
+        written = self.last in {Writing, Reported}
+        counts = (
+            ("Asking", f"{answered} of {len(lanes)} places", answered == len(lanes)),
+            ("Judging", f"{ended} of {len(lanes)} places" if answered else "", ended == len(lanes)),
+            ("Grading", quantity(self.graded, "post") if self.graded else "", written),
+            ("Writing and checking", "", self.last is Reported),
+        )
+        now = next((at for at, (*_, done) in enumerate(counts) if not done), len(counts))
+        states: tuple[Literal["done", "now", ""], ...] = ("done", "now", "")
+        return [
+            Phase(name, count, states[(at >= now) + (at > now)]) for at, (name, count, _) in enumerate(counts) if lanes
+        ]
+
+    @property
     def values(self) -> dict[str, Any]:
         """The values that the template of a running analysis shows."""
-        return {"lanes": list(self.lanes.values()), "step": self.step}
+        return {"lanes": list(self.lanes.values()), "step": self.step, "phases": self.phases}
 
 
 class LaneStream(Response):
@@ -196,6 +249,7 @@ class LaneStream(Response):
 
     async def _moments(self, task: AnalysisTask) -> AsyncGenerator[bytes]:
         """All lanes after each moment; those that come at once are shown once."""
+        root = self._app_context.settings.general.root_path or ""
         lanes, changed, over = Lanes.of(self._app_context, task), asyncio.Event(), asyncio.Event()
 
         def hear(event: Event) -> None:
@@ -210,7 +264,7 @@ class LaneStream(Response):
         task.on_end(end)
         while not over.is_set():
             changed.clear()
-            html = rendered("lanes.html", **lanes.values)
+            html = rendered("lanes.html", root, **lanes.values)
             yield frame("lanes", {"html": html}, str(task.event_count), RETRY)
             await changed.wait()
 

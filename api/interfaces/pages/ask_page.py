@@ -15,14 +15,14 @@ from api.bootstrap import mode_of
 from api.bootstrap.app_context import AppContext
 from api.choices import DepthName
 from api.core.text import one_line, quantity
-from api.errors import LimitReached, UsageError
+from api.errors import LimitReached, MissingExtra, UsageError, missing_module
+from api.features.analyses.store_ports import Filters
 from api.features.watches.watch import Schedule, runs_a_week
 from api.interfaces.http.access import OpenContext
-from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
+from api.interfaces.pages.templates_rendering import plainly
 from api.interfaces.shared.requests import AnalysisRequest
-from api.interfaces.shared.upstream_status import Upstream, check_upstreams
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.product_name import search_words
 from api.pipeline.question.query_screen import screen_query
@@ -77,10 +77,13 @@ def _worded(settings: Settings, likely: Mapping[str, Any], most: Mapping[str, An
 
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
+EXAMPLES = ("What annoys people about the Oura ring?", "Ember mug battery", "Notion vs Obsidian")
+"""Questions of each kind, shown to who has asked none: on one side of it, on a part, on two products."""
 SAMPLES = ("plaud.ai", "What annoys people about the Rabbit r1?", "Ember mug")
 """Questions that have an answer in the sample world."""
 _DRAWN = ("query", "about", "not_about", "depth", "since", "sources", "exclude", "exclude_authors",
           "exclude_sites")  # fmt: skip
+_RECENT = 5
 # Stands in for a question that is not written yet: a price hardly depends on its words.
 _NO_QUESTION = "-"
 
@@ -213,13 +216,21 @@ async def _form(
         costs={depth: costs.get(depth, "") for depth in get_args(DepthName)},
         fields=form_fields(AnalysisRequest),
         drawn=_DRAWN,
-        places=await places_of(app_context),
+        places=await places_of(app_context, visitor),
+        examples=EXAMPLES,
         samples=SAMPLES,
+        recent=await _recent(app_context, visitor),
         wrong=wrong or {},
         hint=hint,
         priced=priced,
         compared=compared,
     )  # fmt: skip
+
+
+async def _recent(app_context: AppContext, visitor: Visitor) -> list[str]:
+    """The last few questions of the visitor, each once, the newest first."""
+    newest = await app_context.store.listing(visitor.tenant.id, Filters(), 20)
+    return list(dict.fromkeys(analysis.query for analysis in newest.analyses))[:_RECENT]
 
 
 async def _prices(app_context: AppContext, form: QuestionForm) -> Mapping[DepthName, str]:
@@ -236,49 +247,28 @@ def _usual(app_context: AppContext) -> tuple[str, ...]:
     """Places that a question is put to unless others are named."""
     settings, sample = app_context.settings.sources, app_context.sample
     names = default_sources(settings)
-    return tuple(name for name in names if sample or SOURCES[name].configured(settings))
+    return tuple(name for name in names if (sample and not missing_module(name)) or SOURCES[name].configured(settings))
 
 
-async def places_of(app_context: AppContext) -> list[SourceSwitch]:
-    """Every place: what it lacks by the settings, what is left by the ledger; nobody is asked."""
-    return list(await asyncio.gather(*(_switch(app_context, spec) for spec in SOURCES.values())))
+async def places_of(app_context: AppContext, visitor: Visitor) -> list[SourceSwitch]:
+    """Every place: what it lacks by the settings, what is left by the ledger; nobody is asked.
+
+    One of several keys does not see what is left: it would show whether another watches the same.
+    """
+    return list(await asyncio.gather(*(_switch(app_context, spec, not visitor.keyed) for spec in SOURCES.values())))
 
 
-async def _switch(app_context: AppContext, spec: SourceSpec) -> SourceSwitch:
+async def _switch(app_context: AppContext, spec: SourceSpec, counted: bool) -> SourceSwitch:
+    if spec.off_note(app_context.settings.sources):
+        return SourceSwitch(spec.name, spec.title, ready=True, state="only when ticked")
+    if module := missing_module(spec.name):
+        state = plainly(str(MissingExtra(spec.name, module)))
+        return SourceSwitch(spec.name, spec.title, ready=False, state=state)
     if app_context.sample:
         return SourceSwitch(spec.name, spec.title, ready=True, state="a stand-in answers")
     if missing := spec.missing(app_context.settings.sources):
         state = f"not configured: set {' and '.join(missing)}, see {spec.page}"
         return SourceSwitch(spec.name, spec.title, ready=False, state=state)
-    left = await spec.left(app_context.settings.sources, app_context.store)
+    left = await spec.left(app_context.settings.sources, app_context.store) if counted else None
     state = "ready" if left is None else f"ready, {quantity(left, 'search', 'searches')} left today"
     return SourceSwitch(spec.name, spec.title, ready=True, state=state)
-
-
-sources_router = APIRouter(prefix="/sources", include_in_schema=False, route_class=PageRoute)
-
-
-@sources_router.get("")
-async def sources_page(request: Request, visitor: Guest, app_context: OpenContext) -> Response:
-    """What each place needs; nobody is asked."""
-    return await _shown(request, visitor, app_context, ())
-
-
-@sources_router.post("")
-async def probe(request: Request, form: Filled, app_context: OpenContext) -> Response:
-    """What each place, the model and Langfuse answer to the cheapest question there is."""
-
-    async def work() -> Sequence[Upstream]:
-        return await check_upstreams(app_context.settings, await app_context.product())
-
-    answers = await unless_gone(request.receive, work())
-    if answers is None:
-        return Response(status_code=GONE)
-    return await _shown(request, form.visitor, app_context, answers)
-
-
-async def _shown(request: Request, visitor: Visitor, app_context: AppContext, answers: Sequence[Upstream]) -> Response:
-    return page(
-        request, visitor, "sources.html",
-        title="Sources", places=await places_of(app_context), answers=answers,
-    )  # fmt: skip

@@ -21,7 +21,7 @@ from api.interfaces.http.chat_routes import last_of
 from api.interfaces.http.errors_json import described, trace_id_of
 from api.interfaces.http.event_stream import GONE, MEDIA_TYPE, TurnWire, frame, turn_stream, unless_gone, wants_events
 from api.interfaces.pages.analysis_page import AnalysisId, conversations, report_of
-from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
+from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page, root_of
 from api.interfaces.pages.templates_rendering import rendered
 from api.interfaces.shared import claim_layout, presentation
 from api.reports.report import Report
@@ -35,6 +35,8 @@ class LiveTurn:
     """Question, look-ups and text of a turn that has not ended."""
 
     question: str
+    root: str
+    """Path before every path of this server."""
     text: str = ""
     lookups: dict[str, str] = field(default_factory=dict)
     """How each goes or went, in words."""
@@ -52,7 +54,7 @@ class LiveTurn:
     def html(self, turn: Turn) -> str:
         """All of it, with what the turn cites once it is over."""
         past = past_turn(self.question, turn)
-        return rendered("turn.html", turn=past, lookups=list(self.lookups.values()))
+        return rendered("turn.html", self.root, turn=past, lookups=list(self.lookups.values()))
 
 
 def past_turn(question: str, turn: Turn) -> PastTurn:
@@ -61,11 +63,11 @@ def past_turn(question: str, turn: Turn) -> PastTurn:
     return PastTurn(question, turn.text, citations, turn.number, (), stopped=False, sample=turn.sample)
 
 
-def page_wire(question: str, place: Callable[[Turn], str | None], trace_id: str) -> TurnWire:
+def page_wire(question: str, place: Callable[[Turn], str | None], trace_id: str, root: str = "") -> TurnWire:
     """Events, each with all of the turn as markup; `over` says where it is kept, or why nowhere."""
 
     async def frames(moments: AsyncIterator[ChatEvent]) -> AsyncGenerator[bytes]:
-        live = LiveTurn(question)
+        live = LiveTurn(question, root)
         over: dict[str, str | None] = {}
         try:
             async for moment in moments:
@@ -73,7 +75,8 @@ def page_wire(question: str, place: Callable[[Turn], str | None], trace_id: str)
                 turn = moment if isinstance(moment, Turn) else Turn("", live.text)
                 yield frame("turn", {"html": live.html(turn)}, "turn")
                 run_step = UNKEPT in turn.notes
-                over = {"place": None, "message": UNKEPT} if run_step else {"place": place(turn)}
+                kept = place(turn)
+                over = {"place": None, "message": UNKEPT} if run_step else {"place": kept and root + kept}
         except ListenpostError as error:
             yield frame("error", described(error, trace_id), "error")
         else:
@@ -145,7 +148,7 @@ async def _answered(request: Request, analysis_id: str, form: Filled, app_contex
         return kept if turn.number is not None else None
 
     if wants_events(request.headers.get("accept", "")):
-        wire = page_wire(message, place, trace_id_of(request.scope))
+        wire = page_wire(message, place, trace_id_of(request.scope), root_of(request))
         return await turn_stream(moments, wire, app_context.settings.streams.keepalive)
     turn = await last_of(moments)
     if kept := place(turn):

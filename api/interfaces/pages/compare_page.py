@@ -20,7 +20,7 @@ from api.features.analyses.runner import side_by_side
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.comparisons.compare import check_count, check_products
 from api.interfaces.http.access import OpenContext
-from api.interfaces.http.comparison_routes import comparisons_of, left_running, shown_as
+from api.interfaces.http.comparison_routes import left_running, shown_as
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, possible_id
 from api.interfaces.pages.ask_page import namesake_hint, price
@@ -182,7 +182,7 @@ async def _form(
 
 async def _begin(visitor: Visitor, app_context: AppContext, asks: Sequence[Ask]) -> Response:
     """Begin an analysis of each question in the background and redirect; none runs where it raises `LimitReached`."""
-    async with comparisons_of(app_context).begun(visitor.tenant, asks) as tasks:
+    async with app_context.comparisons.begun(visitor.tenant, asks) as tasks:
         left_running(tasks)
     return RedirectResponse(f"/compare/between?{_comparison_query([each.id for each in tasks])}", 303)
 

@@ -52,6 +52,28 @@ def watch_figure(line: TrendLine) -> str:
     return figure(caption, note, Drawing(height, shapes, f"{description}.", head, table))
 
 
+def places_figure(stats: Stats, min_yield: float) -> str:
+    """The yield of each source as a bar, and all its figures as a table; a line at the setting `min_yield`."""
+    caption, note = "Yield by place", "Of the posts judged, the share about the question."
+    if min_yield:
+        note += f" Where less of a full first search is (the line: {min_yield:.0%}), a wider one follows."
+    row, left, width = 26, NAME_COLUMN, 0.46
+    bottom = row * len(stats.sources)
+    shapes = [rule(x, 0, x, bottom) for x in (left, left + width)]
+    for at, (source, figures) in enumerate(stats.sources.items()):
+        y, share = at * row + row / 2, figures.yields.pooled
+        shapes += [
+            name_of_row(source_title(source), y + 4),
+            bar(left, y - 7, width * (share or 0.0), 14, "plain"),
+            words("100%", y + 4, "not judged" if share is None else f"{share:.0%}", text_anchor="end"),
+        ]
+    if min_yield:
+        shapes.append(rule(left + width * min_yield, 0, left + width * min_yield, bottom, "ends"))
+    head, *table = zip(*statistics_text.source_table(stats.sources), strict=True)
+    description = "; ".join(f"{name} {yields}" for name, _, yields, *_ in table)
+    return figure(caption, note, Drawing(bottom, shapes, f"{description}.", ("place", *head[1:]), table))
+
+
 def gate_figure(stats: Stats) -> str:
     """Yields of each source over time; for two periods or more."""
     kept = {period.start: period.yields for period in stats.periods}

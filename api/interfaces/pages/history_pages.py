@@ -21,7 +21,7 @@ from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, AnalysisId
 from api.interfaces.pages.forms import SPANS, blaming, faults, validated
-from api.interfaces.pages.history_charts import gate_figure
+from api.interfaces.pages.history_charts import gate_figure, places_figure
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.shared import presentation, statistics_text
 from api.interfaces.shared.listing_requests import ListingRequest, SearchRequest, StatsRequest
@@ -193,9 +193,9 @@ async def gate_page(
         title="How the gate is doing",
         stats=stats,
         statistics=statistics_text,
+        places_figure=places_figure,
+        min_yield=app_context.settings.adaptive.min_yield,
         gate_figure=gate_figure,
-        # the table has a column for each place, the page a row
-        places=list(zip(*statistics_text.source_table(stats.sources), strict=True)),
         how=_HOW,
         since=since,
         spans=SPANS,

@@ -14,6 +14,7 @@ from fastapi.responses import Response
 from api.errors import NotFound
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.http.schemas import Format
+from api.interfaces.pages.comparison_charts import share_figure
 from api.interfaces.pages.report_charts import charts, process_charts
 from api.interfaces.pages.screen import PRIVATE
 from api.interfaces.pages.templates_rendering import rendered, saved_policy, style
@@ -66,6 +67,7 @@ def comparison_values(comparison: Comparison) -> dict[str, Any]:
         "numbers": presentation.numbered(comparison.items),
         "items": {item.key: item for item in comparison.items},
         "passages": words,
+        "share_figure": share_figure(comparison),
     }
 
 
@@ -84,12 +86,12 @@ def report_html(report: Report) -> str:
     """The report as one HTML file."""
     values = report_values(report)
     title = presentation.heading(report) or "Listenpost"
-    return rendered("export_report.html", **_file(title), **values)
+    return rendered("export_report.html", "", **_file(title), **values)
 
 
 def comparison_html(comparison: Comparison) -> str:
     """The comparison as one HTML file."""
-    return rendered("export_comparison.html", **_file(""), **comparison_values(comparison))
+    return rendered("export_comparison.html", "", **_file(""), **comparison_values(comparison))
 
 
 def _file(title: str) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from api.bootstrap.app_context import AppContext
 from api.core.context import Caller, set_caller
 from api.errors import AccessDenied, Forbidden, LimitReached, ListenpostError, StoreUnavailable, UsageError
 from api.features.analyses.api_keys import Tenant, digest
+from api.features.analyses.inbox import MOST_COUNTED, UNREAD
+from api.features.analyses.store_ports import Store
 from api.interfaces.http.access import OpenContext, authenticated
 from api.interfaces.http.errors_json import trace_id_of
 from api.interfaces.http.event_stream import wants_events, wants_page
@@ -36,7 +38,7 @@ POLICY = (
 )
 """Content security policy of the pages: what this server itself has, and nothing inline."""
 MENU = (
-    ("Ask", "/"), ("History", "/history"), ("Compare", "/compare"), ("Watches", "/watches"),
+    ("Ask", "/"), ("Inbox", "/inbox"), ("History", "/history"), ("Compare", "/compare"), ("Watches", "/watches"),
     ("Search", "/search"), ("Sources", "/sources"), ("Gate", "/gate"),
 )  # fmt: skip
 """The pages that stand at the top, by what they are called."""
@@ -74,6 +76,8 @@ class Visitor:
     keyed: bool
     """API keys are needed here."""
     signed_in: bool
+    unread: str
+    """How many entries of the inbox are unread; empty where none is, or where they cannot be counted."""
 
 
 def page(
@@ -86,6 +90,7 @@ def page(
     """A page in the layout; `visitor` is None on pages that everybody may see."""
     shown = rendered(
         template,
+        root_of(request),
         visitor=visitor or {"signed_in": False, "keyed": True},
         sample=request.app.state.app_context.sample,
         here=request.url.path,
@@ -109,12 +114,17 @@ def _error_page(request: Request, status: int, message: str) -> Response:
     return page(request, None, "error.html", status, title=title, message=message)
 
 
+def root_of(request: Request) -> str:
+    """The path before every path of this server, by its settings; empty for none."""
+    return request.app.state.app_context.settings.general.root_path or ""
+
+
 def server_of(request: Request) -> str:
-    """This server's address as the browser that sent a form knows it.
+    """This server's address as the browser that sent a form knows it, to which paths are appended.
 
     That is its origin, which has been checked: what speaks HTTPS may stand before this server.
     """
-    return request.headers.get("origin") or str(request.base_url).rstrip("/")
+    return (request.headers.get("origin") or str(request.base_url).rstrip("/")) + root_of(request)
 
 
 @cache
@@ -177,7 +187,8 @@ async def visitor(request: Request, app_context: OpenContext) -> Visitor:
 async def _visitor(request: Request, app_context: AppContext) -> Visitor:
     if not await app_context.keys.configured():
         tenant = await authenticated(app_context, request)
-        return Visitor(tenant, request.app.state.csrf, keyed=False, signed_in=False)
+        unread = await _unread_for_menu(request, app_context.store, tenant.id)
+        return Visitor(tenant, request.app.state.csrf, keyed=False, signed_in=False, unread=unread)
     word = request.cookies.get(COOKIE, "")
     owner = await app_context.store.login(digest(word), datetime.now(UTC)) if word else None
     logged_in = None if owner is None else await app_context.keys.tenant(owner)
@@ -185,7 +196,23 @@ async def _visitor(request: Request, app_context: AppContext) -> Visitor:
         raise AccessDenied("this login has ended")
     set_caller(Caller("http", logged_in.id, ""))
     # made of what the cookie holds, so that every server knows it and no other page does
-    return Visitor(logged_in, digest(f"csrf {word}"), keyed=True, signed_in=True)
+    unread = await _unread_for_menu(request, app_context.store, logged_in.id)
+    return Visitor(logged_in, digest(f"csrf {word}"), keyed=True, signed_in=True, unread=unread)
+
+
+async def count_unread(store: Store, tenant: str) -> str:
+    """How many entries of the inbox are unread, at most `1000+`; empty where none is."""
+    count = await store.inbox_count(tenant, UNREAD, MOST_COUNTED)
+    return f"{count}{'+' if count == MOST_COUNTED else ''}" if count else ""
+
+
+async def _unread_for_menu(request: Request, store: Store, tenant: str) -> str:
+    """`count_unread`; empty where the inbox cannot be counted, since a page is worth more than that number."""
+    try:
+        return await count_unread(store, tenant)
+    except StoreUnavailable as error:
+        _log.warning("request %s: the menu has no count of the inbox: %s", trace_id_of(request.scope), error)
+        return ""
 
 
 Guest = Annotated[Visitor, Depends(visitor)]
@@ -233,7 +260,7 @@ async def _submitted(request: Request, guest: Visitor) -> Submission:
 Filled = Annotated[Submission, Depends(submission)]
 """What a person does on a page."""
 Ending = Annotated[Submission, Depends(ending)]
-"""The same where it only ends something, which whoever has used up their requests still may."""
+"""The same where it only ends something or asks no source, which whoever has used up their requests still may."""
 
 
 async def fields_of(request: Request) -> dict[str, list[str]]:
@@ -283,6 +310,7 @@ async def login(request: Request, app_context: OpenContext) -> Response:
         COOKIE,
         word,
         max_age=int(LASTS.total_seconds()),
+        path=root_of(request) or "/",
         httponly=True,
         samesite="strict",
         secure=server_of(request).startswith("https:"),
@@ -322,7 +350,7 @@ async def logout(request: Request, form: Ending, app_context: OpenContext) -> Re
     """End the login of this browser."""
     await app_context.store.drop_login(digest(request.cookies.get(COOKIE, "")))
     answer = RedirectResponse("/login", 303)
-    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    answer.delete_cookie(COOKIE, root_of(request) or "/", httponly=True, samesite="strict")
     return answer
 
 

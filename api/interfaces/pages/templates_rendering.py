@@ -83,9 +83,17 @@ TEMPLATES = "jinja2"
 """The library, which loads with the first page, or before it in the background."""
 
 
-def rendered(template: str, /, **values: object) -> str:
-    """The page or part that a template makes of these values."""
-    return _environment().get_template(template).render(values)
+# A link to a path of this server in what a template made; in strangers' text every `"` is escaped.
+_OWN_LINK = re.compile(r'(\s(?:href|src|action|formaction|data-live|data-prices)=")(?=/(?!/))')
+
+
+def rendered(template: str, root: str, /, **values: object) -> str:
+    """The page or part that a template makes of these values; links to paths of this server are below `root`.
+
+    So templates and the values given to them write paths as routes do, without the setting `root_path`.
+    """
+    text = _environment().get_template(template).render(values)
+    return _OWN_LINK.sub(rf"\g<1>{root}", text) if root else text
 
 
 @cache

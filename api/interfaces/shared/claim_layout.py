@@ -17,7 +17,7 @@ from api.core.words import words
 from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.theme_sentences import SUMMARY, is_subject
+from api.reports.keyless.theme_sentences import SUMMARY, is_subject, subject_example
 from api.reports.quotes import sentences, without_stop
 from api.reports.report import Finding, KeptItem, Report
 from api.sources import OWN_ITEMS
@@ -46,8 +46,10 @@ class ShownClaim:
     """A finding with who holds it, since when, and the words to show under it."""
 
     finding: Finding
+    text: str
+    """Its sentence; of a subject that people speak of, the words that show it."""
     held: str
-    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`."""
+    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`; after the name of a subject."""
     over_time: str
     """Its people by month as text, where there are enough: `by month ▂▁▅█`."""
     quotes: tuple[ShownQuote, ...]
@@ -79,6 +81,30 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
     return claims[:FIRST], claims[FIRST:]
 
 
+def sections_of(report: Report) -> list[tuple[str, list[ShownClaim]]]:
+    """The claims in parts that are not empty, each below its heading; the first has none."""
+    first, others = claims_of(report)
+    return [(heading, claims) for heading, claims in (("", first), ("What else is said", others)) if claims]
+
+
+def glance(report: Report) -> list[tuple[str, str]]:
+    """Figures to see first, each with what it counts: people, posts, tone, time; unknown ones are left out."""
+    if not report.items:
+        return []
+    fetched = sum(source.fetched for source in report.sources.values())
+    authors, felt = report.figures.authors, report.figures.sentiment
+    figures = (
+        ("people" if authors is None or authors.people != 1 else "person", str(authors.people) if authors else ""),
+        (f"posts kept of {fetched} found" if fetched >= len(report.items) else "posts kept", str(len(report.items))),
+        (
+            f"of {felt.n} whose tone can be told" if felt else "",
+            f"{felt.positive} positive, {felt.negative} negative" if felt and felt.n else "",
+        ),
+        ("when written", span([item.created_at for item in report.items if item.created_at], "%b")),
+    )
+    return [(label, value) for label, value in figures if value]
+
+
 def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
     listed = [passage for passage in finding.evidence if passage.key in items]
     shown = listed[: presentation.SHOWN]
@@ -92,10 +118,13 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
         for facts in [presentation.facts_of(items[p.key], p.comment_id)]
     )
     others = tuple(key for key in finding.cites if key in items and key not in keys)
-    held = "; ".join(filter(None, (_holders(finding, items), span(moments))))
+    name, words_of_it = subject_example(finding.text) or ("", "")
+    holders = ", ".join(filter(None, (name, _holders(finding, items))))
+    held = "; ".join(filter(None, (holders, span(moments))))
     unit, periods = chart_data.claim_line(finding)
     over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
-    return ShownClaim(finding, held, over_time, quotes, others)
+    text = f"“{words_of_it}”" if name else finding.text
+    return ShownClaim(finding, text, held, over_time, quotes, others)
 
 
 def in_words(claim: ShownClaim) -> str:
@@ -126,16 +155,16 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
     return f"{who}: {', '.join(named)}" if places else who
 
 
-def span(moments: Sequence[datetime]) -> str:
-    """`May to November 2026`; of one month or day only that; empty of nothing."""
+def span(moments: Sequence[datetime], month: str = "%B") -> str:
+    """`May to November 2026`; of one month or day only that; empty of nothing. `month`: how a month is written."""
     if not moments:
         return ""
     first, last = min(moments), max(moments)
     if first.date() == last.date():
-        return f"{last.day} {last:%B %Y}"
+        return f"{last.day} {last:{month} %Y}"
     if (first.year, first.month) == (last.year, last.month):
-        return f"{last:%B %Y}"
-    return f"{first:%B}{'' if first.year == last.year else f' {first.year}'} to {last:%B %Y}"
+        return f"{last:{month} %Y}"
+    return f"{first:{month}}{'' if first.year == last.year else f' {first.year}'} to {last:{month} %Y}"
 
 
 def notice(report: Report, *, bannered: bool = False) -> str:

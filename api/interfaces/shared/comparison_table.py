@@ -78,6 +78,18 @@ def alike(comparison: Comparison) -> str:
     )
 
 
+def aspect_name(finding: ComparedFinding) -> str:
+    """The aspect, with `*` where a difference in it is marked."""
+    return f"{finding.aspect}{' *' if finding.marked else ''}"
+
+
+def glance(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """For each product whose posts were counted, what the figure is, and the figure."""
+    for each in comparison.comparable:
+        fetched = sum(volume.fetched for volume in each.sources.values())
+        yield f"posts about {name_of(each)}, of {fetched}{_more(each)} found", f"{each.posts}{_more(each)}"
+
+
 def table(comparison: Comparison) -> list[Row]:
     """What was found of each, how it sounds, and what is spoken of; `-` where nobody knows."""
     products = comparison.products
@@ -100,12 +112,26 @@ def table(comparison: Comparison) -> list[Row]:
     for finding in comparison.findings:
         sides = {side.query: _side(side) for side in finding.sides}
         cells = tuple(sides.get(each.query, "-") for each in products)
-        rows.append(Row(f"{finding.aspect}{' *' if finding.marked else ''}", cells))
+        rows.append(Row(aspect_name(finding), cells))
     ids = (each.analysis_id[:SHORT_ID] if each.analysis_id else "-" for each in products)
     return [*rows, Row("report", tuple(ids))]
 
 
 def notes(comparison: Comparison) -> Iterator[str]:
+    """What the signs of the table mean, what of it may be claimed, and why a product is missing."""
+    yield from signs(comparison)
+    yield from missing(comparison)
+
+
+def missing(comparison: Comparison) -> Iterator[str]:
+    """Why a product could not be compared, for each."""
+    for each in comparison.products:
+        if each.reason:
+            reason = presentation.shortened(each.reason, 400)
+            yield f"{name_of(each)}: {_STATES[each.state]}. {reason[:1].upper()}{reason[1:]}"
+
+
+def signs(comparison: Comparison) -> Iterator[str]:
     """What the signs of the table mean, and what of it may be claimed."""
     products, looked_at = comparison.products, quantity(comparison.looked_at, "comparison")
     if comparison.comparable:
@@ -145,10 +171,6 @@ def notes(comparison: Comparison) -> Iterator[str]:
         )
     else:
         yield "No difference is marked: there are too few posts to look at any."
-    for each in products:
-        if each.reason:
-            reason = presentation.shortened(each.reason, 400)
-            yield f"{name_of(each)}: {_STATES[each.state]}. {reason[:1].upper()}{reason[1:]}"
 
 
 def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:

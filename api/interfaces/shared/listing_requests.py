@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from api.choices import MAX_COMMENT_LENGTH, MAX_TREND_WEEKS, STATISTICS_SINCE, TREND_WEEKS, Aim, Rating
+from api.choices import MAX_COMMENT_LENGTH, MAX_TREND_WEEKS, STATISTICS_SINCE, TREND_WEEKS, Aim, Rating, Show
 from api.core.domain import Decision
+from api.core.text import quantity, utc_minute
 from api.interfaces.shared.requests import (
     About,
     CliOption,
@@ -25,6 +27,9 @@ from api.sources import ITEM_SOURCES
 if TYPE_CHECKING:
     from api.features.analyses.feedback import Vote
     from api.features.archive.entries import ArchiveFilters
+    from api.features.watches.followed_feeds import ListedFeed
+    from api.features.watches.watch import Watch
+    from api.features.watches.watch_ports import InboxFilter
 
 
 class AgainRequest(RequestBody):
@@ -40,6 +45,67 @@ class AgainRequest(RequestBody):
         int | None,
         Field(description="Number of one of the report's `senses`; 0 for none.", ge=0, le=9),
     ] = None
+
+
+class FeedRequest(RequestBody):
+    """The address of a feed, or of a page that announces one, and the tenant's name for it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"address": "https://forum.example.com/latest.rss"}]})
+    address: Annotated[
+        str,
+        Label("Address of a feed, or of a page that has one"),
+        Field(
+            description="Address of a feed (RSS, Atom, JSON Feed), or of a page that announces one.", max_length=1_000
+        ),
+    ]
+    name: Annotated[
+        str,
+        Label("Name", hint="may be empty"),
+        Field(description="What to call it (default: its own title).", max_length=100),
+    ] = ""
+
+
+class FeedView(BaseModel):
+    """A feed that questions read, and how it is."""
+
+    address: str
+    name: str
+    """What the tenant calls it, else its own title."""
+    title: str
+    of_settings: bool
+    """It stands in `FEEDS`, and everybody's questions read it."""
+    outcome: str
+    """`ok`, the code of what went wrong when it was last asked, or empty: it was not asked yet."""
+    reason: str
+    read_at: datetime | None
+    """When it was last read; of a feed that others follow, too, not before it was followed here."""
+    next_at: datetime | None
+    """Earliest time of the next request; None with an outcome: none follows, since the feed has ended."""
+    entries: int
+    newest: datetime | None
+
+    @classmethod
+    def of(cls, listed: ListedFeed) -> Self:
+        """A feed in words and times."""
+        feed, state = listed.feed, listed.state
+        return cls(
+            address=feed.address, name=feed.name or state.title or feed.address, title=state.title,
+            of_settings=listed.of_settings, outcome=state.outcome, reason=state.detail, read_at=state.read_at,
+            next_at=state.next_at, entries=state.entries, newest=listed.newest,
+        )  # fmt: skip
+
+    @property
+    def condition(self) -> str:
+        """How it is, in words for a person: entries, last and next request."""
+        words = ["not asked yet: the next question reads it"]
+        if self.outcome:
+            newest = "" if self.newest is None else f", the newest of {self.newest:%Y-%m-%d}"
+            words = [f"{quantity(self.entries, 'entry', 'entries')}{newest}"]
+            if self.outcome != "ok":
+                words.insert(0, f"{self.outcome.replace('_', ' ')} ({self.reason})")
+            words.append("never read" if self.read_at is None else f"read {utc_minute(self.read_at)}")
+            words.append("not asked again" if self.next_at is None else f"next from {utc_minute(self.next_at)} on")
+        return "; ".join([*words, *(["of `FEEDS`"] if self.of_settings else [])])
 
 
 class SearchRequest(RequestBody):
@@ -145,7 +211,7 @@ class PageRequest(RequestBody):
 
 
 class ChatsRequest(PageRequest):
-    """Which conversations."""
+    """Which conversations are listed: all, or those about one report."""
 
     report_id: Annotated[
         str | None, Field(description="Only those that began over this report.", min_length=1, max_length=64)
@@ -159,6 +225,43 @@ class ListingRequest(PageRequest):
     source: Annotated[ItemSource | None, Field(description="Only those that asked this source.")] = None
     since: Annotated[Moment, Field(description="Begun at this time or later.")] = None
     until: Annotated[Moment, Field(description="Begun before this time.")] = None
+
+
+class InboxFilters(RequestBody):
+    """Which entries of the inbox."""
+
+    show: Annotated[Show, Field(description="Only entries in this state, or all.")] = "unread"
+    watch: Annotated[str, Field(description="Only new posts of this watch, by its id or name.", max_length=100)] = ""
+    source: Annotated[ItemSource | None, Field(description="Only posts of this source.")] = None
+    # what stands in an address is text: `complaints=true`
+    complaints: Annotated[bool, Field(description="Only complaints.", strict=False)] = False
+    text: Annotated[
+        str, Field(description="Only entries with this text in title, quote, site, watch or note.", max_length=200)
+    ] = ""
+
+    def filters(self, watches: Sequence[Watch]) -> InboxFilter:
+        """The filter as the inbox takes it; a watch may be named."""
+        from api.features.watches.watch_ports import InboxFilter
+
+        named = (watch.id for watch in watches if self.watch in {watch.name, watch.id})
+        watch_id = next(named, self.watch)  # the id of a watch that was removed stays one
+        return InboxFilter(self.show, watch_id, self.source or "", self.complaints, self.text)
+
+
+class InboxRequest(InboxFilters, PageRequest):
+    """Which entries of the inbox, a page at a time."""
+
+
+class EntryPatch(RequestBody):
+    """What becomes of an entry of the inbox; a field that is left out stays as it is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"read": True}]})
+    read: Annotated[bool | None, Field(description="Whether it is read.")] = None
+    starred: Annotated[bool | None, Field(description="Whether it has a star.")] = None
+    note: Annotated[str | None, Field(description="A note; empty removes it.", max_length=1_000)] = None
+    not_about: Annotated[
+        bool | None, Field(description="Whether it is not about the product: a correction, from which the gate learns.")
+    ] = None
 
 
 ReportFormat = Literal["json", "html", "markdown", "csv"]

@@ -260,8 +260,11 @@ def trouble(report: Report) -> str:
 
 def judged_by(sources: Iterable[SourceReport]) -> str:
     """Who judged relevance, in a sentence; empty when nobody did."""
+    sources = tuple(sources)
     judges = dict.fromkeys(source.gate.model for source in sources)
     named = ", ".join(_judge(judge) for judge in judges if judge)
+    if any(source.agreement is not None and source.agreement.local for source in sources):
+        named += ", and for some posts the local judge in its place,"
     return f"{named[0].upper()}{named[1:]} judged what is about the question." if named else ""
 
 
@@ -307,7 +310,9 @@ _MEASURES = {
     "votes": "vote", "points": "point", "score": "vote", "stars": "star", "ratings": "rating", "views": "view",
     "likes": "like", "reactions": "reaction", "answers": "answer", "comments": "comment", "replies": "reply",
     "upvotes": "upvote", "shares": "share", "retweets": "retweet", "helpful": "found it helpful",
+    "hours": "hour of play",
 }  # fmt: skip
+_PLURALS = {"reply": "replies", "found it helpful": "found it helpful", "hour of play": "hours of play"}
 _MOST_MEASURES = 2
 
 
@@ -350,7 +355,7 @@ def _facts(source: str, place: str | None, created_at: datetime | None, engageme
     for name, value in engagement.items():
         if value and name in _MEASURES:
             noun = _MEASURES[name]
-            plural = {"reply": "replies", "found it helpful": noun}.get(noun, f"{noun}s")
+            plural = _PLURALS.get(noun, f"{noun}s")
             number = f"{value:,.{0 if float(value).is_integer() else 1}f}"
             measures.append(f"{number} {noun if value == 1 else plural}")
     day = f"{created_at:%Y-%m-%d}" if created_at else ""

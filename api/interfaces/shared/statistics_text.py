@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from api.core.display_names import reason_in_words
+from api.core.domain import Outcome
 from api.core.text import quantity
 from api.features.analyses.statistics import MOST, SourceStats, Stats, ThumbStats, YieldStats
 from api.interfaces.shared.presentation import DECISIONS, OUTCOMES, source_title
@@ -29,6 +30,16 @@ def heads(stats: Stats, how: str = SAMPLES_HOW) -> Iterator[str]:
         yield f"{stats.samples} of sample data {counted}"
     if stats.cut:
         yield f"There are more: only the newest {MOST} are counted"
+
+
+def glance(stats: Stats) -> Iterator[tuple[str, str]]:
+    """Four figures over all of them: what each is, and the figure."""
+    yields, items, cost = stats.yields, stats.items, stats.cost
+    yield "analyses", str(stats.runs)
+    yield "of the posts judged are relevant", _share(yields.pooled)
+    yield f"posts kept of {items.judged} judged", str(items.kept)
+    unpriced = f", and {quantity(cost.unpriced, 'analysis', 'analyses')} of unknown price" if cost.unpriced else ""
+    yield f"USD spent{unpriced}", f"{cost.usd:.4f}"
 
 
 def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
@@ -57,6 +68,14 @@ def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
         f"{cost.usd:.4f} USD: {_usd(cost.per_analysis)} per analysis, "
         f"{_usd(cost.per_kept_item)} per kept item; {cost.unpriced} of unknown price",
     )
+    if (agreement := stats.agreement) is not None:
+        usd = "an unknown price" if agreement.saved_usd is None else f"{agreement.saved_usd:.4f} USD"
+        calls = f"{quantity(agreement.saved_calls, 'call')}, " if agreement.saved_calls else ""
+        yield (
+            "local judge",
+            f"{agreement.local} of {agreement.judged} verdicts in place of the model; saved about "
+            f"{calls}{quantity(agreement.saved_tokens, 'token')}, {usd}",
+        )
     if stats.feedback.share is not None:
         parts = [
             f"{_thumbs(thumbs)} on {DECISIONS[decision]}" for decision, thumbs in stats.feedback_by_decision.items()
@@ -82,10 +101,11 @@ def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
 
 
 def outcomes(sources: Mapping[str, SourceStats]) -> Iterator[str]:
-    """How asking each source ended, and why its gate failed open."""
+    """How asking each source ended that did not answer each time, and why its gate failed open."""
     for name, source in sources.items():
         ended = ((OUTCOMES[outcome], number) for outcome, number in source.outcomes.items())
-        yield f"{source_title(name)}: {_counts(ended)}"
+        if set(source.outcomes) != {Outcome.OK}:
+            yield f"{source_title(name)}: {_counts(ended)}"
         if source.fail_open:
             reasons = source.fail_open_reasons.items()
             why = _counts((reason_in_words(reason), number) for reason, number in reasons)

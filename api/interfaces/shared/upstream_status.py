@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from api.core.ports import Source, UpstreamCheck
 from api.core.text import clean, one_line
 from api.core.work import Failure, contained, translated
-from api.errors import Broken, SourceError
+from api.errors import Broken, SourceError, install_command, missing_module
 from api.services.product import Product, ServerCheck
 from api.settings import Settings
 from api.sources import SOURCE_TITLES, SOURCES
@@ -68,7 +68,9 @@ _SLOW = (
 
 
 async def check_upstreams(settings: Settings, product: Product, *, thorough: bool = False) -> list[Upstream]:
-    """Everything at once, at the lowest cost there is; places first.
+    """Probe sources and services at the same time, each by its cheapest request.
+
+    Sources come first; those that are switched off are the last of them, and no request is sent to them.
 
     `thorough` asks a real model what it will be asked, at real size, instead of one item.
     """
@@ -83,7 +85,15 @@ async def check_upstreams(settings: Settings, product: Product, *, thorough: boo
         outcome, detail, remedies = checked
         model = _upstream(settings, "model", outcome, detail, None, sample=False)
         rows.insert(len(names), replace(model, fix=remedies or model.fix))
-    return rows
+    # `LISTENPOST_SOURCES` leaves out what it does not name
+    off = [] if settings.sources.sources else [spec.name for spec in SOURCES.values() if spec.name not in names]
+    return [*rows[: len(names)], *_switched_off(settings, off), *rows[len(names) :]]
+
+
+def _switched_off(settings: Settings, names: Sequence[str]) -> Iterator[Upstream]:
+    for name in names:
+        if note := SOURCES[name].off_note(settings.sources):
+            yield Upstream(name, SOURCES[name].configured(settings.sources), "not_asked", note, None, "")
 
 
 async def _server(check: ServerCheck | None) -> tuple[str, str, str] | None:
@@ -123,7 +133,9 @@ def _upstream(settings: Settings, name: str, outcome: str, detail: str, left: in
     keys = " and ".join(f"`{variable}`" for variable in variables)
     where = f"{keys or 'its settings'}, see {page}"
     fix = _FIXES.get(outcome, "").format(keys=where, address=address)
-    if outcome == "not_configured" and not missing:
+    if not missing and missing_module(name):
+        fix = f"run {install_command(name)}"
+    elif outcome == "not_configured" and not missing:
         fix = f"correct what is named, see {page}"
     if name == "model" and outcome == "timed_out":
         fix = _SLOW

@@ -73,11 +73,19 @@ class WatchRequest(WatchOptions):
     notify: Annotated[
         tuple[Annotated[str, Field(max_length=2_000)], ...],
         Field(
-            description="Receivers of notifications: `https://...`, `slack:https://...` or "
-            "`mailto:ann@example.org`; on the command line also `file:PATH`.",
+            description="Receivers of notifications: `https://...`, `slack:https://...` (also `discord:`, `teams:`, "
+            "`telegram:`, `ntfy:`) or `mailto:ann@example.org`; on the command line also `file:PATH`.",
             max_length=MAX_RECEIVERS,
         ),
     ] = ()
+    as_it_happens: Annotated[
+        bool,
+        Label("Tell as it happens", "posts of Bluesky and of followed feeds as they come, beside the schedule"),
+        Field(
+            description="Notify of posts of Bluesky within seconds and of followed feeds as they are read, at most "
+            "12 times an hour, beside the schedule; needs `listenpost listen`, or a server (Bluesky: `BLUESKY=on`).",
+        ),
+    ] = False
     tell_first: Annotated[
         bool,
         Label(

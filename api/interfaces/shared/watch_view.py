@@ -1,4 +1,4 @@
-"""A watch as every interface shows it, and its runs as an Atom feed (RFC 4287).
+"""A watch and the inbox as every interface shows them, and as feeds: Atom (RFC 4287) and JSON Feed.
 
 Its secret and its receivers' addresses are left out.
 """
@@ -12,18 +12,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import escape
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 from xml.etree.ElementTree import Element, SubElement, tostring  # nosec B405 - it writes, it parses nothing
 
-from pydantic import AwareDatetime, Field, create_model
+from pydantic import AwareDatetime, BaseModel, Field, create_model
 
-from api.core.display_names import OUTCOME_REASONS, SourceLabels
+from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.published import Timestamp
 from api.core.text import clean, one_line, quantity, web_url
 from api.errors import UsageError
 from api.features.watches.notification import run_text, without_settings
 from api.features.watches.watch import Watch, name_of_query, new_watch, schedule_of, target_of, zone_of
-from api.features.watches.watch_run import Delivery, Gap, WatchRun
+from api.features.watches.watch_ports import EntryState, InboxEntry
+from api.features.watches.watch_run import Delivery, Gap, NewPost, WatchRun
 from api.features.watches.watch_service import utc_now
 from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
 from api.pipeline.gate.name_matches import namesake
@@ -33,6 +34,10 @@ _UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timede
 _TOLD_BY: dict[str, str] = {
     "webhook": "a program (webhook) at",
     "slack": "Slack at",
+    "discord": "Discord at",
+    "teams": "Teams at",
+    "telegram": "Telegram at",
+    "ntfy": "ntfy at",
     "mail": "e-mail to",
     "file": "the file",
 }
@@ -66,6 +71,12 @@ class WatchView(_ShownOptions):
     due_at: Timestamp
     began_at: Timestamp | None
     """When its first run asked."""
+
+
+class WatchList(BaseModel):
+    """Watches of the key that asks, oldest first."""
+
+    watches: list[WatchView]
 
 
 def watch_view(watch: Watch) -> WatchView:
@@ -180,6 +191,7 @@ def target_words(shown: str) -> str:
 
 
 MEDIA_TYPE = "application/atom+xml"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMESPACE = "http://www.w3.org/2005/Atom"
 # what no XML may hold, escaped or not: U+FFFE, U+FFFF; control characters are gone by `clean`
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -190,11 +202,7 @@ def atom(watch: Watch, runs: Sequence[WatchRun], places: SourceLabels) -> bytes:
 
     It does not say where it is, as feeds should: its address holds its token.
     """
-    feed = Element("feed", xmlns=_NAMESPACE)
-    _text(feed, "id", uuid.UUID(watch.id).urn)
-    _text(feed, "title", watch.name)
-    _text(feed, "updated", _moment(max([watch.created_at, *(run.created_at for run in runs)])))
-    _text(SubElement(feed, "author"), "name", "Listenpost")
+    feed = _feed(uuid.UUID(watch.id), watch.name, max([watch.created_at, *(run.created_at for run in runs)]))
     for run in runs:
         lines = _NO_XML.sub("", clean(run_text(watch, without_settings(run), places))).split("\n")
         entry = SubElement(feed, "entry")
@@ -207,6 +215,103 @@ def atom(watch: Watch, runs: Sequence[WatchRun], places: SourceLabels) -> bytes:
         _text(entry, "content", "<br>\n".join(map(_html, lines))).set("type", "html")
     written: bytes = tostring(feed, "utf-8", xml_declaration=True)
     return written
+
+
+class EntryView(BaseModel):
+    """A new post of a watch, and what people made of it."""
+
+    id: str
+    watch_id: str
+    watch: str
+    """The name of the watch when it found the post."""
+    report_id: str | None
+    """None of a post that came by a stream."""
+    site: str
+    """Where it was written: a subreddit, a channel, or the host of its address."""
+    sample: bool
+    came_at: AwareDatetime
+    read_at: AwareDatetime | None
+    """When it was marked as read; None of an unread entry."""
+    starred: bool
+    note: str
+    not_about: bool
+    """It was marked as not about the product."""
+    post: NewPost
+
+    @classmethod
+    def of(cls, entry: InboxEntry) -> Self:
+        """From what the store has of it."""
+        own = {name: getattr(entry, name) for name in cls.model_fields if hasattr(entry, name)}
+        return cls(**own, **{name: getattr(entry.state, name) for name in EntryState.__slots__})
+
+
+def entry_title(entry: InboxEntry) -> str:
+    """Its title, else its quote, on one line."""
+    return one_line(clean(entry.post.title or entry.post.passage)) or entry.post.key
+
+
+_INBOX = uuid.UUID("8f0a3c52-6e0b-4e57-9d3a-2f0d2c6f7b11")  # its entries are named within it
+
+
+def inbox_atom(entries: Sequence[InboxEntry], unread: int, places: SourceLabels, address: str) -> bytes:
+    """The inbox as an Atom feed; the title says how many entries are unread.
+
+    Feeds of other addresses have other ids: no two feeds may share one.
+    """
+    feed = _feed(
+        uuid.uuid5(_INBOX, address), f"Inbox: {unread} unread", max([_EPOCH, *(entry.came_at for entry in entries)])
+    )
+    for each in _feed_entries(entries, places):
+        entry = SubElement(feed, "entry")
+        _text(entry, "id", each["id"])
+        _text(entry, "title", each["title"])
+        _text(entry, "updated", each["date_published"])
+        if "url" in each:
+            SubElement(entry, "link", rel="alternate", href=_NO_XML.sub("", each["url"]))
+        _text(entry, "summary", each["content_text"])
+    written: bytes = tostring(feed, "utf-8", xml_declaration=True)
+    return written
+
+
+def inbox_json_feed(entries: Sequence[InboxEntry], unread: int, places: SourceLabels) -> dict[str, Any]:
+    """The inbox as a JSON Feed; `_listenpost` says how many entries are unread."""
+    return {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": f"Inbox: {unread} unread",
+        "items": _feed_entries(entries, places),
+        "_listenpost": {"unread": unread},
+    }
+
+
+def _feed_entries(entries: Sequence[InboxEntry], places: SourceLabels) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for entry in entries:
+        post = entry.post
+        where = f"{title_in(places, post.source)}, {entry.site}" if entry.site != post.source else post.source
+        quote = one_line(clean(post.passage))
+        words = [f"{entry.watch}: {'a complaint' if post.complains else 'a post'} on {where}"]
+        words += [f"“{quote}”"] if quote else []
+        words += [f"Note: {entry.state.note}"] if entry.state.note else []
+        item = {
+            "id": uuid.uuid5(_INBOX, f"{entry.watch_id} {post.key}".encode("utf-8", "replace").decode()).urn,
+            "title": entry_title(entry),
+            "content_text": "\n".join(words),
+            "date_published": _moment(entry.came_at),
+        }
+        # sample posts cannot be opened
+        if url := "" if entry.sample else web_url(post.url):
+            item["url"] = url
+        items.append(item)
+    return items
+
+
+def _feed(mark: uuid.UUID, title: str, updated: datetime) -> Element:
+    feed = Element("feed", xmlns=_NAMESPACE)
+    _text(feed, "id", mark.urn)
+    _text(feed, "title", title)
+    _text(feed, "updated", _moment(updated))
+    _text(SubElement(feed, "author"), "name", "Listenpost")
+    return feed
 
 
 def _html(line: str) -> str:

@@ -29,7 +29,7 @@ from langfuse.span_filter import is_default_export_span
 from api.core.context import current_caller
 from api.core.domain import Usage
 from api.core.http_limits import no_connection, points_here
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.core.prompts import Prompt
 from api.errors import ListenpostError, ModelError
 from api.langfuse.tracing.library_threads import LogFilter, Notice, ShutdownThread, in_one_line, quiet

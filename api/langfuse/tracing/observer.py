@@ -50,8 +50,11 @@ def source_scores(gathered: Gathered) -> dict[str, Score]:
     if gathered.status == "ok" and gathered.yield_ratio is not None:
         scores["relevance_yield"] = gathered.yield_ratio
         judged = [entry for entry in (*gathered.kept, *gathered.dropped) if entry.dropped_by not in BEFORE_JUDGING]
-        if judged and any(entry.verdict.probability is None for entry in judged):  # a model judged
-            scores["disputed_share"] = sum(entry.verdict.disputed for entry in judged) / len(judged)
+        by_model = [entry for entry in judged if entry.verdict.probability is None]
+        if by_model:
+            scores["disputed_share"] = sum(entry.verdict.disputed for entry in by_model) / len(by_model)
+    if gathered.agreement is not None:
+        scores["local_share"] = gathered.agreement.local / max(1, gathered.agreement.judged)
     if reason is not None:
         scores["fail_open_reason"] = reason
     return scores
@@ -218,6 +221,7 @@ class LangfuseObserver:
                 "kept": [entry.item.key for entry in gathered.kept],
                 "dropped": [entry.item.key for entry in gathered.dropped],
                 "disputed": [entry.item.key for entry in judged if entry.verdict.disputed],
+                "agreement": gathered.agreement and asdict(gathered.agreement),
                 "yield_ratio": gathered.yield_ratio, "refetched": gathered.refetched,
                 "refetch_gain": gathered.refetch_gain, "notes": list(gathered.notes),
                 "upstream_calls": gathered.upstream_calls,

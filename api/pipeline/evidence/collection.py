@@ -118,7 +118,7 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
     crawled, rewriting = await _first_crawl(run, scope, steps.rewriter)
     evidence = await _weigh(run, scope, steps.assessor, crawled, rewriting)
     thin = evidence.decided.decision is Decision.INSUFFICIENT and crawled.answered > 0
-    if thin and depth.retry_variants > len(crawled.queries):
+    if thin and not crawled.by_name and depth.retry_variants > len(crawled.queries):
         gaps = [entry.item.title for entry in evidence.kept]
         gaps += [
             f"{entry.item.title}: {entry.grade.explanation}" if entry.grade else entry.item.title
@@ -139,7 +139,7 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
 async def _first_crawl(run: Run, scope: Scope, rewriter: Rewriter) -> tuple[Crawl, Usage]:
     """What the question names at once; rewritten queries beside it as soon as they are known."""
     original, variants = search_words(scope.question.text), scope.depth.query_variants
-    if variants == 1:
+    if variants == 1 or set(scope.sources) <= run.by_name:
         return await _search(run, scope, [original]), Usage()
     async with asyncio.TaskGroup() as group:
         rewriting = group.create_task(_rewritten(run, rewriter, scope.question, variants))
@@ -178,6 +178,7 @@ async def _search(
         queries,
         more,
         earlier=earlier,
+        by_name=run.by_name,
         listener=run.listener,
     )
 

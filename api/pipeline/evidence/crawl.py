@@ -15,9 +15,10 @@ from typing import Any
 from api.choices import Window
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.domain import FetchPlan, Grade, Outcome, Question, Usage
-from api.core.items import Assessed, Commented, Gathered, Item
+from api.core.items import Assessed, Commented, Gathered, Item, sum_of_agreements
 from api.core.ports import UNGRADED, Grader, Grades, Observer, Source
 from api.core.progress import ItemGraded, Listener, SourceGathered, SourceKept, ignore_event
+from api.core.shared_answers import shared_run
 from api.core.words import canonical
 from api.core.work import Failure, RunCache, SharedTasks, StepRunner, contained, run_step
 from api.errors import SourceError
@@ -38,6 +39,8 @@ class Crawl:
 
     sources: tuple[Gathered, ...]
     queries: tuple[str, ...]
+    by_name: bool = False
+    """No source heeds more of a query than the product's name, so that other queries bring nothing."""
 
     @property
     def kept(self) -> tuple[Assessed, ...]:
@@ -72,6 +75,7 @@ async def crawl(
     more: Awaitable[Sequence[str]] | None = None,
     *,
     earlier: Sequence[Gathered] = (),
+    by_name: Collection[str] = (),
     listener: Listener = ignore_event,
 ) -> Crawl:
     """Ask every source every query, all at once.
@@ -82,14 +86,17 @@ async def crawl(
         queries: asked at once; the first leads.
         more: a task that gives further queries, which are asked as soon as they are known.
         earlier: what the same sources gave before, which leads.
+        by_name: sources that get the first query of all crawls alone, since they search for a name only.
         listener: hears of each source when the last of its queries has ended.
     """
     before = {gathered.source: [gathered] for gathered in earlier}
 
     async def gather(source: str) -> Gathered:
+        once = source in by_name
         async with asyncio.TaskGroup() as group:
-            asking = [group.create_task(search(source, query)) for query in queries]
-            later = await more if more is not None else ()
+            first = queries[: 0 if source in before else 1] if once else queries
+            asking = [group.create_task(search(source, query)) for query in first]
+            later = await more if more is not None and not once else ()
             asking += [group.create_task(search(source, query)) for query in later]
         gathered = combine([*before.get(source, ()), *(task.result() for task in asking)])
         listener(SourceGathered.of(gathered))
@@ -98,7 +105,8 @@ async def crawl(
     async with asyncio.TaskGroup() as group:
         gathering = [group.create_task(gather(source)) for source in sources]
     further = await more if more is not None else ()
-    return Crawl(tuple(task.result() for task in gathering), (*queries, *further))
+    only_by_name = set(sources) <= set(by_name)
+    return Crawl(tuple(task.result() for task in gathering), (*queries, *further), only_by_name)
 
 
 def combine(parts: Sequence[Gathered]) -> Gathered:
@@ -142,6 +150,7 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
         model=worst.model,
         gate_reason=worst.gate_reason,
         usage=sum((part.usage for part in parts), Usage()),
+        agreement=sum_of_agreements(part.agreement for part in parts),
         upstream_calls=sum(part.upstream_calls for part in parts),
         notes=tuple(notes),
         refetched=any(part.refetched for part in parts),
@@ -203,6 +212,11 @@ class Run:
     _graded: RunCache[_Key, Grade] = field(default_factory=RunCache)
     _numbers: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def by_name(self) -> frozenset[str]:
+        """Names of the sources that search by the product's name alone."""
+        return frozenset(name for name, label in self.places.items() if label.by_name)
+
     async def search(self, question: Question, source: str, query: str, limit: int) -> Gathered:
         """Ask one source one query; the same again within the run costs nothing.
 
@@ -223,7 +237,7 @@ class Run:
 
         known = await self._gathered.values_of({key: plain}, find)
         if not fresh:
-            return replace(known[key], usage=Usage(), upstream_calls=0)
+            return replace(known[key], usage=Usage(), agreement=None, upstream_calls=0)
         self.searches.append(fresh[0])
         if not fresh[0].outcome.answered:
             self._gathered.remove(key)
@@ -259,9 +273,10 @@ class Run:
             own.append(gathered)
             return gathered
 
-        key = (*question_key(question), name, plan, blocklist)
+        # a scheduled run shares stored answers alone: its counts are those of one that asks by itself
+        key = (*question_key(question), name, plan, blocklist, shared_run())
         gathered = await self.under_way.share(key, gathering, self.listener)
-        return gathered if own else replace(gathered, usage=Usage(), upstream_calls=0)
+        return gathered if own else replace(gathered, usage=Usage(), agreement=None, upstream_calls=0)
 
     async def grade(
         self, question: Question, kept: Sequence[Assessed], cutoff: int

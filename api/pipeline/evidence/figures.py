@@ -307,9 +307,11 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
 
 
 def _tone(entry: Assessed) -> int | None:
-    """-1, 0 or 1: by the grade, else by the stars that the author of a review gave; None where neither is known."""
+    """-1, 0 or 1: by the grade, else by the stars or thumb of a review's author; None where nothing is known."""
     if entry.grade is not None and entry.grade.sentiment is not None:
         return entry.grade.sentiment
+    if (recommended := entry.item.engagement.get("recommended")) is not None:
+        return 1 if recommended else -1
     stars = None if "ratings" in entry.item.engagement else entry.item.engagement.get("stars")
     return None if stars is None else (stars > _MIDDLE) - (stars < _MIDDLE)
 

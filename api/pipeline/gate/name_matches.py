@@ -45,6 +45,7 @@ _WEB = regex.compile(rf"(?<=\w)(?:\.(?:{'|'.join(_ENDINGS)})|\s+(?:ai|com|io))$"
 _BRACKETS = regex.compile(r"\(([^()]*)\)")
 # a figure of a code, its dots with it: `9`, `3.12`
 _FIGURE = regex.compile(r"[\p{N}.]+")
+_CODE_END = regex.compile(r"(?<=\p{N})\p{L}+\p{N}+$")
 _APOSTROPHE = regex.compile(r"['’]")
 _QUOTES = " \"'“”„‘’«»"
 # Characters from which a code tells a thing without the words before it: `XM5`.
@@ -175,7 +176,7 @@ def _parts(tokens: Sequence[str]) -> dict[str, float]:
 
 def _tail(code: str) -> str:
     """The letters and digits a long code ends with: `xm5` of `1000xm5`."""
-    match = regex.search(r"(?<=\p{N})\p{L}+\p{N}+$", code)
+    match = _CODE_END.search(code)
     return match[0] if match else ""
 
 
@@ -204,6 +205,8 @@ def _codes(tokens: Sequence[str]) -> frozenset[str]:
 
 
 def _other_names(about: str) -> list[list[str]]:
+    if not about:
+        return []
     lead = regex.split(r"[,:(]", about, maxsplit=1)
     spoken = [lead[0]] if len(lead) > 1 else []
     spoken += [name for inner in _BRACKETS.findall(about) for name in inner.split(",")]

@@ -21,8 +21,8 @@ from typing import Protocol, TypeVar
 
 from api.core.context import request_counter
 from api.core.display_names import OUTCOME_REASONS, reason_in_words
-from api.core.domain import EXCLUDED, Attempt, FetchPlan, Outcome, Question, Usage, Verdict, drop_reason
-from api.core.items import Assessed, Batch, Commented, Gated, Gathered, Item
+from api.core.domain import EXCLUDED, Agreement, Attempt, FetchPlan, Outcome, Question, Usage, Verdict, drop_reason
+from api.core.items import Assessed, Batch, Commented, Gated, Gathered, Item, sum_of_agreements
 from api.core.ports import Observer, Source
 from api.core.progress import (
     Listener,
@@ -66,6 +66,7 @@ class SourceItems:
     # of the first attempt: a failed second one only leaves a note
     _gate: Gated = field(default_factory=lambda: Gated((), "skipped"))
     _usage: Usage = Usage()
+    _agreements: list[Agreement | None] = field(default_factory=list)
     # the source may hold more than the widest fetch of which items are here
     _capped: bool = False
     _retry_at: datetime | None = None
@@ -88,6 +89,7 @@ class SourceItems:
         else:
             self._wider |= {item.original for item in new}
         self._usage += gated.usage
+        self._agreements.append(gated.agreement)
         self.note(*batch.notes)
         if first or gated.status != "degraded":
             self._capped = batch.full
@@ -121,6 +123,7 @@ class SourceItems:
     def add_second_look(self, item: Item, gated: Gated) -> None:
         """Keep the dropped item if the second look found it relevant."""
         self._usage += gated.usage
+        self._agreements.append(gated.agreement)
         verdict = gated.verdicts[0]
         if gated.status == "degraded":
             self.note(f"second look could not be judged ({reason_in_words(gated.reason)})")
@@ -194,6 +197,7 @@ class SourceItems:
             Outcome.OK if kept else Outcome.IRRELEVANT if dropped else Outcome.EMPTY,
             attempts=tuple(self._attempts), kept=kept, dropped=dropped, status=self._gate.status,
             model=self._gate.model, gate_reason=self._gate.reason, usage=self._usage,
+            agreement=sum_of_agreements(self._agreements),
             upstream_calls=calls, retry_at=self._retry_at, notes=tuple(self._notes),
             refetched=len(self._attempts) > 1,
             refetch_gain=sum(attempt.relevant for attempt in self._attempts[1:]),

@@ -12,12 +12,13 @@ from functools import partial
 from typing import NamedTuple
 
 from api.core.domain import Question, Usage, Verdict
-from api.core.items import Gated, Item
-from api.core.model_cost import ask_in_batches, usage_of_error
+from api.core.items import Gated, Item, sum_of_agreements
+from api.core.model_batches import ask_in_batches, usage_of_error
 from api.core.ports import Judge, Judgement
 from api.core.words import canonical
 from api.core.work import RunCache, translated
 from api.errors import ModelError
+from api.pipeline.gate.cascade import Cascade
 
 Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
 """`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""
@@ -36,6 +37,8 @@ class Gate:
     """Judges when `primary` fails (`LISTENPOST_FAIL_OPEN=local`); None: all items pass."""
     checker: Judge | None = None
     """A cheap second judge, asked at the same time; it only marks items `disputed`."""
+    cascade: Cascade | None = None
+    """Where it trusts the second judge, that one decides; None: `primary` judges everything."""
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
         """Judge a batch, one call per `PER_CALL`; when one fails all items pass (`degraded`)."""
@@ -62,29 +65,48 @@ class Gate:
         return replace(gated, verdicts=verdicts, model=gated.model or CORRECTED)
 
     async def _ask(self, question: Question, items: Sequence[Item], source: str) -> Gated:
+        if self.cascade is not None and (opinions := await self._second(question, items, source)):
+            return await self._ask_in_cascade(self.cascade, question, items, source, opinions)
         opinion = asyncio.ensure_future(self._second(question, items, source))
         try:
             judged = await _judge(self.primary, question, items, source)
-            second = await opinion
+            verdicts = _compared(judged.verdicts, await opinion)
         except ModelError as error:
-            everything = Gated.opened(items, error.reason, usage_of_error(error))
-            if self.fallback is None:
-                return everything
-            try:
-                judged = await _judge(self.fallback, question, items, source)
-            except ModelError:
-                return everything
-            usage = everything.usage + judged.usage
-            return replace(everything, verdicts=judged.verdicts, model=judged.model, usage=usage)
+            return await self._opened(question, items, source, error)
         finally:
             opinion.cancel()
-        verdicts = judged.verdicts
-        if second:
-            verdicts = tuple(
-                replace(verdict, disputed=_opposed(verdict.relevant, other.probability), second=other.relevant)
-                for verdict, other in zip(verdicts, second, strict=True)
-            )
         return Gated(verdicts, "ok", None, judged.model, judged.usage)
+
+    async def _ask_in_cascade(
+        self, cascade: Cascade, question: Question, items: Sequence[Item], source: str, opinions: Sequence[Verdict]
+    ) -> Gated:
+        """The local judge's opinion stands where `cascade` trusts it; all other items are sent to the model."""
+        plan = await cascade.plan(question, items, source, opinions)
+        others = [at for at, local in enumerate(plan.local) if not local]
+        judged = Judgement((), self.primary.name)
+        if others:
+            try:
+                judged = await _judge(self.primary, question, [items[at] for at in others], source)
+            except ModelError as error:
+                return await self._opened(question, items, source, error)
+        of_model = _compared(judged.verdicts, [opinions[at] for at in others])
+        merged = [replace(opinion, place=None) for opinion in opinions]
+        for at, verdict in zip(others, of_model, strict=True):
+            merged[at] = verdict
+        agreement = await cascade.learn(plan, opinions, merged)
+        return Gated(tuple(merged), "ok", None, judged.model, judged.usage, agreement)
+
+    async def _opened(self, question: Question, items: Sequence[Item], source: str, error: ModelError) -> Gated:
+        """All items unjudged, or with the verdicts of the replacement."""
+        everything = Gated.opened(items, error.reason, usage_of_error(error))
+        if self.fallback is None:
+            return everything
+        try:
+            judged = await _judge(self.fallback, question, items, source)
+        except ModelError:
+            return everything
+        usage = everything.usage + judged.usage
+        return replace(everything, verdicts=judged.verdicts, model=judged.model, usage=usage)
 
     async def _second(self, question: Question, items: Sequence[Item], source: str) -> tuple[Verdict, ...]:
         if self.checker is None:
@@ -140,10 +162,11 @@ class RunGate:
         verdicts = tuple(known[*asked_key, item.original].verdict for item in items)
         model = calls[-1].model if calls else verdicts[0].judge or None
         usage = sum((call.usage for call in calls), Usage())
+        agreement = sum_of_agreements(call.agreement for call in calls)
         if unjudged:
             reason, replaced = next(iter(unjudged.values())), all(v.judge for v in verdicts)
-            return Gated(verdicts, "degraded", reason, model if replaced else None, usage)
-        return Gated(verdicts, "ok", None, model, usage)
+            return Gated(verdicts, "degraded", reason, model if replaced else None, usage, agreement)
+        return Gated(verdicts, "ok", None, model, usage, agreement)
 
 
 async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:
@@ -167,6 +190,16 @@ async def _judge(judge: Judge, question: Question, items: Sequence[Item], source
         call = items[len(verdicts)].key
         verdicts += [replace(verdict, place=(call, number)) for number, verdict in enumerate(judged.verdicts, 1)]
     return Judgement(tuple(verdicts), answers[0].model, sum((a.usage for a in answers), Usage()))
+
+
+def _compared(verdicts: Sequence[Verdict], second: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts with what a second judge says of the same items, where it was asked."""
+    if not second:
+        return tuple(verdicts)
+    return tuple(
+        replace(verdict, disputed=_opposed(verdict.relevant, other.probability), second=other.relevant)
+        for verdict, other in zip(verdicts, second, strict=True)
+    )
 
 
 def _opposed(relevant: bool, probability: float | None) -> bool:

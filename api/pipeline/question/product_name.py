@@ -47,7 +47,8 @@ _NAMING = regex.compile(r"[\p{Lu}\p{N}]")
 # the source that is asked, which is no part of the name: `on Reddit`, `in Amazon reviews`
 _SOURCE = regex.compile(
     r"\b(?:(?:on|in|from)\s+(?:reddit|youtube|amazon)"
-    r"|on\s+(?:hacker\s?news|hn|stack\s?(?:exchange|overflow)|github|lemmy|discourse))\b",
+    r"|on\s+(?:hacker\s?news|hn|stack\s?(?:exchange|overflow)|github|lemmy|discourse"
+    r"|steam(?!\s+(?:controller|deck|frame|link|machine))))\b",
     regex.I,
 )
 
@@ -65,6 +66,7 @@ _SCRIPTS = {
     "zh": regex.compile(r"\p{Han}"),
 }
 _SPLIT = regex.compile(r"[^\p{L}\p{M}\p{N}'-]+")
+_PAUSE = regex.compile(r"[,:;]\s")
 # `l'autonomie`, `d'une`, `qu'on`
 _ELISION = regex.compile(r"(?i)(?<![\p{L}'])([ldjnsmtc]'|qu')(?=\p{L})(?!est-ce)")
 KINDS = frozenset(
@@ -195,6 +197,17 @@ def _asking_words(language: str) -> Mapping[str, frozenset[str]]:
 
 
 @cache
+def _all_asking_words(language: str) -> frozenset[str]:
+    return frozenset().union(*_asking_words(language).values())
+
+
+@cache
+def _either(language: str) -> regex.Pattern[str]:
+    """What stands between two things of which one is to be chosen: ` or `."""
+    return regex.compile(rf"(?i)(?<!\s)\s++(?:{'|'.join(_asking_words(language)['either'])})\s++")
+
+
+@cache
 def _phrases(language: str) -> Mapping[str, regex.Pattern[str]]:
     """The patterns of `question_words.toml` for a script without blanks."""
     return {name: regex.compile(lines.replace("\n", "")) for name, lines in _lists()[language].items()}
@@ -213,9 +226,8 @@ def _language(question: str) -> str:
     spoken = {word.casefold() for word in _SPLIT.split(question.replace("’", "'")) if word}
 
     def known(language: str) -> int:
-        lists = _asking_words(language)
-        asking = spoken & frozenset().union(*lists.values())
-        return 2 * len(asking) + len(spoken & stop_words(language) - asking)
+        asking = spoken & _all_asking_words(language)
+        return 2 * len(asking) + len((spoken & stop_words(language)) - asking)
 
     # a mark that only these languages write
     marked = {"es": "¿"}
@@ -360,11 +372,10 @@ def _raw_sides(question: str, language: str) -> tuple[list[str], str]:
     sides = _VERSUS.split(question)
     if len(sides) > 1:
         return _without_purpose(sides, "", language)
-    head, tail = [*regex.split(r"[,:;]\s", question, maxsplit=1), ""][:2]
+    head, tail = [*_PAUSE.split(question, maxsplit=1), ""][:2]
     if tail and not any(token.named for token in _tokens(head, language)):
         head, tail = tail, head  # `Which is better, A or B?`
-    either = "|".join(_asking_words(language)["either"])
-    parts = regex.split(rf"(?i)(?<!\s)\s++(?:{either})\s++", head)
+    parts = _either(language).split(head)
     parts, tail = _without_purpose(parts, tail, language)
     if len(parts) < 2 or not _chooses(question, parts, tail, language):
         return [], ""
@@ -469,6 +480,8 @@ def search_words(question: str) -> str:
 
 def judged_words(question: str) -> str:
     """The words that a post must be about: the product among `search_words`."""
+    if question.isascii() and question.isalnum():  # one word is a name; a stream's index asks for 100,000
+        return question
     parts = question_parts(question)
     if not parts.subject:
         return question

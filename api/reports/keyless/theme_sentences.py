@@ -109,7 +109,19 @@ def tone_sentence(graded: int, sounding: int, lean: int) -> str:
 def is_subject(sentence: str) -> bool:
     """Whether a finding's sentence names what people speak of, without saying that any of them say alike."""
     match = COUNTED.match(sentence)
-    return match is not None and (match["example"] is not None or (not match["claim"] and "speak" in match[0]))
+    return match is not None and (match["example"] is not None or names_only(sentence))
+
+
+def subject_example(sentence: str) -> tuple[str, str] | None:
+    """The subject that a finding's sentence names, and the words that show it; None for every other sentence."""
+    match = COUNTED.match(sentence)
+    return (match["name"], match["claim"]) if match and match["example"] and match["claim"] else None
+
+
+def names_only(sentence: str) -> bool:
+    """Whether a finding's sentence names what people speak of, and shows no words of theirs."""
+    match = COUNTED.match(sentence)
+    return match is not None and not (match["example"] or match["claim"]) and "speak" in match[0]
 
 
 def recount_theme(sentence: str) -> str | None:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import IO, Any
 
-from openpyxl import load_workbook
-
 from api.sources.imported.text_encoding import UnreadableFile
 
 LARGEST_WORKBOOK = 100_000_000
@@ -84,6 +82,8 @@ def opened_workbook(raw: IO[bytes], longest_line: int) -> Workbook:
 
     A row of more than `longest_line` characters becomes one line that is longer still.
     """
+    from openpyxl import load_workbook  # a third of a second, which a file of another format need not wait for
+
     try:
         with zipfile.ZipFile(raw) as archive:
             parts = archive.infolist()

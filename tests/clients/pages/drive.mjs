@@ -6,6 +6,9 @@ import { chromium } from 'playwright-core';
 
 const [browserPath, sample, slow, keyed, key, folder] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] });
+// a browser that no longer answers has no deadline of its own: 3 lets the caller start another
+let lastLook = Date.now();
+setInterval(() => { if (Date.now() - lastLook > 180_000) process.exit(3); }, 5_000).unref();
 
 /** A page in a profile of its own, and what it complained of: errors, foreign requests, axe. */
 async function opened(root, width, options = {}) {
@@ -26,8 +29,15 @@ async function opened(root, width, options = {}) {
   return { page, context, complaints };
 }
 
+/** Opens the options of a form that are folded. */
+async function unfold(page) {
+  const folded = page.locator('details.options:not([open]) > summary');
+  if (await folded.count()) await folded.click();
+}
+
 /** What is wrong with a page for people who see little or use no mouse, and whether it fits. */
 async function looked(page, name, width, complaints) {
+  lastLook = Date.now();
   await page.screenshot({ path: `${folder}/${name}-${width}.png`, fullPage: name !== 'drawer' });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (wide > 0) complaints.push(`${name} is ${wide} pixels too wide`);
@@ -44,6 +54,7 @@ async function used(width) {
   await page.goto(slow);
   await looked(page, 'ask', width, complaints);
   await page.fill('#query', 'plaud.ai');
+  await unfold(page);
   await page.check('input[value=quick]');
   const small = await page.locator('.choice input').evaluateAll((inputs) => inputs
     .map((input) => input.getBoundingClientRect()).filter((box) => box.width < 24 || box.height < 24).length);
@@ -72,18 +83,24 @@ async function used(width) {
   const same = await again.locator('.lane strong').allInnerTexts();
   await page.locator('.claims').first().waitFor();
   await again.close();
+  await page.setViewportSize(width < 500 ? { width: 390, height: 844 } : { width, height: 900 });
+  const fold = await page.locator('.claims strong').evaluateAll((all) => all
+    .filter((claim) => claim.getBoundingClientRect().bottom <= innerHeight).length);
+  await page.setViewportSize({ width, height: 800 });
   await looked(page, 'report', width, complaints);
   const cite = page.locator('.claims .quote a.cite').first();
   const words = await page.evaluate(() => (document.querySelector('.claims .quote').querySelector('q')
     ?? document.querySelector('.claims strong')).textContent);
   await cite.focus();
   await page.keyboard.press('Enter');
-  const drawer = page.locator('#drawer');
+  const drawer = page.locator(width < 500 ? '#drawer' : '.rail .shown');
   await drawer.locator('mark.here').waitFor();
   const mark = await drawer.locator('mark.here').innerText();
   await looked(page, 'drawer', width, complaints);
-  await page.keyboard.press('Escape');
-  await drawer.waitFor({ state: 'hidden' });
+  if (width < 500) {
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'hidden' });
+  }
   const back = await page.evaluate(() => document.activeElement.className);
   await page.getByText('Evidence:').click();
   await page.selectOption('select[name=stage]', 'gate');
@@ -95,12 +112,13 @@ async function used(width) {
   await page.goBack();
   await page.getByText('Ask on').click();
   await page.getByText('Back to the report').click();
+  await page.getByText('Save as').click();
   const [download] = await Promise.all([
     page.waitForEvent('download'), page.getByText('HTML', { exact: true }).click(),
   ]);
   const file = download.suggestedFilename();
   await context.close();
-  return { cost, before, fewer, small, wrong, lanes, same, words, mark, back, stages, file, complaints };
+  return { cost, before, fewer, small, wrong, lanes, same, words, mark, back, stages, file, fold, complaints };
 }
 
 /** Without JavaScript: the sample world's question, waited for by looking again. */
@@ -136,8 +154,8 @@ async function entered(width) {
   await page.goto(`${keyed}/`);
   const out = new URL(page.url()).pathname;
   await context.close();
-  const { httpOnly, sameSite } = cookie;
-  return { wrong, cookie: { httpOnly, sameSite }, held: cookie.value.includes(key), script, out, complaints };
+  const { httpOnly, sameSite, path } = cookie;
+  return { wrong, cookie: { httpOnly, sameSite, path }, held: cookie.value.includes(key), script, out, complaints };
 }
 
 /** A live page whose stream is answered with an error, and which comes to its report all the same. */
@@ -147,6 +165,7 @@ async function recovered(width) {
   let refused = 0;
   await page.route('**/live', (route) => (refused++ ? route.continue() : route.fulfill({ status: 502 })));
   await page.fill('#query', 'Plaud NotePin'); // the chats ask for others as what nobody has looked for
+  await unfold(page);
   await page.check('input[value=quick]');
   await page.locator('.ask button').first().click();
   await page.locator('.claims').first().waitFor();
@@ -193,6 +212,7 @@ async function conversed(root, width, options = {}) {
   };
   await page.goto(root);
   await page.fill('#query', 'plaud.ai');
+  await unfold(page);
   await page.check('input[type=radio][value=quick]');
   await page.locator('.ask button').first().click();
   await page.locator('.claims').first().waitFor();
@@ -287,8 +307,9 @@ async function lookedAround(width, options = {}) {
   await page.getByText('Compare anyway').click();
   await page.waitForURL('**/compare/between?*');
   await page.locator('h1', { hasText: 'compared' }).waitFor();
-  const table = await page.locator('main table').first().innerText();
   await looks('comparison');
+  await page.locator('.counts summary').click();
+  const table = await page.locator('.counts table').innerText();
   await menu('History');
   for (const at of [0, 1]) await page.locator('input[name=analysis]').nth(at).check();
   await page.getByText('Compare the ticked').click();
@@ -311,6 +332,7 @@ async function lookedAround(width, options = {}) {
   await looks('search');
   await menu('Watches');
   await page.fill('#query', 'Oura');
+  await unfold(page);
   await page.selectOption('#depth', 'quick');
   await page.fill('#name', `Oura at ${width} ${scripted}`);
   await looks('watches');
@@ -328,8 +350,9 @@ async function lookedAround(width, options = {}) {
   const feed = (await page.request.get(address)).headers()['content-type'];
   await looks('feed');
   await menu('Gate');
-  const gate = await page.locator('main table').first().innerText();
   await looks('gate');
+  await page.locator('figure .data summary').first().click();
+  const gate = await page.locator('figure table').first().innerText();
   await menu('Sources');
   await page.getByText('Try each now').click();
   await page.locator('#answers strong').first().waitFor();
@@ -347,6 +370,7 @@ async function lookedAround(width, options = {}) {
 async function askedFor(page, name) {
   await page.goto(sample);
   await page.fill('#query', name);
+  await unfold(page);
   await page.check('input[type=radio][value=standard]');
   await page.locator('.ask button').first().click();
   const anyway = page.getByRole('button', { name: 'Ask anyway' });
@@ -420,6 +444,66 @@ async function remembered(name) {
   return { groups, described, before, after, complaints };
 }
 
+/** What a watch told, worked off by the keyboard; without script by the buttons. */
+async function triaged(width, options = {}) {
+  const { page, context, complaints } = await opened(sample, width, options);
+  const scripted = options.javaScriptEnabled !== false;
+  await page.goto(`${sample}/watches`);
+  await page.fill('#query', 'Ember mug');
+  await page.fill('#every', 'every 31 days');
+  await page.locator('details.options > summary').click();
+  await page.selectOption('#depth', 'quick');
+  await page.fill('#name', `Triage at ${width} ${scripted}`);
+  await page.check('input[name=tell_first]');
+  await page.getByText('Watch it', { exact: true }).click();
+  await page.getByRole('button', { name: 'Run now' }).click();
+  await page.locator('ul.sources > li').first().waitFor();
+  await page.goto(`${sample}/inbox`);
+  const marks = page.locator('[data-entry]');
+  const ids = await marks.evaluateAll((all) => all.map((entry) => entry.id));
+  const unread = async () => Number((await page.title()).match(/\((\d+)\)/)?.[1] ?? 0);
+  const counts = [await unread()];
+  const said = (words) => page.locator('[role=status]', { hasText: words }).waitFor();
+  const act = async (key, name, words) => {
+    if (scripted) await page.keyboard.press(key);
+    else if (key === 'u') await page.getByRole('button', { name }).click();
+    else await marks.first().getByRole('button', { name, exact: true }).click();
+    if (words) await said(words);
+    counts.push(await unread());
+  };
+  if (scripted) await page.keyboard.press('j');
+  await act('s', 'Star', 'Starred');
+  await act('e', 'Done', 'Marked as read');
+  const focused = await page.evaluate(() => document.activeElement.id);
+  await act('u', 'Undo');
+  await page.locator(`#${ids[0]}`).waitFor();
+  await act('n', 'Not about it', 'Marked as not about it');
+  await act('u', 'Undo');
+  await page.locator(`#${ids[0]}`).waitFor();
+  counts.push(await unread());
+  const small = scripted ? await tooSmall(page.locator('.entries button:visible')) : 0;
+  let draft = '';
+  if (scripted) {
+    await page.locator('[data-entry] summary').first().click();
+    await marks.first().locator('textarea').fill('not saved yet');
+    await marks.nth(1).getByRole('button', { name: 'Star', exact: true }).click();
+    await said('Starred');
+    draft = await marks.first().locator('textarea').inputValue();
+    await page.locator(`#${ids[0]}`).focus();
+    await page.keyboard.press('?');
+    await page.locator('#keys dl').waitFor();
+    await looked(page, 'inbox', width, complaints);
+    await page.keyboard.press('/');
+    await page.keyboard.type('no such words');
+    await page.keyboard.press('Enter');
+  } else {
+    await page.goto(`${sample}/inbox?text=no+such+words`);
+  }
+  await page.getByText('No entry fits this filter.').waitFor();
+  await context.close();
+  return { ids, counts, focused, small, draft, complaints };
+}
+
 const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: [await entered(1280), await entered(360)],
   shared: await shared(360),
   recovered: await recovered(1280),
@@ -428,6 +512,7 @@ const seen = { wide: await used(1280), narrow: await used(360), plain: await pla
   corrected: [await corrected('arc', 1280), await corrected('bolt', 360)],
   remembered: await remembered('arc'),
   around: [await lookedAround(1280), await lookedAround(360), await lookedAround(360, { javaScriptEnabled: false })],
+  inbox: [await triaged(1280), await triaged(390), await triaged(390, { javaScriptEnabled: false })],
  };
 await browser.close();
 console.log(JSON.stringify(seen));

@@ -68,7 +68,8 @@ def shares(kept: Mapping[str, float], truth: Mapping[str, bool]) -> tuple[float,
     return found / max(len(kept), 1), found / max(sum(truth.values()), 1)
 
 
-@pytest.mark.parametrize("shift", [-0.5, 0.0, 0.5])
+@pytest.mark.nightly
+@pytest.mark.parametrize("shift", [0.0, -0.5, 0.5])
 def test_intervals_hold_the_truth_on_95_of_100_pages(shift: float) -> None:
     """Between 93 and 97 %, for a judge that is right, too sure and too cautious."""
     random, held = Random(5), {"missed": 0, "precision": 0, "recall": 0}

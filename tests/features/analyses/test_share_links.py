@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,9 +20,9 @@ from tests.store.made import report, typed
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
+async def store(sqlite_url: str) -> AsyncIterator[Store]:
     """With one watch, and a run that was worth telling."""
-    opened = await open_store(f"sqlite:///{tmp_path / 'watches.db'}")
+    opened = await open_store(sqlite_url)
     await opened.add_watch(WATCH, 9)
     claim = await opened.claim_watch("local", "w1", MONDAY, MONDAY + WEEK, "run1")
     assert claim is not None

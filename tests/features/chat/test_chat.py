@@ -381,8 +381,10 @@ async def test_without_the_model_what_follows_a_comparison_is_about_both() -> No
 async def test_a_model_that_looks_up_one_of_two_answers_about_both() -> None:
     """After a comparison the other's posts may be cited, too."""
     answer = "Ember mug: lasts [E1]. Plaud: dies [E3]."
-    script = Script([[fetch("ember mug"), fetch("plaud")], "Both [E1, E2].",
-                     [fetch("plaud battery")], answer])  # fmt: skip
+    # one after the other: labels are given in the order in which look-ups end
+    script = Script([
+        [fetch("ember mug")], [fetch("plaud")], "Both [E1, E2].", [fetch("plaud battery")], answer,
+    ])  # fmt: skip
     one = chat(script, kit(FakeSource(**HELD)))
     session = one.begin()
     await ask(one, "ember mug vs plaud", session)
@@ -552,11 +554,11 @@ async def test_the_time_of_a_turn_is_bounded() -> None:
     mute = Script([[fetch("ember mug")], asyncio.Event()])
     stuck = Script([[fetch("ember mug")], "Warm [E1]."])
 
-    said_so_far = await ask(chat(slow, kit(reddit()), seconds=0.3))
-    found = await ask(chat(mute, kit(reddit()), seconds=0.3))
-    nothing = await ask(chat(stuck, kit(reddit(trouble={0: NEVER})), seconds=0.3))
+    said_so_far = await ask(chat(slow, kit(reddit()), seconds=1.0))
+    found = await ask(chat(mute, kit(reddit()), seconds=1.0))
+    nothing = await ask(chat(stuck, kit(reddit(trouble={0: NEVER})), seconds=1.0))
 
-    note = "cut short: one turn may take 0.3 s; this rests on what was found by then"
+    note = "cut short: one turn may take 1 s; this rests on what was found by then"
     assert said_so_far.text == "It stays warm [E1]."
     assert "opinion aaaaaaaaa on the mug" in found.text
     assert [c.label for c in found.citations] == ["E1", "E2", "E3"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,8 @@ from api.store import open_store
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
+async def store(sqlite_url: str) -> AsyncIterator[Store]:
     """An empty store."""
-    opened = await open_store(f"sqlite:///{tmp_path / 'watches.db'}")
+    opened = await open_store(sqlite_url)
     yield opened
     await opened.aclose()

@@ -211,7 +211,9 @@ def test_new_aspects() -> None:
     assert new_aspects(week(6, lemmy=of(9, {"mentions:noise": 3})), CALM) == ()
 
 
-@pytest.mark.parametrize(("rate", "gaps"), [(2.0, 0.0), (8.0, 0.0), (30.0, 0.0), (8.0, 0.25)])
+@pytest.mark.parametrize(
+    ("rate", "gaps"), [(8.0, 0.25), *(pytest.param(rate, 0.0, marks=pytest.mark.nightly) for rate in (2.0, 8.0, 30.0))]
+)
 def test_false_alarms_of_quiet_watches(rate: float, gaps: float) -> None:
     """200 watches of three sources over eight weeks: one run in twenty at most is unusual.
 

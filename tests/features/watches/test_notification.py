@@ -19,6 +19,7 @@ from tests.features.comparisons.made import PLACES
 from tests.features.watches.example_run import CHANGE, POST, run
 from tests.features.watches.made import MONDAY, WATCH
 
+SLACK = Target("slack", "https://hooks.slack.com/services/T/B/x")
 GAP = Gap(source="lemmy", outcome=Outcome.TIMED_OUT, reason=None)
 
 
@@ -139,9 +140,9 @@ def test_people_get_links_that_correct_where_the_server_has_an_address() -> None
     assert line.startswith("  Not about it? https://l.example/corrections/")
     assert "item=reddit%3A1&until=" in line
     assert line in again.text_for("https://l.example")
-    assert "corrections" in json.loads(message.slack("https://l.example"))["text"]
+    assert "corrections" in json.loads(message.for_chat(SLACK, "https://l.example"))["text"]
     assert message.text_for("") == message.text
-    assert "corrections" not in message.text + message.body.decode() + message.slack().decode()
+    assert "corrections" not in message.text + message.body.decode() + message.for_chat(SLACK).decode()
 
 
 def test_receivers_are_not_told_what_the_settings_lack() -> None:
@@ -159,7 +160,7 @@ def test_receivers_are_not_told_what_the_settings_lack() -> None:
 
 def test_no_stranger_commands_slack() -> None:
     """`<!channel>` calls nobody."""
-    slack = json.loads(Message("run1", "a <!channel> & b", b"").slack())
+    slack = json.loads(Message("run1", "a <!channel> & b", b"").for_chat(SLACK))
     assert slack == {"text": "a &lt;!channel&gt; &amp; b"}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -39,9 +38,9 @@ class Receivers:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
+async def store(sqlite_url: str) -> AsyncIterator[Store]:
     """With one watch that tells three."""
-    opened = await open_store(f"sqlite:///{tmp_path / 'watches.db'}")
+    opened = await open_store(sqlite_url)
     await opened.add_watch(HEARD, 9)
     yield opened
     await opened.aclose()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -61,6 +61,36 @@ async def test_nothing_new_is_no_notification(store: Store) -> None:
     assert [run.state for run in runs] == ["baseline", "baseline", "nothing", "nothing"]
     assert [run.deliveries != () for run in runs] == [False, True, False, False]
     assert (runs[2].new, runs[2].kept) == ((), 1)
+
+
+async def test_runs_that_are_due_see_what_was_written_before_their_window(store: Store) -> None:
+    """They end where it begins, and the next begins there; runs by hand and of the sample world end now."""
+    world = World(store, eight_weeks)
+    await store.add_watch(WATCH, 9)
+    quarter, late = timedelta(minutes=15), timedelta(minutes=7)
+
+    async def run(*, due: bool) -> tuple[datetime, datetime]:
+        watching = replace(world.watching, window=quarter.total_seconds())
+        runs = [run async for _, run in watching.run_due()] if due else [await watching.run(WATCH)]
+        assert runs[0].counts is not None
+        return runs[0].counts.since, runs[0].counts.until
+
+    world.now += late
+    assert await run(due=True) == (MONDAY - WEEK, MONDAY)
+    world.now += WEEK
+    assert await run(due=True) == (MONDAY, MONDAY + WEEK)
+    by_hand = world.now + late
+    world.now = by_hand
+    assert await run(due=False) == (MONDAY + WEEK, by_hand)
+    world.now = MONDAY + WEEK + quarter - timedelta(seconds=1)
+    (kept,) = await store.watches("local")
+    await store.change_watch(replace(kept, due_at=world.now))
+    assert await run(due=True) == (by_hand, by_hand)
+    assert [ask.as_of for ask in world.asked] == [MONDAY, MONDAY + WEEK, None, MONDAY + WEEK]
+    await store.change_watch(replace(kept, due_at=world.now, sandbox=True))
+    await run(due=True)
+    assert world.asked[-1].as_of is None
+    assert world.asked[0].digest == replace(world.asked[0], as_of=None).digest
 
 
 async def test_missed_runs_are_made_up_once(store: Store) -> None:

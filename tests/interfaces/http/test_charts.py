@@ -193,7 +193,7 @@ async def test_the_page_has_pictures_for_the_dark_and_for_paper() -> None:
     page = report_html(await report(sentiment=felt(15, 5, 5)))
 
     assert page.count("<figure>") == 1
-    assert "<h2>Figures</h2>\n<figure>" in page
+    assert '<h2 id="figures">Figures</h2>\n<figure>' in page
     assert "prefers-color-scheme:dark" in page
     assert "@media print" in page
     assert not re.search(r"<[^>]*\sstyle=", page)

@@ -8,6 +8,7 @@ import hashlib
 import io
 import re
 import time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.http.analysis_routes import preferred
 from api.interfaces.pages.report_files import report_html
+from api.interfaces.shared.claim_layout import claims_of
 from api.interfaces.shared.csv_export import cell, report_csv
 from api.interfaces.shared.requests import AnalysisRequest
 from api.reports.report import Finding, Passage, Quote, Report
@@ -94,8 +96,8 @@ async def test_the_page_shows_sources_with_their_share(report: dict[str, Any]) -
     for item in report["items"]:
         item["relevance"] = 0.75
     assert "75 %</span>" not in report_html(Report.model_validate(report))
-    for finding in report["findings"]:
-        assert finding["text"] in "".join(page.words)
+    for claim in chain(*claims_of(Report.model_validate(report))):
+        assert claim.text in "".join(page.words)
 
 
 async def test_strangers_cannot_write_the_page(report: dict[str, Any]) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from starlette.requests import Request
 
+from api.errors import ConfigurationError
+from api.interfaces.http.access import PROXY_HEADERS
+from api.interfaces.http.app import ROUTERS, SCREENS, refuse_own_path
 from api.interfaces.pages.screen import COOKIE, POLICY, caller_address
 from api.settings.value_types import networks_in
 from tests.interfaces.http.conftest import Opening, Served
@@ -56,6 +59,49 @@ async def test_over_https_the_cookie_is_secure(opening: Opening) -> None:
         proxied = {"Origin": "https://localhost"}
         answer = await served.client.post("/login", data={"key": "ann"}, headers=proxied)
         assert "Secure" in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("path", ["", "/tools/listenpost"], ids=["removed by the proxy", "passed on"])
+async def test_below_a_path_a_server_names_it(opening: Opening, path: str) -> None:
+    """In `Location` of pages and API, in the cookie's path, in a feed's address and in the OpenAPI document."""
+    root = "/tools/listenpost"
+    async with opening(keys="ann", ROOT_PATH=f"{root}/") as served, served.calling(f"http://localhost{path}") as client:
+        first = await client.get("/history")
+        login = await entered(client, "ann", next="/history")
+        client.cookies.set(COOKIE, login.headers["set-cookie"].partition("=")[2].partition(";")[0])
+        watch = (await submit(client, "/watches", query="Oura", every="mon 8:00")).headers["location"]
+        feed = await submit(client, watch.removeprefix(root) + "/feed")
+        out = await submit(client, "/logout")
+        headers = {"Authorization": "Bearer ann", "Prefer": "respond-async"}
+        begun = await client.post("/v1/analyses", json=QUICK, headers=headers)
+        healthy = await client.get("/healthz")
+        nowhere = await client.get("/toolsandmore")
+
+    assert first.headers["location"] == f"{root}/login?next=/history"
+    assert login.headers["location"] == f"{root}/history"
+    assert [f"Path={root};" in answer.headers["set-cookie"] for answer in (login, out)] == [True, True]
+    assert f'value="http://localhost{root}/v1/feeds/' in feed.text
+    assert begun.headers["location"].startswith(f"{root}/v1/analyses/")
+    assert (healthy.status_code, nowhere.status_code) == (200, 404)
+    assert served.app.servers[0]["url"] == root
+
+
+@pytest.mark.parametrize("root", ["/v1", "/search/posts", "/mcp"])
+def test_a_path_of_the_server_itself_is_no_root(root: str) -> None:
+    """With it a request whose root a proxy removed would look like one whose root is still there."""
+    refuse_own_path("/searches/posts", (*ROUTERS, *SCREENS))
+    refuse_own_path("", (*ROUTERS, *SCREENS))
+    with pytest.raises(ConfigurationError, match="LISTENPOST_ROOT_PATH"):
+        refuse_own_path(root, (*ROUTERS, *SCREENS))
+
+
+@pytest.mark.parametrize("header", PROXY_HEADERS)
+async def test_without_keys_a_proxy_of_this_machine_lets_nobody_in(served: Served, header: str) -> None:
+    """Whose requests come from this machine, by whatever name it calls the server."""
+    answer = await served.client.get("/v1/analyses", headers={header: "for=198.51.100.7"})
+
+    assert answer.status_code == 403
+    assert "no proxy" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -68,15 +68,16 @@ async def test_one_that_another_process_works_on_is_waited_for(served: Served) -
 
 
 async def test_a_report_begins_with_its_claims(served: Served) -> None:
-    """Then the way to the rest, figures, the cited posts, and how it was made."""
+    """Below the way to the rest; then figures and how it was made, and beside them the cited posts."""
     report = await finished(served)
     page = (await served.client.get(f"/analyses/{report.id}")).text
 
     order = [
         page.index(words)
         for words in (
-            'class="claims"', "Evidence: ", "<h2>Figures", 'id="source-', "About this report",
+            "Evidence: ", 'class="claims"', '<h2 id="figures">', "<summary>About this report",
             report.decision_rationale,
+            'id="source-',
         )
     ]  # fmt: skip
     assert order == sorted(order)

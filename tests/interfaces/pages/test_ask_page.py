@@ -13,7 +13,8 @@ from api.features.analyses.store_ports import StoredAnalysis
 from api.interfaces.http.app import create_app
 from api.interfaces.pages.ask_page import SAMPLES
 from api.sources import SOURCE_TITLES, SOURCES
-from tests.interfaces.http.conftest import Opening, Served
+from tests.interfaces.http.conftest import QUESTION, Opening, Served
+from tests.interfaces.http.hostile_report import Tags
 from tests.interfaces.pages.visiting import QUICK, begun, finished, submit
 
 
@@ -79,7 +80,7 @@ async def test_the_cost_is_said_before_it_is_spent(served: Served) -> None:
     page = (await served.client.get("/")).text
     answer = await submit(served.client, "/ask", **QUICK, step="estimate", source=["reddit"])
 
-    assert len(re.findall(r"likely \d+ requests, 0\.\d{3} USD; at most 0\.\d{3} USD", page)) == 3
+    assert len(set(re.findall(r"likely \d+ requests, 0\.\d{3} USD; at most 0\.\d{3} USD", page))) == 3
     assert 'id="estimate"' in answer.text
     assert re.search(r'value="reddit" checked', answer.text)
     assert not re.search(r'value="youtube" checked', answer.text)
@@ -224,6 +225,19 @@ async def test_a_question_can_be_handed_over(served: Served) -> None:
 
     assert 'value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"' in page
     assert await begun(served) == 0
+
+
+async def test_who_has_asked_nothing_sees_examples(served: Served) -> None:
+    """Each fills the field when it is chosen; whoever has asked sees those questions instead."""
+    first = Tags((await served.client.get("/")).text)
+    chosen = next(each["href"] or "" for each in first.named("a") if "vs" in (each["href"] or ""))
+    await served.client.post("/v1/analyses", json=QUESTION)
+    later = (await served.client.get("/")).text
+
+    assert "For example" in first.words
+    assert 'value="Notion vs Obsidian"' in (await served.client.get(chosen)).text
+    assert "For example" not in later
+    assert "Asked before" in later
 
 
 async def test_the_sample_world_says_so(sandbox: object, monkeypatch: pytest.MonkeyPatch) -> None:

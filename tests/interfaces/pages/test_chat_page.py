@@ -164,7 +164,7 @@ async def test_strangers_words_stay_words_while_they_come(served: Served) -> Non
         for tag, attributes in tags.tags:
             assert not any(name.startswith("on") or name == "style" for name in attributes), tag
             href = attributes.get("href") or "#"
-            assert href.startswith(("#", "/", "data:,", "https://", "http://")), href
+            assert href.startswith(("#", "/", "data:image/svg+xml,", "https://", "http://")), href
 
 
 async def test_why_there_is_no_turn_is_an_answer_for_a_script(opening: Opening) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from api.features.analyses.api_keys import LOCAL
+from api.interfaces.pages.comparison_charts import share_figure
 from api.reports.report import Report
-from tests.features.comparisons.made import about, posts
+from tests.features.comparisons.made import about, compared, posts
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.http.hostile_report import EVIL, Tags, hostile
 from tests.interfaces.pages.visiting import begun, submit
@@ -326,3 +327,43 @@ async def test_a_question_that_compares_costs_as_its_products_together(served: S
     assert requests[1] == 2 * requests[0]
     assert by_depth["quick"] in words_of(compared.text)
     assert await begun(served) == 0
+
+
+def test_products_are_told_apart_in_a_picture() -> None:
+    """Names that begin alike are cut at their beginning; those of two products have a line each, in any script."""
+    alike = ("Sony WH-1000XM4 headphones", "Sony WH-1000XM5 headphones", "Sony WF")
+    wide = ("ソニーワイヤレスノイズキャンセリングヘッドホン", "ボーズクワイエットコンフォートウルトラ")
+    three, two = (
+        share_figure(
+            compared(
+                *(
+                    about(name, posts(name, *[HATED.format(name)] * 5, *[f"The {name} has an awful price."] * 4))
+                    for name in names
+                )
+            )
+        )
+        for names in (alike, wide)
+    )
+
+    assert ">WH-1000XM4 hea…<" in three
+    assert ">WH-1000XM5 hea…<" in three
+    assert "<title>Sony WH-1000XM4 headphones</title>" in three
+    assert '" y="12" class="dim" text-anchor="end">ソニーワイヤレスノイズキャン… →<' in two
+    assert '" y="28" class="dim">← ボーズクワイエットコンフォー…<' in two
+    assert "-0 " not in two
+
+
+async def test_a_picture_holds_every_difference(served: Served) -> None:
+    """Of two products the difference with its interval, of three a bar each; the table has the numbers."""
+    products = [
+        about(name, posts(name, *[HATED.format(name)] * hates, *[f"The {name} has an awful price."] * 4, *[MUG] * 5))
+        for name, hates in (("Ember", 9), ("Ohom", 1), ("Mugly", 3))
+    ]
+    two = words_of((await served.client.get(await kept(served, *products[:2]))).text)
+    three = words_of((await served.client.get(await kept(served, *products[1:], products[0]))).text)
+
+    assert two.index("Which is spoken of more") < two.index("said of each")
+    assert "battery 9 of 18 1 of 10 +40 " in two
+    assert "price 4 of 18 4 of 10 -18 " in two
+    assert "Share of the posts that speak of each aspect" in three
+    assert "battery Ember 9 of 18 29% to 71%" in three

@@ -41,11 +41,12 @@ async def test_it_shows_what_the_api_counts(served: Served) -> None:
         failures = figures["fail_open_reasons"]["http_error"]
         assert f"failed open: an HTTP error ({failures})" in page, name
     assert f"{stats['cost']['usd']:.4f} USD" in page
-    assert stats["periods"][0]["start"] in page
+    assert f"posts kept of {items['judged']} judged {items['kept']}" in page
+    assert f"USD spent {stats['cost']['usd']:.4f}" in page
 
 
 async def test_two_days_are_drawn(served: Served) -> None:
-    """With the table behind, and none beside; a day that nobody asked on is a gap."""
+    """With the table behind it; a day that nobody asked on is a gap."""
     for id_, day in (("a1", 20), ("b2", 22)):
         asked = {"reddit": source(kept=1), "youtube": source()}
         made = report(id_, item(f"reddit:t3_{id_}"), sources=asked)
@@ -53,16 +54,28 @@ async def test_two_days_are_drawn(served: Served) -> None:
         await served.app_context.store.finish(LOCAL.id, typed(made))
     page = (await served.client.get("/gate", params={"since": "all"})).text
 
-    assert page.count("<figure>") == page.count("2026-11-20</th>") == 1
+    assert page.count("<figure>") == 2
+    assert page.count("2026-11-20</th>") == 1
     assert "Yield per day (UTC), 20 Nov 2026 to 22 Nov 2026" in page
 
 
 async def test_each_place_has_a_row(served: Served) -> None:
-    """With the name of each figure beside it, where the screen is too narrow for columns."""
+    """A bar of its yield on the first day already, and all its figures in the table behind."""
     await served.app_context.store.finish(LOCAL.id, typed(report("a1", item("reddit:t3_1"))))
     page = (await served.client.get("/gate", params={"since": "all"})).text
-    assert '<th role="columnheader" scope="col">refetched</th>' in page
-    assert '<th role="rowheader" scope="row">Reddit</th><td role="cell" data-name="answered">' in page
+    assert page.count("<figure>") == 1
+    assert '<th scope="col">refetched</th>' in page
+    assert '<th scope="row">Reddit</th><td>1 of 1</td>' in page
+
+
+@pytest.mark.parametrize(("share", "line"), [("0.3", "(the line: 30%)"), ("0", "")], ids=["set", "never again"])
+async def test_the_picture_of_places_knows_the_setting(opening: Opening, share: str, line: str) -> None:
+    """By which a place is searched again; without it there is no line."""
+    async with opening(MIN_YIELD=share) as served:
+        await served.app_context.store.finish(LOCAL.id, typed(report("a1", item("reddit:t3_1"))))
+        page = await text(served, since="all")
+
+    assert ("a wider one follows" in page, line in page) == (bool(line), True)
 
 
 async def test_nothing_is_a_sentence(served: Served) -> None:

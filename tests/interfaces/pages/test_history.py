@@ -47,7 +47,7 @@ async def test_it_is_narrowed_to_what_somebody_looks_for(served: Served) -> None
         assert {id_ for id_ in ("a1", "b2", "c3") if f'href="/analyses/{id_}"' in page} == ids
         assert ("Nothing here is like that." in page) == (not ids)
         assert all(f'value="{value}"' in page for value in wanted.values())
-    assert 'href="/analyses/a1/export/csv"' in await shown(served)
+    assert 'href="/history/a1/delete"' in await shown(served)
 
 
 async def test_each_says_how_it_was_asked(served: Served) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from api.core.domain import Outcome
 from api.core.progress import (
     Event,
+    ItemGraded,
     SourceFetched,
     SourceGathered,
     SourceJudged,
@@ -14,8 +15,9 @@ from api.core.progress import (
     SourceLookedAgain,
     SourceRefetching,
     SourceStarted,
+    Writing,
 )
-from api.interfaces.pages.analysis_page import Lane
+from api.interfaces.pages.analysis_page import Lane, Lanes
 
 
 def after(*events: Event) -> Lane:
@@ -99,3 +101,35 @@ def test_a_place_without_an_answer_is_trouble() -> None:
     lane = after(replace(WHOLE, outcome=Outcome.NOT_CONFIGURED, fetched=0, kept=0, reason="no key"))
 
     assert (lane.state, lane.words) == ("trouble", "not configured: no key")
+
+
+def test_first_kept_posts_are_shown_as_they_come() -> None:
+    """Of the first query that kept some, then of the place as a whole."""
+    first, *_, kept = asked("plaud", 6, 5)
+    assert isinstance(kept, SourceKept)
+    lane = after(first, replace(kept, titles=("It broke",)), replace(kept, titles=("It lasts",)))
+
+    assert lane.titles == ("It broke",)
+    assert lane.after(replace(WHOLE, titles=("It lasts", "It broke"))).titles == ("It lasts", "It broke")
+
+
+def test_one_phase_is_always_under_way() -> None:
+    """From asking to writing; a place without an answer holds up none."""
+    lanes = Lanes({name: Lane(name) for name in ("reddit", "youtube")})
+    graded = ItemGraded(
+        source="reddit", number=1, place=None, score=4, cutoff=3, defaulted=False, explanation="it says so"
+    )
+
+    def now(*events: Event) -> list[tuple[str, str]]:
+        for event in events:
+            lanes.hear(event)
+        return [(phase.name, phase.count) for phase in lanes.phases if phase.state == "now"]
+
+    started = [replace(event, source="reddit") for event in asked("plaud", 6, 5)]
+    assert now() == [("Asking", "0 of 2 places")]
+    assert now(*started) == [("Asking", "1 of 2 places")]
+    assert now(SourceFetched(source="youtube", query="plaud", fetched=2)) == [("Judging", "0 of 2 places")]
+    assert now(replace(WHOLE, source="reddit"), replace(WHOLE, source="youtube")) == [("Grading", "")]
+    assert now(graded) == [("Grading", "1 post")]
+    assert now(Writing(exhibits=5)) == [("Writing and checking", "")]
+    assert Lanes({}, "It waits for its turn").phases == []

@@ -183,7 +183,7 @@ async def test_watch_is_changed(served: Served) -> None:
     page = await text(served, path)
 
     assert (fields["query"], fields["every"], fields["tz"]) == ("Oura", "mon 8:00", "Asia/Tokyo")
-    assert ticked == ["reddit", *marks]
+    assert ticked == [*marks, "reddit"]
     assert "hush" not in html
     assert saved.headers["location"] == path
     assert new == replace(

@@ -1,9 +1,9 @@
-"""Every screen in words: no code of the program stands where a person reads."""
+"""Every screen, served below a path: no code of the program where a person reads, no link that leaves the path."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from html.parser import HTMLParser
 from importlib.resources import files
 from typing import Any, get_args
@@ -21,13 +21,16 @@ from api.features.watches.notification import correction_path
 from api.interfaces.http.app import SCREENS
 from api.interfaces.shared import presentation
 from api.reports.report import Backing, FindingKind
-from tests.interfaces.http.conftest import Served
+from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.pages.visiting import QUICK, finished, link_in, submit
 
 WATCH = {"query": "Oura", "every": "mon 8:00", "depth": "quick", "source": ["reddit"]}
 SNAKE = re.compile(r"(?<![\w/.@-])[a-z]+(?:_[a-z0-9]+)+(?![\w/])")
 """A word of a program: `full_report`; the name of a variable of the environment is in capitals."""
 READ_ALOUD = ("title", "aria-label", "alt", "placeholder")
+TYPED = ("value", "placeholder")
+"""Attributes that a form sends, or a person reads."""
+ROOT = "/tools/listenpost"
 SILENT = ("script", "style", "template")
 CODES = {
     *Outcome, *Decision,
@@ -40,12 +43,13 @@ PLAIN = {*presentation.OUTCOMES.values(), "changed", "complaint", "posts", "prai
 
 
 class Visible(HTMLParser):
-    """What a person reads of a page, piece by piece, and where its links lead."""
+    """What a person reads of a page, piece by piece, where its links lead, and what else is a path to a browser."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.pieces: list[str] = []
         self.links: list[str] = []
+        self.paths: list[str] = []
         self.silent = 0
         self.feed(page)
 
@@ -53,6 +57,7 @@ class Visible(HTMLParser):
         self.silent += tag in SILENT
         self.pieces += [value for name, value in attrs if name in READ_ALOUD and value]
         self.links += [value for name, value in attrs if tag == "a" and name == "href" and value]
+        self.paths += [value for name, value in attrs if name not in TYPED and value and value.startswith("/")]
 
     def handle_endtag(self, tag: str) -> None:
         self.silent -= tag in SILENT
@@ -100,7 +105,7 @@ async def prepared(served: Served) -> list[str]:
     """Something of everything there is, by the forms; the addresses that nothing links to."""
     report = await finished(served)
     again = await submit(served.client, "/ask", **QUICK | {"query": "Oura"})
-    other = again.headers["location"].split("/")[2]
+    other = again.headers["location"].rpartition("/")[2]
     await served.client.get(again.headers["location"] + "/live")
     chat = f"/analyses/{report.id}/chat"
     turn = await submit(served.client, chat, message="What annoys people about it?", session="")
@@ -135,7 +140,14 @@ async def sent(served: Served) -> dict[str, str]:
     return {f"{path} {fields}": answer.text for path, fields, answer in pages}
 
 
-async def test_no_screen_shows_a_code(served: Served) -> None:
+@pytest.fixture
+async def served(opening: Opening) -> AsyncIterator[Served]:
+    """An app without API keys, below a path."""
+    async with opening(ROOT_PATH=ROOT) as made:
+        yield made
+
+
+async def test_no_screen_shows_a_code_or_leaves_its_path(served: Served) -> None:
     """Every screen there is, after reports that went well and ill; and what forms answer."""
     for faults in ("openai.judge=wrong_count", "openai.agent=401 youtube=quota", "openai=401"):
         for fault in faults.split():
@@ -152,8 +164,13 @@ async def test_no_screen_shows_a_code(served: Served) -> None:
 
     codes = {path: codes_on(text, known) for path, text in texts.items()}
     assert {path: found for path, found in codes.items() if found} == {}
+    leaving = {
+        path: [link for link in Visible(text).paths if not f"{link}/".startswith(f"{ROOT}/")]
+        for path, text in texts.items()
+    }
+    assert {path: links for path, links in leaving.items() if links} == {}
     routes = [route for router in SCREENS for route in router.routes if isinstance(route, APIRoute)]
-    places = {urlsplit(path).path for path in pages}
+    places = {urlsplit(path).path.removeprefix(ROOT) for path in pages}
     unseen = [
         route.path
         for route in routes

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from api.core.domain import Attempt, Outcome, Question, Usage, Verdict
+from api.core.domain import Agreement, Attempt, Outcome, Question, Usage, Verdict
 from api.core.items import Assessed, Gathered, Item
 from api.core.ports import Facts, Judgement, Observer
 from api.errors import ModelError, QuotaExhausted
@@ -172,6 +172,22 @@ def test_a_refetch_that_fails_opens_no_gate(langfuse: Collector, tracing: Tracin
         "fail_open": ("BOOLEAN", 0.0),
     }
     assert langfuse.scored()["run_fail_open"] == ("BOOLEAN", 0.0)
+
+
+def test_what_the_local_judge_decided_is_a_share(langfuse: Collector, tracing: Tracing) -> None:
+    """Of the judged posts; disputes are a share of the model's own verdicts, and what it promised is on the span."""
+    found = gathered(1, 3)
+    local = replace(found.dropped[0], verdict=Verdict(False, "local-3", 0.1))
+    disputed = replace(found.dropped[1], verdict=Verdict(False, "m", disputed=True))
+    agreement = Agreement(0.95, 0.9, 4, 1, 150, Usage(85, 4, 0.1))
+    found = replace(found, dropped=(local, disputed, found.dropped[2]), agreement=agreement)
+    record(tracing.observer, Facts("ok", 1, 1, 0.0), found)
+    tracing.shutdown()
+
+    span = langfuse.one("gather.shop")
+    scores = langfuse.scored(span)
+    assert (scores["local_share"], scores["disputed_share"]) == (("NUMERIC", 0.25), ("NUMERIC", pytest.approx(1 / 3)))
+    assert span.told("output")["agreement"]["sample"] == 150
 
 
 @pytest.mark.parametrize(

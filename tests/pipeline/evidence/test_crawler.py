@@ -58,6 +58,22 @@ async def test_every_source_is_asked_every_query_at_once() -> None:
     assert (found.queries, found.upstream_calls, found.answered) == (("a", "b"), 6, 3)
 
 
+async def test_a_source_that_searches_by_name_gets_one_query() -> None:
+    """The first alone, and none when it was asked before; where no source heeds more, the crawl says so."""
+    sent: list[tuple[str, str]] = []
+
+    async def gather(source: str, query: str) -> Gathered:
+        sent.append((source, query))
+        return Gathered(source, query, Outcome.EMPTY)
+
+    first = await crawl(gather, ("steam", "reddit"), ("a", "b"), by_name=("steam",))
+    await crawl(gather, ("steam", "reddit"), ("c",), earlier=first.sources, by_name=("steam",))
+    alone = await crawl(gather, ("steam",), ("a",), by_name=("steam", "news"))
+
+    assert sorted(sent) == [("reddit", "a"), ("reddit", "b"), ("reddit", "c"), ("steam", "a"), ("steam", "a")]
+    assert (first.by_name, alone.by_name) == (False, True)
+
+
 async def test_a_crawl_adds_up_its_sources() -> None:
     """
     Kept and dropped stand in the order of sources, and only who answered counts as asked.

@@ -104,7 +104,7 @@ async def test_a_source_that_cannot_be_built_is_an_outcome() -> None:
     assert heard.events[0].data == {
         "query": "plaud", "outcome": "not_configured", "fetched": 0, "kept": 0, "yield_ratio": None,
         "refetched": False, "status": "skipped",
-        "reason": "no key; set its variables, see `listenpost doctor`",
+        "reason": "no key; set its variables, see `listenpost doctor`", "titles": (),
     }  # fmt: skip
 
 

@@ -206,7 +206,7 @@ async def test_events_come_in_order() -> None:
     assert heard.events[5].data == {"query": query, "judged": 5, "relevant": 0, "status": "ok"}
     assert heard.events[6].data == {
         "query": query, "outcome": "ok", "fetched": 10, "kept": 1, "yield_ratio": 0.1,
-        "refetched": True, "status": "ok", "reason": None,
+        "refetched": True, "status": "ok", "reason": None, "titles": ("Post 1",),
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from api.core.domain import Correction, Question, Usage, Verdict
 from api.core.items import Gated, Item
-from api.core.model_cost import UnusableAnswer
+from api.core.model_batches import UnusableAnswer
 from api.core.ports import Judgement
 from api.errors import ModelError
 from api.pipeline.gate.verdicts import CORRECTED, Gate, RunGate

@@ -46,6 +46,8 @@ def test_a_web_ending_is_no_part_of_the_core() -> None:
          "Framework Laptop 13"),
         ("what do people on Reddit think about Plaud’s Note Pro?", "Plaud Note Pro",
          "Plaud Note Pro"),
+        ("what do people say about Hades on Steam?", "Hades", "Hades"),
+        ("how is Hades on Steam Deck?", "Hades Steam Deck", "Steam Deck"),
         ("what's wrong with the rabbit r1?", "rabbit r1", "rabbit r1"),
         ("should I buy the arc browser", "arc browser", "arc browser"),
         ("what do users say about the Room app?", "Room app", "Room app"),

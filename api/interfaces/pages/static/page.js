@@ -1,5 +1,5 @@
 // What a page can do beyond its links and forms: live lanes, prices of what is ticked, the drawer of a cited
-// post, a chat as it is said.
+// post, a chat as it is said, the inbox by keyboard.
 
 const lanes = document.querySelector('[data-live]');
 let events = null;
@@ -71,6 +71,11 @@ form?.addEventListener('change', async () => {
     if (signal.aborted) return; // else no price is better than one of something else
   }
   document.querySelector('#estimate')?.remove();
+  const depth = fields.get('depth');
+  const places = fields.getAll('source').filter(Boolean).length;
+  const parts = [depth, `${places} place${places === 1 ? '' : 's'}`, prices[depth]].filter(Boolean);
+  const chosen = document.querySelector('#chosen');
+  if (chosen) chosen.textContent = parts.join(', ');
   for (const price of form.querySelectorAll('[data-price]')) price.textContent = prices[price.dataset.price] ?? '';
 });
 
@@ -83,25 +88,43 @@ if (drawer) {
     if (!post) return;
     event.preventDefault();
     const quote = cite.previousElementSibling?.matches('q') ? cite.previousElementSibling : null;
-    show(post, (quote ?? cite.closest('.claims > li')?.querySelector('strong'))?.textContent ?? '');
+    const words = (quote ?? cite.closest('.claims > li')?.querySelector('strong'))?.textContent ?? '';
+    if (post.closest('.rail') && matchMedia('(min-width: 72rem)').matches) reveal(post, words);
+    else show(post, words);
   });
 }
 
 drawer?.addEventListener('click', (event) => event.target === drawer && drawer.close());
 
-/** Opens a copy of a post beside the report; Escape closes it, and the focus goes back. */
+/** Opens a copy of a post over the report; Escape closes it, and the focus goes back. */
 function show(post, words) {
   const copy = document.createElement('div');
   copy.append(...[...post.cloneNode(true).childNodes]);
-  for (const details of copy.querySelectorAll('details')) details.open = true;
   drawer.querySelector('div').replaceChildren(copy);
   if (!drawer.open) drawer.showModal();
+  mark(copy, words);
+}
+
+/** Opens a post in the list beside the report. */
+function reveal(post, words) {
+  for (const other of document.querySelectorAll('.rail .shown')) other.classList.remove('shown');
+  post.classList.add('shown');
+  const around = post.closest('details');
+  if (around) around.open = true;
+  post.scrollIntoView({ block: 'nearest' });
+  mark(post, words);
+}
+
+/** Makes the words of a claim stand out in a post, and shows all of its text. */
+function mark(copy, words) {
+  for (const details of copy.querySelectorAll('details')) details.open = true;
+  for (const other of document.querySelectorAll('mark.here')) other.classList.remove('here');
   const plain = (text) => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim();
   const marks = [...copy.querySelectorAll('mark')];
-  const mark = marks.find((each) => plain(words)
+  const here = marks.find((each) => plain(words)
     && (plain(each.textContent).includes(plain(words)) || plain(words).includes(plain(each.textContent))));
-  mark?.classList.add('here');
-  mark?.scrollIntoView({ block: 'center' });
+  here?.classList.add('here');
+  here?.scrollIntoView({ block: 'nearest' });
 }
 
 const live = document.querySelector('#live');
@@ -180,4 +203,69 @@ function leave(place) {
   history.scrollRestoration = 'manual'; // else a page that is loaded anew shows what it showed before
   location.assign(place);
   if (here) location.reload();
+}
+
+const inbox = document.querySelector('#inbox');
+if (inbox) {
+  const entries = () => [...inbox.querySelectorAll('[data-entry]')];
+  const at = () => entries().findIndex((entry) => entry.contains(document.activeElement));
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, textarea')) return;
+    const [all, here] = [entries(), at()];
+    const step = { j: 1, k: -1 }[event.key];
+    const text = event.key === '/' && document.querySelector('#text');
+    if (step) all[Math.min(Math.max(here + step, 0), all.length - 1)]?.focus();
+    else if (text) {
+      text.closest('details').open = true;
+      text.focus();
+    } else {
+      const key = `[data-key="${CSS.escape(event.key)}"]`;
+      const button = all[here]?.querySelector(key) ?? [...inbox.querySelectorAll(key)].find((each) => !each.closest('[data-entry]'));
+      if (!button) return;
+      button.click();
+      if (event.key === '?') button.scrollIntoView({ block: 'nearest' });
+    }
+    event.preventDefault();
+  });
+  let turn = Promise.resolve(); // what was done is sent in its order
+  inbox.addEventListener('submit', (event) => {
+    if (event.target.method !== 'post') return;
+    event.preventDefault();
+    const { submitter } = event;
+    const fields = new URLSearchParams(new FormData(event.target, submitter));
+    turn = turn.then(() => send(event.target.getAttribute('action'), fields, submitter.dataset.entryOf));
+    const entry = submitter.closest('[data-entry]');
+    if (entry && inbox.dataset.show === 'unread' && /^(read|not_about) /.test(submitter.value)) {
+      // at once, so that the next key is for the next entry
+      (entry.nextElementSibling ?? entry.previousElementSibling)?.focus();
+      entry.remove();
+    }
+  });
+
+  /** Does what a button says, and shows the page that answers in place of this one; the focus stays at its entry. */
+  async function send(address, fields, entryOf) {
+    const html = await fetch(address, { method: 'POST', body: fields }).then((answer) => answer.text()).catch(() => '');
+    const fresh = new DOMParser().parseFromString(html, 'text/html');
+    if (!fresh.querySelector('#inbox')) return location.reload(); // the login has ended, or nobody answers
+    const place = at();
+    const id = entryOf ?? entries()[place]?.id;
+    // what somebody is typing stays, and so does the focus in it
+    const left = [...inbox.querySelectorAll('textarea, input[id]')]
+      .map((field) => ({ field, focused: field === document.activeElement }))
+      .filter(({ field, focused }) => (focused || field.value !== field.defaultValue)
+        && ![fields.get('note'), fields.get('name')].includes(field.value));
+    for (const part of ['#inbox', '.top nav']) grow(document.querySelector(part), fresh.querySelector(part));
+    document.title = fresh.title;
+    for (const { field: old, focused } of left) {
+      const field = document.getElementById(old.id);
+      if (!field) continue;
+      field.value = old.value;
+      field.closest('details').open = true;
+      if (focused) field.setSelectionRange(old.selectionStart, old.selectionEnd);
+      if (focused) field.focus();
+    }
+    if (document.activeElement.matches('textarea, input')) return;
+    const all = entries();
+    (document.getElementById(id) ?? all[Math.min(place, all.length - 1)])?.focus();
+  }
 }

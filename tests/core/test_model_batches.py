@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from api.core.domain import Usage
-from api.core.model_cost import UnusableAnswer, cost_on_failure, gather_answers, usage_of_error
+from api.core.model_batches import UnusableAnswer, cost_on_failure, gather_answers, usage_of_error
 from api.errors import ModelError
 
 

@@ -1,4 +1,4 @@
-"""What unusable answers of models cost: a rejected, cut or malformed answer is paid for, too."""
+"""Calls to a model in batches; what an answer costs that is rejected, cut or malformed, and so cannot be used."""
 
 from __future__ import annotations
 

@@ -1,0 +1,204 @@
+"""`/v1/inbox`: everything new of all watches, what people made of it, and the same as a feed."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from api.choices import Show
+from api.features.analyses.inbox import (
+    LONGEST_NAME,
+    LONGEST_QUERY,
+    MOST_COUNTED,
+    EntryChange,
+    change_entry,
+    inbox_feed,
+    mute,
+    open_inbox_feed,
+    read_all,
+    remove_filter,
+    save_filter,
+    undo,
+    unmute,
+)
+from api.features.watches.watch_ports import InboxFilter
+from api.interfaces.http.access import Looker, OpenContext
+from api.interfaces.http.analysis_routes import COMMON
+from api.interfaces.http.errors_json import WRONG_LIMIT, documented
+from api.interfaces.http.event_stream import unless_kept
+from api.interfaces.http.watch_routes import FeedAddress
+from api.interfaces.shared.listing_requests import EntryPatch, InboxFilters, InboxRequest
+from api.interfaces.shared.requests import RequestBody
+from api.interfaces.shared.watch_view import MEDIA_TYPE, EntryView, inbox_atom, inbox_json_feed
+from api.sources import ALL_SOURCES
+
+router = APIRouter(prefix="/v1/inbox", tags=["inbox"])
+_COMMON = (422, *COMMON)
+
+
+class InboxPage(BaseModel):
+    """A page of the inbox, newest first."""
+
+    entries: list[EntryView]
+    unread: Annotated[int, Field(description=f"Unread entries of the filter; {MOST_COUNTED} where there are more.")]
+    cursor: str | None
+    """Where the next page begins; None after the last."""
+
+
+class SavedFilter(BaseModel):
+    """A filter that was saved by name."""
+
+    name: str
+    query: str
+
+
+class InboxState(BaseModel):
+    """Muted sites, saved filters, and what `undo` would take back."""
+
+    muted: list[str]
+    filters: list[SavedFilter]
+    last: str | None
+    """The last change, in words; None where there is nothing to take back."""
+    feed: bool
+    """The inbox has a feed, whose address was shown once."""
+
+
+class ReadCount(BaseModel):
+    """How many entries became read."""
+
+    changed: int
+
+
+class Undone(BaseModel):
+    """What was taken back, in words."""
+
+    undone: str
+
+
+class FilterBody(RequestBody):
+    """The query string of a filter: `show=all&complaints=true`."""
+
+    query: Annotated[str, Field(max_length=LONGEST_QUERY)]
+
+
+class FeedFilters(InboxFilters):
+    """Which entries stand in the feed."""
+
+    token: str = ""
+    show: Show = "all"
+
+
+class MuteBody(RequestBody):
+    """A site, as an entry has it."""
+
+    site: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+@router.get("", responses=documented(*_COMMON, wrong=WRONG_LIMIT), summary="List the inbox")
+async def list_inbox(tenant: Looker, app_context: OpenContext, query: Annotated[InboxRequest, Query()]) -> InboxPage:
+    """New posts of all your watches, each once for each watch; those of muted sites are left out."""
+    store = app_context.store
+    wanted = query.filters(await store.watches(tenant.id) if query.watch else ())
+    entries = await store.inbox(tenant.id, wanted, query.limit + 1, query.cursor or "")
+    shown = entries[: query.limit]
+    unread = InboxFilter("unread", wanted.watch_id, wanted.source, wanted.complaints, wanted.text)
+    return InboxPage(
+        entries=[EntryView.of(entry) for entry in shown],
+        unread=await store.inbox_count(tenant.id, unread, MOST_COUNTED),
+        cursor=shown[-1].id if len(entries) > len(shown) else None,
+    )
+
+
+@router.get("/settings", responses=documented(*_COMMON), summary="Read the settings of the inbox")
+async def read_settings(tenant: Looker, app_context: OpenContext) -> InboxState:
+    """Muted sites, saved filters and the last change."""
+    settings = await app_context.store.inbox_settings(tenant.id)
+    return InboxState(
+        muted=list(settings.sites),
+        filters=[SavedFilter(name=name, query=query) for name, query in settings.filters.items()],
+        last=settings.last and settings.last.words,
+        feed=settings.has_feed,
+    )
+
+
+@router.post("/read", responses=documented(*_COMMON), summary="Mark entries as read")
+async def mark_read(tenant: Looker, app_context: OpenContext, query: Annotated[InboxFilters, Query()]) -> ReadCount:
+    """All unread entries of a filter at once."""
+    watches = await app_context.store.watches(tenant.id) if query.watch else ()
+    return ReadCount(changed=await read_all(app_context.store, tenant.id, query.filters(watches)))
+
+
+@router.post("/undo", responses=documented(404, *_COMMON), summary="Take back the last change")
+async def take_back(tenant: Looker, app_context: OpenContext) -> Undone:
+    """Of an entry, of many that were marked as read, or of a muted site; once."""
+    return Undone(undone=(await undo(app_context.store, tenant.id)).words)
+
+
+_Name = Annotated[str, Path(max_length=LONGEST_NAME)]
+
+
+@router.put("/filters/{name}", status_code=204, responses=documented(413, *_COMMON), summary="Save a filter")
+async def put_filter(name: _Name, body: FilterBody, tenant: Looker, app_context: OpenContext) -> None:
+    """In place of the one of the same name; 20 at most."""
+    await save_filter(app_context.store, tenant.id, name, body.query)
+
+
+@router.delete("/filters/{name}", status_code=204, responses=documented(404, *_COMMON), summary="Remove a filter")
+async def delete_filter(name: _Name, tenant: Looker, app_context: OpenContext) -> None:
+    """The entries stay."""
+    await remove_filter(app_context.store, tenant.id, name)
+
+
+@router.post("/muted", status_code=204, responses=documented(413, *_COMMON), summary="Mute a site")
+async def mute_site(body: MuteBody, tenant: Looker, app_context: OpenContext) -> None:
+    """Its entries are in no list, count or feed of the inbox; watches still read it. 50 at most."""
+    await mute(app_context.store, tenant.id, body.site)
+
+
+@router.delete("/muted", status_code=204, responses=documented(*_COMMON), summary="Show a site again")
+async def show_site(
+    site: Annotated[str, Query(max_length=200, description="A muted site.")], tenant: Looker, app_context: OpenContext
+) -> None:
+    """Its entries are listed again."""
+    await unmute(app_context.store, tenant.id, site)
+
+
+@router.post("/feed", status_code=201, responses=documented(*_COMMON), summary="Give the inbox a feed")
+async def make_inbox_feed(tenant: Looker, app_context: OpenContext) -> FeedAddress:
+    """A new address, which needs no key and reads the inbox alone; the one before ends."""
+    return FeedAddress(path=await open_inbox_feed(app_context.store, tenant.id))
+
+
+@router.delete("/feed", status_code=204, responses=documented(*_COMMON), summary="Close the feed of the inbox")
+async def close_inbox_feed(tenant: Looker, app_context: OpenContext) -> None:
+    """Its address reads nothing from now on."""
+    await app_context.store.set_inbox_feed(tenant.id, None)
+
+
+# a path of its own, which the document for clients leaves out: they ask for JSON
+@router.get("/feed.{form}", include_in_schema=False)
+async def read_inbox_feed(
+    request: Request,
+    form: Literal["atom", "json"],
+    app_context: OpenContext,
+    query: Annotated[FeedFilters, Query()],
+) -> Response:
+    """Atom or JSON Feed, by its token instead of a key: the newest 50 entries of a filter, else all."""
+    entries, unread = await inbox_feed(
+        app_context.store, app_context.keys, app_context.limits, query.token, query.filters(())
+    )
+    if form == "atom":
+        feed = inbox_atom(entries, unread, ALL_SOURCES, request.url.query)
+        return unless_kept(request, Response(feed, media_type=MEDIA_TYPE))
+    body = json.dumps(inbox_json_feed(entries, unread, ALL_SOURCES))
+    return unless_kept(request, Response(body, media_type="application/feed+json"))
+
+
+@router.patch("/entries/{entry_id}", responses=documented(404, 413, *_COMMON), summary="Change an entry")
+async def patch_entry(entry_id: str, body: EntryPatch, tenant: Looker, app_context: OpenContext) -> EntryView:
+    """Read, starred, with a note, or not about the product: a correction, from which the gate learns."""
+    change = EntryChange(body.read, body.starred, body.note, body.not_about)
+    return EntryView.of(await change_entry(app_context.store, tenant.id, entry_id, change))
