@@ -181,7 +181,7 @@ async def run_gate(command: str, lines: Sequence[str], seconds: float) -> tuple[
 
 
 async def _feed(process: asyncio.subprocess.Process, content: bytes) -> None:
-    assert process.stdin is not None  # nosec B101 - a pipe was asked for
+    assert process.stdin is not None  # nosec B101 # a pipe was asked for
     with suppress(BrokenPipeError, ConnectionResetError):  # a gate may read no more than it wants
         process.stdin.write(content)
         await process.stdin.drain()
@@ -189,7 +189,7 @@ async def _feed(process: asyncio.subprocess.Process, content: bytes) -> None:
 
 
 async def _read(process: asyncio.subprocess.Process, name: str) -> bytes:
-    assert process.stdout is not None  # nosec B101 - a pipe was asked for
+    assert process.stdout is not None  # nosec B101 # a pipe was asked for
     written = bytearray()
     while chunk := await process.stdout.read(65_536):
         written += chunk
@@ -200,7 +200,7 @@ async def _read(process: asyncio.subprocess.Process, name: str) -> bytes:
 
 async def _discard(process: asyncio.subprocess.Process) -> None:
     """Read what is left: until its output has ended, asyncio does not say that a process has."""
-    assert process.stdout is not None  # nosec B101 - a pipe was asked for
+    assert process.stdout is not None  # nosec B101 # a pipe was asked for
     while await process.stdout.read(65_536):
         pass
 

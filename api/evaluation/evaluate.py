@@ -294,7 +294,7 @@ async def order_stability(
     async def compare_orders(page: _LabelledPage) -> None:
         truth = labels[page.number][page.start : page.start + len(page.items)]
         given, shuffled = list(range(len(truth))), list(range(len(truth)))
-        Random(_digest(f"{page.number} {page.start}")).shuffle(shuffled)  # noqa: S311 # nosec B311 (no secret)
+        Random(_digest(f"{page.number} {page.start}")).shuffle(shuffled)  # noqa: S311 # nosec B311 # no secret
         majority = 2 * sum(truth) >= len(truth)
         alike = [at for at in given if truth[at] is majority]
         fewer = [at for at in given if at not in set(alike[1::2])]

@@ -214,7 +214,7 @@ class OrderCheckedJudge:
         if len(items) < 2 or int.from_bytes(digest[:4]) >= self.share * 2**32:
             return await self.inner.judge(question, items, source)
         order = list(range(len(items)))
-        Random(digest).shuffle(order)  # noqa: S311  # nosec B311 (no secret)
+        Random(digest).shuffle(order)  # noqa: S311  # nosec B311 # no secret
         shuffled = [items[at] for at in order]
         calls = (self.inner.judge(question, page, source) for page in (items, shuffled))
         judged, other = await asyncio.gather(*calls, return_exceptions=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess  # nosec B404 - this program's own module, see `feed_parsing`
+import subprocess  # nosec B404 # this program's own module, see `feed_parsing`
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -231,7 +231,7 @@ def parsed(download: Download) -> dict[str, Any] | None:
     head = json.dumps([download.headers.get("content-type", ""), download.address]).encode()
     command = [sys.executable, "-P", "-c", f"from {feed_parsing.__name__} import main; main()"]
     try:
-        done = subprocess.run(  # noqa: S603 # nosec B603 - no word of the command is a stranger's
+        done = subprocess.run(  # noqa: S603 # nosec B603 # no word of the command is a stranger's
             command, input=head + b"\n" + download.body, capture_output=True,
             timeout=2 * feed_parsing.SECONDS, check=True,
         )  # fmt: skip

@@ -186,7 +186,7 @@ class UncertainFigure:
 def audit_sample(probabilities: Mapping[str, float], count: int, seed: int = 0) -> list[str]:
     """The keys of `count` items to read, as many of each stratum; the same for the same seed."""
     strata = [list(stratum) for stratum in _strata(probabilities)]
-    random = Random(seed)  # noqa: S311 # nosec B311 (a sample, no secret)
+    random = Random(seed)  # noqa: S311 # nosec B311 # a sample, no secret
     for stratum in strata:
         random.shuffle(stratum)
     drawn: list[str] = []

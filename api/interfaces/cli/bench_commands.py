@@ -185,7 +185,7 @@ async def _given(
         lines, took = await run_gate(gate, items_, seconds)
         how = f"{command} --gate {shlex.quote(gate)}"
     else:
-        assert verdicts is not None  # nosec B101 - one of both is given
+        assert verdicts is not None  # nosec B101 # one of both is given
         lines, took, how = read_lines(verdicts), 0.0, f"{command} --verdicts {shlex.quote(verdicts.name)}"
     how += f" --name {shlex.quote(name)}" if name else ""
     given = GivenVerdicts(named, collected.batches, read_verdicts(lines, named, collected), took / len(items_))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, Self
-from xml.etree.ElementTree import Element, SubElement, tostring  # nosec B405 - it writes, it parses nothing
+from xml.etree.ElementTree import Element, SubElement, tostring  # nosec B405 # it writes, it parses nothing
 
 from pydantic import AwareDatetime, BaseModel, Field, create_model
 
