@@ -1,7 +1,7 @@
 """Fit the weights by which a sentence is chosen as an example: `fit_informative.py`.
 
 Reads the marks and two readers' labels of `evaluation/informative/`, prints how good the choice is in folds by
-product, for the sentences that may be quoted, and the weights over all, for `api/reports/keyless/informative.py`.
+product, for the sentences that may be quoted, and the weights over all, for `api/reports/keyless/claims.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from api.reports.keyless.informative import marks
+from api.reports.keyless.claims import marks
 from recorded_texts import ROOT, rows
 
 LABELS = ROOT / "evaluation" / "informative" / "sentences.jsonl"

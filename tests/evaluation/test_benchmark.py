@@ -21,7 +21,6 @@ import make_bench_sets as making
 from api.core.domain import Question, Verdict
 from api.core.items import Item
 from api.errors import ConfigurationError, UsageError
-from api.evaluation.bench_fetch import FetchOutcome, fetch
 from api.evaluation.bench_gates import (
     CollectedBatches,
     CorrectedJudge,
@@ -32,7 +31,17 @@ from api.evaluation.bench_gates import (
     run_gate,
 )
 from api.evaluation.bench_results import BenchRun, ask_gate, measure, merged, read_results, results_of
-from api.evaluation.bench_sets import SHIPPED, BenchSets, FetchedTexts, label_digest, read_sets, revealed, sketch_of
+from api.evaluation.bench_sets import (
+    SHIPPED,
+    BenchSets,
+    FetchedTexts,
+    FetchOutcome,
+    fetch,
+    label_digest,
+    read_sets,
+    revealed,
+    sketch_of,
+)
 from api.evaluation.evaluate import EvaluationOptions
 from api.evaluation.judge_scores import Opinion
 from api.models.local.word_vectors import vectors

@@ -11,7 +11,7 @@ from api.core.domain import Question
 from api.core.ports import Claim
 from api.errors import LangfuseError, UsageError
 from api.evaluation.labelled_items import LabelledClaim, LabelledItem, LabelledQuery
-from api.evaluation.langfuse_datasets import Dataset, Example, of_claims, of_queries, upload
+from api.evaluation.langfuse_experiment import Dataset, Example, of_claims, of_queries, upload
 from tests.langfuse.dashboards.kit import Losing, Project
 
 NAME = "gate/börse: brands"

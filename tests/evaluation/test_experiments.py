@@ -17,8 +17,7 @@ from api.errors import ConfigurationError, ModelError
 from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate
 from api.evaluation.judge_scores import EvalResult
 from api.evaluation.labelled_items import LabelledClaim, LabelledItem, LabelledQuery
-from api.evaluation.langfuse_datasets import of_claims, of_queries
-from api.evaluation.langfuse_experiment import open_bench
+from api.evaluation.langfuse_experiment import of_claims, of_queries, open_bench
 from api.evaluation.support_scores import SupportResult
 from api.langfuse.tracing.experiment import experiment_id
 from api.settings import TracingSettings

@@ -196,8 +196,7 @@ def _benched(
     if options.langfuse is None:
         yield None
         return
-    from api.evaluation.langfuse_datasets import of_claims, of_queries
-    from api.evaluation.langfuse_experiment import open_bench
+    from api.evaluation.langfuse_experiment import of_claims, of_queries, open_bench
 
     examples = of_claims(claims) if options.support else of_queries(queries)
     with open_bench(settings.tracing, options.langfuse, examples, options.run, notice=tell) as bench:

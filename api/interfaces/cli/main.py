@@ -27,9 +27,8 @@ from api.core.context import Caller, as_caller
 from api.errors import ConfigurationError, ListenpostError, UsageError, extras_named
 from api.interfaces.cli import (
     analyze_commands,
-    bench_commands,
     correction_commands,
-    eval_command,
+    evaluation_commands,
     feed_commands,
     import_command,
     langfuse_commands,
@@ -289,13 +288,13 @@ add_command(app, server_commands.listen)
 add_command(app, server_commands.mcp)
 add_command(app, server_commands.doctor)
 add_command(app, server_commands.sandbox)
-add_command(app, eval_command.evaluate, "eval")
+add_command(app, evaluation_commands.evaluate, "eval")
 
 _bench = add_group("bench", "The public benchmark for relevance gates; see docs/bench.md.", no_args_is_help=True)
-add_command(_bench, bench_commands.fetch)
-add_command(_bench, bench_commands.items)
-add_command(_bench, bench_commands.run)
-add_command(_bench, bench_commands.show)
+add_command(_bench, evaluation_commands.fetch)
+add_command(_bench, evaluation_commands.items)
+add_command(_bench, evaluation_commands.run)
+add_command(_bench, evaluation_commands.show)
 
 _keys = add_group("keys", "API keys of the HTTP API.", no_args_is_help=True)
 add_command(_keys, stored_commands.add_key, "add")
