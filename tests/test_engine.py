@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -14,7 +16,8 @@ from api.core.domain import Usage
 from api.core.progress import Event, SourceFetched
 from api.core.work import WorkLease
 from api.errors import ConfigurationError, Conflict, StoreUnavailable, UsageError
-from api.store.durable_engine import ATTEMPTS, DurableEngine, Share, open_engine
+from api.store.durable_engine import DEATHS, DurableEngine, Share, open_engine
+from tests.forked import Forked
 
 KIND = "errand"
 
@@ -84,9 +87,9 @@ async def everybody(processes: Collection[str]) -> Collection[str]:
     return processes
 
 
-async def nobody(processes: Collection[str]) -> Collection[str]:
-    """No other process is gone."""
-    return ()
+async def never(kind: str, request: str) -> None:
+    """Nothing is given up."""
+    raise AssertionError((kind, request))
 
 
 async def begun(opened: DurableEngine, errand: Errand) -> asyncio.Task[Usage]:
@@ -105,7 +108,7 @@ async def test_work_is_done_here_at_once(url: str) -> None:
         assert await running == Usage(3, usd=0.5)
         assert await opened.known(["a.1"]) == {"a.1"}
         while await opened.known(["a.1"]):  # its end is noted a moment after its result
-            await opened.tend(everybody)
+            await opened.tend(everybody, never)
     assert errand.taken == ["first", "within", "second"]
 
 
@@ -117,7 +120,7 @@ async def test_another_process_goes_on_behind_the_kept_step(url: str) -> None:
         running.cancel()
     other.go.set()
     async with engine(url, other, "second") as opened:
-        await opened.tend(everybody)
+        await opened.tend(everybody, never)
         await other.ended.wait()
     assert (other.taken, other.result) == (["second"], Usage(3, usd=0.5))
     assert other.heard == errand.heard == [SourceFetched(source="reddit", fetched=7)]
@@ -134,33 +137,67 @@ async def test_work_of_a_living_process_or_of_another_version_is_left(url: str) 
         return ()
 
     async with engine(url, other, "second") as opened:
-        await opened.tend(living)
+        await opened.tend(living, never)
         assert await opened.known(["a.1"])
     async with engine(url, other, "third", "2") as opened:
-        await opened.tend(everybody)
+        await opened.tend(everybody, never)
         assert await opened.known(["a.1"])
     assert not other.taken
 
 
-async def test_work_that_ends_every_process_is_given_up(url: str) -> None:
-    """Not before so many have died of it that a deploy or two cannot be the cause."""
+async def continue_work(url: str, executor: str) -> None:
+    """Continue what others left, as a process that is killed in its second step."""
+    errand = Errand()
+    async with engine(url, errand, executor) as opened:
+        await opened.tend(everybody, never)
+        await errand.entered.wait()
+        print("entered", flush=True)
+        await asyncio.Event().wait()
+
+
+def run_process() -> None:
+    """Continue work in a process of its own: address of the database, and the name of the process."""
+    asyncio.run(continue_work(*sys.argv[1:3]))
+
+
+def die(url: str, executor: str) -> None:
+    """Let a process continue the work, and kill it meanwhile (SIGKILL)."""
+    with Forked[str](["tests.test_engine:run_process", url, executor], stdout=PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "entered\n"
+        process.kill()
+
+
+async def test_work_of_which_four_processes_died_is_given_up(url: str) -> None:
+    """As soon as it is stored why; processes that stop in an orderly way are none of these, however many."""
     errand = Errand()
     async with engine(url, errand) as opened:
         (await begun(opened, errand)).cancel()
-    given_up: Collection[str] = ()
-    deaths = 0
-    while not given_up:
-        other = Errand()
-        async with engine(url, other, f"process {deaths}") as opened:
-            given_up = await opened.tend(everybody)
-            entering = asyncio.create_task(other.entered.wait())
-            while not (given_up or entering.done()):
-                given_up = await opened.tend(nobody)
-            entering.cancel()
-        deaths += 1
+    given_up: list[tuple[str, str]] = []
 
-    assert given_up == ["a.1"]
-    assert 5 <= deaths <= ATTEMPTS + 2
+    async def give_up(kind: str, request: str) -> None:
+        given_up.append((kind, request))
+        if len(given_up) == 1:
+            raise StoreUnavailable("the database is busy")
+
+    for number in range(DEATHS - 1):
+        await asyncio.to_thread(die, url, f"dies {number}")
+        other = Errand()
+        async with engine(url, other, f"stops {number}") as opened:
+            await opened.tend(everybody, never)
+            await other.entered.wait()
+    await asyncio.to_thread(die, url, "dies at last")
+    last = Errand()
+    async with engine(url, last, "gives up") as opened:
+        with pytest.raises(StoreUnavailable):
+            await opened.tend(everybody, give_up)
+        assert await opened.known(["a.1"])
+        await opened.tend(everybody, give_up)
+        assert not await opened.known(["a.1"])
+
+    assert DEATHS == 4
+    assert given_up == [(KIND, '{"errand": 1}')] * 2
+    assert not last.taken
 
 
 async def test_who_waits_hears_that_the_process_stops(url: str) -> None:

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over
-from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, queue_due, resume_run
+from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, give_up_work, queue_due, resume_run
 from api.bootstrap.storage import (
     archive_search,
     environment_keys,
@@ -135,7 +135,8 @@ class AppContext:
                 KIND: lambda request, lease: self.runner.resume(request, lease),
                 WATCH_RUN: partial(resume_run, self),
             }
-            self.engine = BackgroundEngine(self.settings, self.store, kinds, self._look)
+            give_up = partial(give_up_work, self)
+            self.engine = BackgroundEngine(self.settings, self.store, kinds, give_up, self._look)
         self.runner = Runner(
             self.store, self.limits, self._analyze, self._most, self.settings.streams.grace,
             engine=self.engine, tenants=self.keys.tenant,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from pydantic import TypeAdapter
 
 from api.bootstrap import mode_of
-from api.core.work import ProcessStopping, Resume, Work, WorkLease
+from api.core.work import GiveUp, ProcessStopping, Resume, Work, WorkLease
 from api.errors import AccessDenied, Conflict, NotFound, StoreUnavailable, UsageError, extras_named
 from api.features.analyses.api_keys import REVOKED
 from api.features.analyses.rejudging import with_chosen_sense
@@ -49,8 +49,8 @@ WATCH_RUN = "watch"
 LOST_SECONDS = 60.0
 """Time for which the engine may not know work that an analysis waits for. An analysis is marked as running before its
 work is stored, which a busy server of two over one SQLite file has done after more than two looks."""
-GIVEN_UP = "the process that did it ended again and again, so it is not continued; ask with fewer sources or items"
-"""Reason of an analysis whose work is given up, since several processes ended while they did it."""
+GIVEN_UP = "four processes died while they did it, so it is not continued; ask with fewer sources or items"
+"""Reason of an analysis, or of a run of a watch, whose work is given up."""
 LOST = "the record of its work is gone; ask its question again"
 _log = logging.getLogger(__name__)
 
@@ -63,6 +63,7 @@ class BackgroundEngine:
     store: Store
     resume: Mapping[str, Resume]
     """What continues work, by its kind."""
+    give_up: GiveUp
     look: Callable[[], Awaitable[None]]
     """Called at each look for work of other processes."""
     pause: float = TEND_SECONDS
@@ -132,17 +133,12 @@ class BackgroundEngine:
     async def _tend(self, engine: DurableEngine) -> None:
         while True:
             try:
-                await self._fail_given_up(await engine.tend(self.store.gone))
+                await engine.tend(self.store.gone, self.give_up)
                 await self._fail_lost_work(engine)
                 await self.look()
             except StoreUnavailable as error:
                 _log.warning("work of other processes could not be looked for: %s", error)
             await asyncio.sleep(self.pause)
-
-    async def _fail_given_up(self, work_ids: Collection[str]) -> None:
-        for work in await self.store.durable() if work_ids else ():
-            if work.work_id in work_ids:
-                await self.store.fail(work.tenant, work.analysis_id, GIVEN_UP)
 
     async def _fail_lost_work(self, engine: DurableEngine) -> None:
         """Mark analyses as failed whose work the engine has not known for `patience` seconds."""
@@ -247,9 +243,24 @@ async def resume_run(context: WatchContext, written: str, lease: WorkLease) -> N
         return
     with suppress(Conflict, NotFound):  # it ended before, or the watch is gone
         watch = await find_watch(context.store, request.tenant, request.watch_id)
-        ended = await context.store.watch_runs(watch.tenant, watch.id, MOST_NEWS)  # of streams, too
-        if request.run_id not in {run.id for run in ended}:  # its process may have died after storing it
+        if not await _is_stored(context.store, request):
             await watching.run(watch, request.run_id, lease.run_step)
+
+
+async def _is_stored(store: Store, request: RunRequest) -> bool:
+    """Whether the run has ended, since its process may have died after storing it."""
+    ended = await store.watch_runs(request.tenant, request.watch_id, MOST_NEWS)  # of streams, too
+    return request.run_id in {run.id for run in ended}
+
+
+async def give_up_work(context: WatchContext, kind: str, written: str) -> None:
+    """Store that an analysis, or a run of a watch, has failed and is not continued; see `GiveUp`."""
+    if kind != WATCH_RUN:
+        await context.runner.give_up(written, GIVEN_UP)
+        return
+    request = _REQUEST.validate_json(written)
+    if not await _is_stored(context.store, request):
+        await watching_of(context).give_up(request.tenant, request.watch_id, request.due_at, request.run_id, GIVEN_UP)
 
 
 def notifier_of(settings: Settings) -> Notifier:

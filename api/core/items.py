@@ -94,6 +94,8 @@ class Item(_Post):
     """Key of the item this one is a crosspost of."""
     link: Annotated[str, IF_SET] = ""
     """Where a link post points."""
+    language: Annotated[str, IF_SET] = ""
+    """Code of its language (`de`), where a person's file says it."""
     author: Annotated[str | None, SkipJsonSchema(), WHERE_THERE] = None
     """As a comment's; never published."""
     unfit: Annotated[str, SkipJsonSchema(), IF_SET] = ""
@@ -126,8 +128,8 @@ def person_of(item: Item, comment_id: str | None = None) -> str:
 
 
 def pseudonym(kind: str, *names: object) -> str | None:
-    """A short name that is the same for the same author, from the first non-empty name."""
-    name = next((text for name in names if (text := one_line(clean(name)))), "")
+    """A short name that is the same for the same author, from the first non-empty name, in small or capital letters."""
+    name = next((text for name in names if (text := one_line(clean(name)).casefold())), "")
     return f"{kind}-{hashlib.sha256(f'{kind}:{name}'.encode()).hexdigest()[:8]}" if name else None
 
 

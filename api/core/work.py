@@ -239,6 +239,8 @@ class WorkLease:
 Work = Callable[[WorkLease], Coroutine[Any, Any, T]]
 Resume = Callable[[str, WorkLease], Coroutine[Any, Any, None]]
 """Continues, by its request, work whose process has died or that was queued."""
+GiveUp = Callable[[str, str], Awaitable[None]]
+"""Stores, by kind and request, that work has failed since it is not continued."""
 
 
 class Engine(Protocol):

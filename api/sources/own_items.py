@@ -43,6 +43,8 @@ RATING_FIELDS = ("rating", "stars", "star_rating", "overall")
 MOST_STARS = 5
 # `4`, `4.0 out of 5 stars`, `8/10`
 _RATING = re.compile(r"(?P<given>\d+(?:\.\d+)?)(?:\s*(?:/|(?:out )?of)\s*(?P<most>\d+))?")
+# `de`, `de-DE`, `pt_BR`
+_LANGUAGE = re.compile(r"(?P<code>[a-z]{2,3})(?:[-_].*)?", re.IGNORECASE)
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = "the input is UTF-16; write UTF-8, with `iconv -f UTF-16 -t UTF-8`"
 # first bytes of files that are no JSON lines, and what to do
@@ -209,7 +211,8 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "
         key=_word(fields.get("key")) or f"{source}:{id_}", id=id_, source=source, title=title,
         body=body, place=_word(fields.get("place")) or _word(fields.get("product")) or None,
         comments=tuple(comment for comment in comments if comment is not None),
-        unfit=unfit or (BY_BOT if is_bot(clean(fields.get("author"))) else ""), **_common(fields),
+        unfit=unfit or (BY_BOT if is_bot(clean(fields.get("author"))) else ""),
+        language=_language(fields.get("language")), **_common(fields),
     )  # fmt: skip
 
 
@@ -263,6 +266,12 @@ def _unrated(objects: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]
 
 def _word(value: object) -> str:
     return one_line(clean(value))
+
+
+def _language(value: object) -> str:
+    """The code of a language, without country; empty for anything else, such as its name."""
+    match = _LANGUAGE.fullmatch(_word(value))
+    return match["code"].lower() if match else ""
 
 
 def _date(fields: Mapping[str, Any]) -> object:

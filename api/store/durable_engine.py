@@ -11,15 +11,16 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from dbos import DBOS, SetEnqueueOptions, SetWorkflowID, error
+from dbos import DBOS, SetEnqueueOptions, SetWorkflowID, WorkflowStatus, error
 from pydantic import TypeAdapter
 
 from api.core.progress import EVENT_TYPES, Event, Listener, ignore_event
-from api.core.work import ProcessStopping, Resume, Work, WorkLease, translated
+from api.core.work import GiveUp, ProcessStopping, Resume, Work, WorkLease, translated
 from api.errors import ConfigurationError, Conflict, StoreUnavailable
 
 T = TypeVar("T")
@@ -28,11 +29,12 @@ PATIENCE = 5.0
 """Seconds until work must be noted, or is not begun."""
 HEARD = 60.0
 """Seconds within which a process hears that its work was cancelled elsewhere."""
-ATTEMPTS = 6
-"""Times that work is continued after its process has ended, before it is given up: work that kills its process four
-times would kill the next one too, and two deploys meanwhile are no fault of it."""
-_GIVEN_UP = "MAX_RECOVERY_ATTEMPTS_EXCEEDED"
-_ENDED = ["SUCCESS", "ERROR", "CANCELLED", _GIVEN_UP]
+DEATHS = 4
+"""Processes that died while they did a piece of work, after which it is given up: it would end the next one too. One
+that stopped in an orderly way, as at a deploy, is no such process."""
+_STOPS = "stops"
+"""Attribute of work: number of processes that left it when they stopped in an orderly way."""
+_ENDED = ["SUCCESS", "ERROR", "CANCELLED"]
 _WAITING = ["PENDING", "ENQUEUED", "DELAYED"]
 _PAGE = 200
 # What happened within the step of this context; None outside of every step.
@@ -132,7 +134,7 @@ def _shape(kind: Any) -> TypeAdapter[Any]:
 _shapes: dict[Any, TypeAdapter[Any]] = {}
 
 
-@DBOS.workflow(name="listenpost.work", max_recovery_attempts=ATTEMPTS)
+@DBOS.workflow(name="listenpost.work", max_recovery_attempts=None)  # `tend` counts them
 async def _workflow(kind: str, request: str) -> None:
     await _open[0].perform(str(DBOS.workflow_id), kind, request)
 
@@ -140,9 +142,9 @@ async def _workflow(kind: str, request: str) -> None:
 class DurableEngine:
     """See `Engine` for the contract; belongs to the event loop that opened it."""
 
-    def __init__(self, executor: str, resume: Mapping[str, Resume]) -> None:
+    def __init__(self, executor: str, version: str, resume: Mapping[str, Resume]) -> None:
         """Nothing is open yet; see `open_engine`."""
-        self._executor, self._resume = executor, resume
+        self._executor, self._version, self._resume = executor, version, resume
         self._begun: dict[str, _Begun] = {}
 
     async def run(self, kind: str, work_id: str, request: str, work: Work[T]) -> T:
@@ -206,15 +208,16 @@ class DurableEngine:
         listed = await DBOS.list_workflows_async(workflow_ids=list(work_ids), load_input=False, load_output=False)
         return {workflow.workflow_id for workflow in listed}
 
-    async def tend(self, gone: Callable[[Collection[str]], Awaitable[Collection[str]]]) -> Collection[str]:
-        """Go on with what processes have left that are `gone`; drop what has ended.
+    async def tend(self, gone: Callable[[Collection[str]], Awaitable[Collection[str]]], give_up: GiveUp) -> None:
+        """Continue what processes have left that are `gone`, or give it up after `DEATHS`; drop what has ended.
 
-        The work of another version of this program is left to it. Returns the ids of work that was given up since
-        `ATTEMPTS` processes ended while they did it.
+        The work of another version of this program is left to it.
         """
         listed = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
         executors = {str(workflow.executor_id) for workflow in listed} - {self._executor}
         if executors and (dead := await gone(executors)):
+            left = [workflow for workflow in listed if workflow.executor_id in dead]
+            await self._give_up([workflow.workflow_id for workflow in left if _deaths(workflow) >= DEATHS], give_up)
             await asyncio.to_thread(DBOS._recover_pending_workflows, list(dead))
         ended = await DBOS.list_workflows_async(status=_ENDED, limit=_PAGE, load_input=False, load_output=False)
         # one that was cancelled stays until the process that does it has seen that
@@ -226,11 +229,30 @@ class DurableEngine:
                 if workflow.status != "CANCELLED" or (workflow.updated_at or 0) < seen
             ]
         )
-        return [workflow.workflow_id for workflow in ended if workflow.status == _GIVEN_UP]
+
+    async def _give_up(self, work_ids: list[str], give_up: GiveUp) -> None:
+        if not work_ids:
+            return
+        for workflow in await DBOS.list_workflows_async(
+            workflow_ids=work_ids, status="PENDING", app_version=self._version, load_output=False
+        ):
+            if workflow.input is not None:
+                kind, request = workflow.input["args"]
+                await give_up(kind, request)
+            await DBOS.delete_workflows_async([workflow.workflow_id])  # last: who dies before it gives up once more
+
+    async def _note_stop(self) -> None:
+        """Note on the work of this process that the process stops, which is not that work's fault."""
+        for workflow in await DBOS.list_workflows_async(
+            status="PENDING", executor_id=self._executor, load_input=False, load_output=False
+        ):
+            await DBOS.update_workflow_attributes_async(workflow.workflow_id, {_STOPS: _stops(workflow) + 1})
 
     async def aclose(self) -> None:
         """Begin nothing more; what still runs is another process's. A second time changes nothing."""
         if self in _open:
+            with suppress(StoreUnavailable):  # then the stop is counted as a death
+                await _noted(asyncio.create_task(self._note_stop(), context=_outside()))
             await _closed()
             _open.remove(self)
 
@@ -253,7 +275,7 @@ async def open_engine(
     """
     if _open:
         raise ConfigurationError("this process has a durable engine already")
-    engine = DurableEngine(executor, resume)
+    engine = DurableEngine(executor, version, resume)
     _open.append(engine)
     opened = False
     try:
@@ -294,6 +316,15 @@ async def _launched(url: str, executor: str, version: str, share: Share) -> None
 
 def _unusable(why: str) -> StoreUnavailable:
     return StoreUnavailable(f"the durable engine cannot use its database: {why}")
+
+
+def _stops(workflow: WorkflowStatus) -> int:
+    return int((workflow.attributes or {}).get(_STOPS, 0))
+
+
+def _deaths(workflow: WorkflowStatus) -> int:
+    """Of work whose process has ended: how many began it and did not stop in an orderly way."""
+    return (workflow.recovery_attempts or 0) - _stops(workflow)
 
 
 async def _waiting(prefix: str) -> list[str]:

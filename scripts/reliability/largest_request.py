@@ -1,10 +1,12 @@
-"""The largest legal request of each route and tool, and how long `/healthz` waits meanwhile.
+"""The largest legal request of each route, tool and command, and how long `/healthz` waits meanwhile.
 
     python scripts/reliability/largest_request.py [--model] [--only WORDS]
 
 A server and the sandbox are processes of their own; a thread asks `/healthz` all the time. Bodies are as large as
-the server takes: 500 items, 1 MB. Without `--model` the server has no key, so that all work is its own. Exits 1
-when a request is answered by a server error, or when `/healthz` waited longer than `--most` seconds.
+the server takes: 500 items, 1 MB. First come requests of many kinds of text, then each route, form and tool with
+the largest values that its schema allows, then commands over the same database. Without `--model` the server has
+no key, so that all work is its own. Exits 1 when a request is answered by a server error, a command ends with a
+defect, or `/healthz` waited longer than `--most` seconds.
 """
 
 from __future__ import annotations
@@ -21,12 +23,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from api.choices import MAX_ABOUT_LENGTH, MAX_EXCLUSION_LENGTH, MAX_EXCLUSIONS, MAX_LIMIT, MAX_OWN_ITEMS
+from largest_operations import FORM_PAGES, Call, form_calls, mcp_call, route_calls, tool_calls
 
 BODY_BYTES = 1_000_000
 NAME = "Glow Lamp"
@@ -37,6 +42,11 @@ SENTENCES = (
     "After 300 minutes you hit a wall and have to pay again.",
     "My sister's Glow Lamp never connects to the phone.",
 )
+FILE_BYTES = 60_000_000
+"""Bytes of the file that commands read; `--items` takes 64 MB."""
+GROUPS = ("import", "reports", "watch")
+DEFECTS = (1, -6, -9, -11)
+"""Exit codes of a command that ended by a defect or a signal."""
 FORMS = ("text/markdown", "text/csv", "text/html", "application/json")
 
 
@@ -89,20 +99,9 @@ class HealthWatcher:
         self._stopped.set()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request: its name in the table, method, path and body."""
-
-    name: str
-    method: str
-    path: str
-    body: Mapping[str, Any] | None = None
-    accept: str = "application/json"
-
-
-def items(text: Callable[[int], str], count: int) -> list[dict[str, Any]]:
+def items(text: Callable[[int], str], count: int, most: int = BODY_BYTES) -> list[dict[str, Any]]:
     """So many items of one kind of text, together almost as large as a body may be."""
-    length = BODY_BYTES // count - 160
+    length = most // count - 160
     made = text(max(length, 20))
     while len(json.dumps(made)) > length and len(made) > 20:
         made = made[: int(len(made) * 0.9)]
@@ -112,46 +111,84 @@ def items(text: Callable[[int], str], count: int) -> list[dict[str, Any]]:
     ]
 
 
-def requests() -> Iterator[Request]:
+def requests() -> Iterator[Call]:
     """The largest request of each route that takes a body, and then what reads the largest stored report."""
     for kind, text in TEXTS.items():
         for count in (MAX_OWN_ITEMS, 20):
             few = items(text, count)
-            yield Request(
+            yield Call.of(
                 f"relevance, {count} of {kind}",
                 "POST",
                 "/v1/relevance",
                 {"query": NAME, "source": "reviews", "items": few},
             )
-            yield Request(f"analyses, {count} of {kind}", "POST", "/v1/analyses", {"query": NAME, "items": few})
-            yield Request(f"chat, {count} of {kind}", "POST", "/v1/chat", {"message": f"{NAME} battery", "items": few})
-    yield Request("500 wrong items", "POST", "/v1/relevance", {"query": NAME, "items": [1] * MAX_OWN_ITEMS})
+            yield Call.of(f"analyses, {count} of {kind}", "POST", "/v1/analyses", {"query": NAME, "items": few})
+            yield Call.of(f"chat, {count} of {kind}", "POST", "/v1/chat", {"message": f"{NAME} battery", "items": few})
+    yield Call.of("500 wrong items", "POST", "/v1/relevance", {"query": NAME, "items": [1] * MAX_OWN_ITEMS})
     about = prose(MAX_ABOUT_LENGTH)
     exclusions = [prose(MAX_EXCLUSION_LENGTH)] * MAX_EXCLUSIONS
     asked = {"about": about, "not_about": exclusions, "depth": "deep", "limit": MAX_LIMIT}
-    yield Request("analyses, deep", "POST", "/v1/analyses", {"query": "Obsidian", **asked})
+    yield Call.of("analyses, deep", "POST", "/v1/analyses", {"query": "Obsidian", **asked})
     for place in ("reddit", "hackernews", "youtube"):
-        yield Request(f"fetch {place}, deep", "POST", f"/v1/fetch/{place}", {"query": "Obsidian", **asked})
+        yield Call.of(f"fetch {place}, deep", "POST", f"/v1/fetch/{place}", {"query": "Obsidian", **asked})
     products = ["Oura", "Whoop", "Plaud", "Ember mug", "Obsidian"]
-    yield Request(
+    yield Call.of(
         "comparisons, five, deep",
         "POST",
         "/v1/comparisons",
         {"products": products, "depth": "deep", "limit": MAX_LIMIT},
     )
-    yield Request("watches", "POST", "/v1/watches", {"query": "Obsidian", "schedule": "daily", "name": "large"})
-    yield Request("search", "GET", "/v1/search?k=50&query=" + "battery%20lamp%20" * 29)
-    yield Request("list", "GET", "/v1/analyses?limit=100")
-    yield Request("stats", "GET", "/v1/stats?since=all")
+    yield Call.of("watches", "POST", "/v1/watches", {"query": "Obsidian", "every": "daily 08:00", "name": "large"})
+    yield Call.of("search", "GET", "/v1/search?k=50&query=" + "battery%20lamp%20" * 29)
+    yield Call.of("list", "GET", "/v1/analyses?limit=100")
+    yield Call.of("stats", "GET", "/v1/stats?since=all")
 
 
-def reading(analysis_id: str) -> Iterator[Request]:
+def reading(analysis_id: str) -> Iterator[Call]:
     """Whatever reads or judges again a stored report."""
     for accept in FORMS:
-        yield Request(f"read as {accept}", "GET", f"/v1/analyses/{analysis_id}", accept=accept)
+        yield Call.of(f"read as {accept}", "GET", f"/v1/analyses/{analysis_id}", accept=accept)
     for page in ("", "/evidence", "/chat"):
-        yield Request(f"page {page or 'report'}", "GET", f"/analyses/{analysis_id}{page}", accept="text/html")
-    yield Request("judge again", "POST", f"/v1/analyses/{analysis_id}/again", {})
+        yield Call.of(f"page {page or 'report'}", "GET", f"/analyses/{analysis_id}{page}", accept="text/html")
+    yield Call.of("judge again", "POST", f"/v1/analyses/{analysis_id}/again", {})
+
+
+def published(client: httpx.Client, report: Mapping[str, Any]) -> Iterator[Call]:
+    """Each route, tool and form that the server publishes, with the largest values of its schema."""
+    watch = client.get("/v1/watches").json()["watches"][0]
+    known: Mapping[str, Any] = {
+        "analysis_id": report["id"], "report_id": report["id"], "watch_id": watch["id"], "query": "Obsidian",
+        "key": report["items"][0]["key"], "item_key": report["items"][0]["key"], "source": "reddit", "sources": [],
+        "products": ["Oura", "Whoop", "Plaud", "Ember mug", "Obsidian"], "message": "Obsidian battery", "depth": "deep",
+        "items": items(prose, MAX_OWN_ITEMS, BODY_BYTES - 100_000), "sandbox": False, "since": "all", "cursor": None,
+        "every": "daily 08:00", "tz": "UTC", "session_id": "large", "notify": [], "as_it_happens": False,
+    }  # fmt: skip
+    yield from route_calls(client.get("/openapi.json").json(), known, BODY_BYTES)
+    listing = mcp_call("tools/list", "tools/list", {})
+    listed = client.post(listing.path, content=listing.body, headers=listing.headers).json()["result"]["tools"]
+    yield from (listing, *tool_calls(listed, known, BODY_BYTES))
+    pages = {path: client.get(path, headers={"accept": "text/html"}).text for path in FORM_PAGES}
+    yield from form_calls(pages, BODY_BYTES)
+
+
+def commands(folder: str, analysis_id: str) -> Iterator[Sequence[str]]:
+    """Commands over the same database, with the largest input of each."""
+    file = Path(folder, "items.jsonl")
+    rows = items(prose, MAX_OWN_ITEMS, FILE_BYTES)
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    own = "--items", str(file)
+    yield "analyze", NAME, *own
+    yield "filter", NAME, "--source", "reviews", *own
+    yield "chat", f"{NAME} battery", *own
+    yield "import", str(file)
+    yield "import", "list"
+    yield "fetch", "reddit", "Obsidian", "--depth", "deep", "--limit", str(MAX_LIMIT)
+    yield "compare", "Oura", "Whoop", "Plaud", "Ember mug", "Obsidian", "--depth", "deep", "--limit", str(MAX_LIMIT)
+    yield "search", "battery lamp " * 30
+    yield "stats", "--since", "all"
+    yield "review", analysis_id
+    yield from (("reports", "list"), ("reports", "show", analysis_id), ("reports", "export", analysis_id))
+    yield from (("corrections",), ("watch", "list"), ("watch", "run", "Obsidian"))
 
 
 def largest_stored(client: httpx.Client) -> str:
@@ -186,19 +223,32 @@ def first(process: subprocess.Popen[str], word: str) -> list[str]:
     return lines
 
 
-def measured(client: httpx.Client, request: Request) -> tuple[int, float, float]:
-    """Status, seconds of the answer, and the longest that `/healthz` took meanwhile."""
-    watcher = HealthWatcher(str(client.base_url))
+def measured(url: str, work: Callable[[], int]) -> tuple[int, float, float]:
+    """What the work returns, its seconds, and the longest that `/healthz` took meanwhile."""
+    watcher = HealthWatcher(url)
     thread = threading.Thread(target=watcher.run)
-    content = None if request.body is None else json.dumps(request.body).encode()
     thread.start()
     began = time.perf_counter()
-    headers = {"accept": request.accept, "content-type": "application/json"}
-    answer = client.request(request.method, request.path, content=content, headers=headers)
-    seconds = time.perf_counter() - began
-    watcher.stop()
-    thread.join()
-    return answer.status_code, seconds, watcher.longest
+    try:
+        status = work()
+    finally:
+        seconds = time.perf_counter() - began
+        watcher.stop()
+        thread.join()
+    return status, seconds, watcher.longest
+
+
+def answered(client: httpx.Client, call: Call) -> int:
+    """Status of the answer to a call."""
+    return client.request(call.method, call.path, content=call.body, headers=call.headers).status_code
+
+
+def ended(variables: Mapping[str, str], folder: str, words: Sequence[str]) -> int:
+    """Exit code of a command."""
+    command = [sys.executable, "-c", "from api.interfaces.cli.main import run; run()", *words]
+    return subprocess.run(
+        command, env={**os.environ, **variables}, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=900
+    ).returncode
 
 
 def main() -> None:
@@ -218,22 +268,33 @@ def main() -> None:
         with listenpost(variables, "serve") as process:
             url = first(process, "Listenpost on http")[-1].split()[2]
             with httpx.Client(base_url=url, timeout=600, trust_env=False) as client:
-                wrong = run_all(client, options.only, options.most)
+                wrong = run_all(client, variables, folder, options.only, options.most)
     sys.exit(1 if wrong else 0)
 
 
-def run_all(client: httpx.Client, only: str, most: float) -> Sequence[str]:
-    """Names of the requests that went wrong."""
-    wrong = []
+def run_all(client: httpx.Client, variables: Mapping[str, str], folder: str, only: str, most: float) -> Sequence[str]:
+    """Names of the requests and commands that went wrong."""
+    wrong, url = [], str(client.base_url)
     print("| request | status | seconds | longest wait of /healthz |\n| --- | ---: | ---: | ---: |")
-    for make in (requests, lambda: reading(largest_stored(client))):
-        for request in make():
-            if only not in request.name:
-                continue
-            status, seconds, longest = measured(client, request)
-            print(f"| {request.name} | {status} | {seconds:.2f} | {longest:.2f} |", flush=True)
-            if status >= 500 or longest > most:
-                wrong.append(request.name)
+
+    def measure(name: str, work: Callable[[], int], defect: Callable[[int], bool]) -> None:
+        if only not in name:
+            return
+        status, seconds, longest = measured(url, work)
+        print(f"| {name} | {status} | {seconds:.2f} | {longest:.2f} |", flush=True)
+        if defect(status) or longest > most:
+            wrong.append(name)
+
+    def report() -> dict[str, Any]:
+        stored: dict[str, Any] = client.get(f"/v1/analyses/{largest_stored(client)}").json()
+        return stored
+
+    for make in (requests, lambda: reading(report()["id"]), lambda: published(client, report())):
+        for call in make():
+            measure(call.name, partial(answered, client, call), lambda status: status >= 500)
+    for words in commands(folder, report()["id"]):
+        name = f"`listenpost {' '.join(words[:2] if words[0] in GROUPS else words[:1])}`"
+        measure(name, partial(ended, variables, folder, words), lambda code: code in DEFECTS)
     return wrong
 
 

@@ -1,8 +1,9 @@
 """Hundreds of analyses in one process, a fifth of them with faults: is anything lost, does it grow?
 
-The product runs here, the sandbox in a thread of the same process without latency; faults are drawn
-by `--seed`. Prints unexplained and lost analyses, and memory, threads and descriptors of two
-quarters; exits 1 when an analysis is lost or unexplained, or when one of those grows.
+The product runs here as in a server, with durable work; the sandbox in a thread of the same process
+without latency; faults are drawn by `--seed`. Each tenth analysis is a run of a watch, after which
+the archive is searched. Prints unexplained and lost analyses, and memory, threads and descriptors of
+two quarters; exits 1 when an analysis is lost or unexplained, or when one of those grows.
 """
 
 from __future__ import annotations
@@ -19,20 +20,26 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
+from api.bootstrap.background_work import keep_watch, run_watch
 from api.choices import Window
 from api.errors import ListenpostError
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.store_ports import Filters
+from api.features.archive.entries import EVERYTHING
+from api.features.watches.watch import Watch, new_watch
+from api.features.watches.watch_service import utc_now
 from api.reports.report import Report
 from api.sandbox.faults import ENDPOINTS, KINDS
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.services.product import Ask
-from api.sources import SOURCES
+from api.sources import default_sources
 
 PRODUCTS = (
     "plaud.ai",
@@ -45,10 +52,11 @@ PRODUCTS = (
     "obsidian",
 )
 WINDOWS: tuple[Window, ...] = ("all", "year", "month")
-UPSTREAMS = (*SOURCES, "openai")
 ENDLESS = Options.endless()
 """What the sandbox would refuse by its quotas is no fault of the draw."""
 SHARE, AT_ONCE, TOLERANCE = 0.2, 6, 1.05
+EACH_WATCH = 10
+"""Of so many analyses one is a run of a watch."""
 SETTINGS = {
     "LISTENPOST_MODE": "live",
     "LISTENPOST_PAGE_TTL": "60",
@@ -98,12 +106,19 @@ class Soak:
     sandbox: Sandbox
     many: int
     chance: random.Random
+    watches: Sequence[Watch]
+    upstreams: Sequence[str]
+    """What is asked, and may have faults."""
     faults: int = 0
     begun: int = 0
     ended: Counter[str] = field(default_factory=Counter)
     """By decision, or by the code of an error."""
     outcomes: Counter[str] = field(default_factory=Counter)
     """Of sources."""
+    runs: Counter[str] = field(default_factory=Counter)
+    """Of watches, by state."""
+    hits: int = 0
+    """Found in the archive."""
     unexplained: list[str] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
 
@@ -123,10 +138,8 @@ class Soak:
             if self.chance.random() < SHARE:
                 self.faults += 1
                 self.sandbox.fault(self._fault())
-            query, window = self.chance.choice(PRODUCTS), self.chance.choice(WINDOWS)
-            ask = Ask(query, "quick", limit=4, since=window, about=f"the product {number}")
             try:
-                self._look(await self.app_context.runner.run(LOCAL, ask))
+                await (self._analyze(number) if number % EACH_WATCH else self._watch(number // EACH_WATCH))
             except ListenpostError as error:
                 self.ended[error.code] += 1
                 if type(error) is ListenpostError:
@@ -134,9 +147,24 @@ class Soak:
             if self.ended.total() % max(1, self.many // 40) == 0:
                 self.samples.append(Sample.now())
 
+    async def _analyze(self, number: int) -> None:
+        query, window = self.chance.choice(PRODUCTS), self.chance.choice(WINDOWS)
+        ask = Ask(query, "quick", limit=4, since=window, about=f"the product {number}")
+        self._look(await self.app_context.runner.run(LOCAL, ask))
+
+    async def _watch(self, number: int) -> None:
+        """Run a watch, and search what is stored about its product."""
+        watch = self.watches[number % len(self.watches)]
+        run = await run_watch(self.app_context, watch)
+        self.runs[run.state] += 1
+        if run.state in {"failed", "not_asked"} and not run.reason:
+            self.unexplained.append(f"a run of {watch.name}: {run.state} without a reason")
+        answer = await self.app_context.search(LOCAL, watch.query, EVERYTHING, None, sandbox=False)
+        self.hits += len(answer.hits)
+
     def _fault(self) -> str:
         """One or two requests of one place go wrong."""
-        upstream = self.chance.choice(UPSTREAMS)
+        upstream = self.chance.choice(self.upstreams)
         endpoint = self.chance.choice(ENDPOINTS[upstream])
         kind = self.chance.choice(sorted(KINDS[upstream]))
         return f"{upstream}.{endpoint}={kind}x{self.chance.randint(1, 2)}"
@@ -165,9 +193,20 @@ async def soak(sandbox: Sandbox, many: int, seed: int) -> bool:
     """Run it and print what there is to see; whether all is well."""
     defects = Defects()
     logging.getLogger("api").addHandler(defects)
-    app_context = await open_app_context(bootstrap.load_settings())
+    settings = bootstrap.load_settings()
+    app_context = await open_app_context(settings, durable=True)
     await app_context.product()
-    made, began = Soak(app_context, sandbox, many, random.Random(seed)), time.monotonic()
+    now = utc_now()
+    watches = [
+        replace(
+            new_watch(LOCAL.id, product, "daily 08:00", now), depth="quick", limit=4, due_at=now + timedelta(days=9)
+        )
+        for product in PRODUCTS
+    ]
+    for watch in watches:
+        await keep_watch(app_context.store, watch, new=True)
+    upstreams = (*default_sources(settings.sources), "openai")
+    made, began = Soak(app_context, sandbox, many, random.Random(seed), watches, upstreams), time.monotonic()
     await made.run()
     states = await kept(app_context)
     await app_context.aclose()
@@ -178,6 +217,7 @@ async def soak(sandbox: Sandbox, many: int, seed: int) -> bool:
     print(f"{many} analyses, seed {seed}, {made.faults} faults, {time.monotonic() - began:.0f} s")
     print(f"ended: {dict(made.ended.most_common())}")
     print(f"outcomes of sources: {dict(made.outcomes.most_common())}")
+    print(f"runs of watches: {dict(made.runs.most_common())}; found in the archive: {made.hits}")
     print(f"stored: {dict(states)}")
     print(f"unexplained: {len(unexplained)}; lost: {lost}")
     print(*unexplained[:20], sep="\n", end="\n" if unexplained else "")

@@ -6,18 +6,30 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 from pydantic import TypeAdapter
 
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
-from api.bootstrap.background_work import LOST, RunRequest, keep_watch, resume_run, run_watch
+from api.bootstrap.background_work import (
+    GIVEN_UP,
+    LOST,
+    WATCH_RUN,
+    RunRequest,
+    give_up_work,
+    keep_watch,
+    resume_run,
+    run_watch,
+)
+from api.core.context import Caller
 from api.core.progress import Event, Writing
 from api.core.work import WorkLease
 from api.errors import Conflict
-from api.features.analyses.analysis_job import AnalysisTask
+from api.features.analyses.analysis_job import AnalysisTask, WorkOrder
 from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.runner import KIND
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.watches.watch import Watch, new_watch
 from api.features.watches.watch_run import WatchRun
@@ -101,7 +113,7 @@ async def test_what_is_due_is_run_once(sandbox: Sandbox) -> None:
         engine = await opened.engine.opened()
         for _ in range(3):
             await opened.engine.look()
-            await engine.tend(opened.store.gone)
+            await engine.tend(opened.store.gone, opened.engine.give_up)
         runs = list(await opened.store.watch_runs(LOCAL.id, kept.id, 9))
     assert [run.state for run in runs] == ["baseline"]
 
@@ -147,3 +159,36 @@ async def test_work_whose_record_is_gone_has_failed(sandbox: Sandbox) -> None:
         assert kept is not None
         with pytest.raises(Conflict, match=LOST):
             await opened.runner.outcome(kept)
+
+
+async def test_what_is_given_up_has_failed_and_says_why(sandbox: Sandbox) -> None:
+    """An analysis that still runs; a run of a watch that was due, which is due again at its next time alone."""
+    async with app_context() as opened:
+        await opened.store.begin(LOCAL.id, "poison", "mug", "poison.1", "digest")
+        await give_up_work(opened, KIND, WorkOrder("poison", LOCAL.id, ASK, "", Caller()).written)
+        kept = await opened.store.get(LOCAL.id, "poison")
+        report = await opened.runner.run(LOCAL, ASK)
+        await give_up_work(opened, KIND, WorkOrder(report.id, LOCAL.id, ASK, "", Caller()).written)
+        ended = await opened.store.get(LOCAL.id, report.id)
+
+        due = replace(watch(), due_at=utc_now() + timedelta(hours=1))
+        await keep_watch(opened.store, due, new=True)
+        order = _written(due, "due", due.due_at)
+        await give_up_work(opened, WATCH_RUN, order)
+        await give_up_work(opened, WATCH_RUN, order)
+        runs = await opened.store.watch_runs(LOCAL.id, due.id, 9)
+        (changed,) = await opened.store.watches(LOCAL.id)
+        asked = await run_watch(opened, changed)
+        await give_up_work(opened, WATCH_RUN, _written(due, asked.id, None))
+        (last, _) = await opened.store.watch_runs(LOCAL.id, due.id, 9)
+
+    assert kept is not None
+    assert ended is not None
+    assert (kept.state, kept.reason, ended.state) == ("failed", GIVEN_UP, "done")
+    assert [(run.id, run.state, run.reason) for run in runs] == [("due", "failed", GIVEN_UP)]
+    assert changed.due_at != due.due_at
+    assert (last.id, last.state) == (asked.id, "baseline")
+
+
+def _written(of: Watch, run_id: str, due_at: datetime | None) -> str:
+    return TypeAdapter(RunRequest).dump_json(RunRequest(LOCAL.id, of.id, run_id, due_at)).decode()

@@ -10,6 +10,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,11 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.bootstrap import load_settings
-from api.core.http_limits import LONGEST_WAIT, is_this_machine, points_here, same_server, wait_of
+from api.core.http_limits import LONGEST_WAIT, is_public, is_this_machine, points_here, same_server, wait_of
 from api.core.items import Item, pseudonym
+from api.core.own_words import own_words
 from api.core.text import Fence, clean, cut, fold, one_line, unescape, web_url
 from api.core.words import canonical
-from api.errors import Broken, ConfigurationError, ModelError, UsageError
+from api.errors import Blocked, Broken, ConfigurationError, ModelError, UsageError
+from api.evaluation.bench_fetch import records
+from api.features.watches.watch import schedule_of, target_of, zone_of
 from api.interfaces.shared.csv_export import cell
 from api.models.answer_parsing import entries, record, verdicts
 from api.pipeline.evidence.duplicates import canonical_url
@@ -33,18 +37,33 @@ from api.reports.markdown_text import formatted, link, md
 from api.reports.quotes import verbatim
 from api.settings import variables
 from api.sources import amazon_pages as amazon
-from api.sources import discourse, lemmy, news, steam
+from api.sources import discourse, github, hackernews, lemmy, news, stackexchange, steam
 from api.sources.amazon import PROVIDERS, Complaint
 from api.sources.amazon_pages import block_reason, parse_product_page, parse_search_page
+from api.sources.feeds import feed_of_page, fresh_for
 from api.sources.item_fields import as_dict, as_int, as_number, as_time
-from api.sources.markup import words_of_bbcode
+from api.sources.markup import words_of_bbcode, words_of_html, words_of_markdown
 from api.sources.name_filter import NameFilter
 from api.sources.own_items import read_items
 from api.sources.searched_source import page_from_json
+from api.sources.web_client import Download
 from api.store.report_json import READER, Unreadable
 from tests.fuzz import foreign
 from tests.fuzz.foreign import answers, encodes, pages, unchecked
-from tests.sources.keyless_emulators import article, hit, posted, remark, results, review, talk, topic
+from tests.sources import issue_emulators as issues
+from tests.sources.keyless_emulators import (
+    article,
+    game,
+    hit,
+    posted,
+    remark,
+    reply,
+    results,
+    review,
+    story,
+    talk,
+    topic,
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,14 @@ headers = st.dictionaries(
         st.datetimes().map(lambda date: date.strftime("%a, %d %b %Y %H:%M:%S GMT")),
     ),
 )
+
+
+dates = st.one_of(
+    foreign.texts,
+    st.integers(0, 10**25).map(lambda number: f"max-age={number}"),
+    st.integers(0, 10**9).map(lambda zone: f"Fri, 31 Dec 2100 23:59:59 +{zone}"),
+)
+"""Values of the headers that say how long an answer may be reused."""
 
 
 def lines_of(rows: list[Any]) -> bytes:
@@ -128,6 +155,55 @@ ENTRIES = (
         Entry(f"{name} {kind}", answers, read, (Broken, Complaint))
         for name, provider in PROVIDERS.items()
         for kind, read in (("search", provider.parse_search), ("reviews", provider.parse_reviews))
+    ),
+    Entry("a story of Hacker News", foreign.spoilt(story(1)), hackernews._item),
+    Entry("a comment of Hacker News", foreign.spoilt(reply(1)), lambda fields: hackernews._comment(as_dict(fields))),
+    Entry(
+        "a question of Stack Exchange", foreign.spoilt(issues.question(1)),
+        lambda entry: stackexchange._question(entry, "s"),
+    ),
+    Entry(
+        "an answer of Stack Exchange", foreign.spoilt(issues.answered(1, 1)),
+        lambda fields: stackexchange._answer(as_dict(fields), ITEM),
+    ),
+    Entry("an issue of GitHub", foreign.spoilt(issues.issue(1)), github.item_of),
+    Entry("a comment of GitHub", foreign.spoilt(issues.remark(1)), lambda fields: github._comment(as_dict(fields))),
+    Entry("a game of Steam", foreign.spoilt(game(1, "Mug")), steam._game),
+    Entry(
+        "a page that announces a feed",
+        st.one_of(st.binary(max_size=60), pages.map(lambda page: page.encode("utf-8", "replace")), foreign.texts.map(
+            lambda text: f'<link rel=alternate type=application/rss+xml href="{text}">'.encode("utf-8", "replace")
+        )),
+        lambda body: feed_of_page(Download(200, {}, body, "https://a.example/", "")), (Blocked, Broken),
+    ),
+    Entry(
+        "how long a feed stays fresh",
+        st.dictionaries(st.sampled_from(["cache-control", "expires"]), dates),
+        lambda headers: fresh_for(headers, datetime(2026, 11, 30, tzinfo=UTC)), holds=lambda time: time >= timedelta(),
+    ),
+    Entry("HTML", st.one_of(foreign.values, foreign.markup), words_of_html, holds=encodes),
+    Entry("Markdown", foreign.values, words_of_markdown, holds=encodes),
+    Entry("own words", foreign.texts, own_words),
+    Entry("an address of a receiver", st.ip_addresses().map(str), is_public),
+    Entry("a receiver", foreign.texts, lambda text: target_of(text, files=True), (UsageError,)),
+    Entry(
+        "a schedule",
+        st.one_of(
+            foreign.texts, st.builds("every {} {}".format, foreign.numbers, st.sampled_from(["min", "h", "days"]))
+        ),
+        schedule_of, (UsageError,),
+    ),
+    Entry(
+        "a time zone", st.one_of(foreign.texts, st.sampled_from(["../UTC", "/etc/passwd", "Europe"])), zone_of,
+        (UsageError,),
+    ),
+    Entry(
+        "a public file of the benchmark",
+        st.tuples(
+            st.one_of(foreign.bodies([{"a": "b", "c": [{"d": 1}]}]), st.binary()),
+            st.sampled_from(["csv", "json", "jsonl"]),
+        ),
+        lambda file: records(file[0], f"x.{file[1]}"),
     ),
     Entry("a post of Lemmy", foreign.spoilt(talk(1)), lemmy.post_of),
     Entry("a found comment of Lemmy", foreign.spoilt(remark(1, "It")), lemmy.comment_hit_of),

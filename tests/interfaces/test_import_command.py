@@ -47,6 +47,7 @@ def test_what_comes_in_is_listed_shown_and_taken_back(here: Here) -> None:
     brought = here("import", "RC.jsonl")
     listed = here("import", "list")
     shown = here("import", "show", id_of(brought)[:8])
+    short = here("import", "remove", id_of(brought)[:-1])
     removed = here("import", "remove", id_of(brought))
     nothing = here("import", "list")
 
@@ -57,6 +58,7 @@ def test_what_comes_in_is_listed_shown_and_taken_back(here: Here) -> None:
     assert "1 line kept aside: not readable" in brought.out
     assert "1 item, 1 comment  RC.jsonl" in listed.out
     assert shown.out.endswith("line 4: it is no JSON object: {broken\n")
+    assert (short.code, f"`listenpost import remove {id_of(brought)}`" in short.err) == (2, True)
     assert "with 1 items that nothing else held" in removed.err
     assert (nothing.out, "nothing was imported yet" in nothing.err) == ("", True)
 

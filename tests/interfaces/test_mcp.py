@@ -322,6 +322,7 @@ async def test_product_is_watched_and_listed(connect: Connect, sandbox: Sandbox)
         empty = await client.call_tool("list_watches", {})
         watch = await call(client, "watch_product", query="Oura", every="hourly")
         asked = list(sandbox.log)
+        named = await call(client, "watch_product", query="Whoop", name="each morning")
         listed = await client.call_tool("list_watches", {})
         again = await refused(client, "watch_product", query="Oura", tz="Mars")
         nobody = await refused(client, "watch_product", query="Oura", notify=["https://a.example"])
@@ -329,7 +330,8 @@ async def test_product_is_watched_and_listed(connect: Connect, sandbox: Sandbox)
     assert getattr(empty.content[0], "text", "") == "Nothing is watched."
     assert (watch["name"], watch["every"], watch["notify"]) == ("Oura", "hourly", [])
     assert not asked
-    assert (listed.structured_content or {})["watches"] == [watch]
+    assert {each["id"] for each in (listed.structured_content or {})["watches"]} == {watch["id"], named["id"]}
+    assert "each morning (Whoop): " in text
     assert "it has not run yet" in text
     assert watch["id"] in text
     assert "Oura: hourly" in text

@@ -182,9 +182,13 @@ def test_a_page_is_opened_where_somebody_sees_it(
 
 
 def test_what_is_deleted_is_gone() -> None:
-    """And what never was cannot be shown or deleted."""
+    """By its whole id, which the beginning of it is answered with; what never was cannot be shown or deleted."""
     answer = json.loads(call("analyze", "hi", "--format", "json").stdout)
 
+    short = call("reports", "delete", answer["id"][:-1]).exception
+    assert isinstance(short, UsageError)
+    assert f"`listenpost reports delete {answer['id']}` (“hi”)" in str(short)
+    assert call("reports", "show", answer["id"][:8]).exit_code == 0
     assert call("reports", "delete", answer["id"]).exit_code == 0
     for words in (("show", answer["id"]), ("delete", answer["id"]), ("show", "none")):
         assert isinstance(call("reports", *words).exception, NotFound)

@@ -271,6 +271,11 @@ class Runner:
                 return
         await self._resume_once(written, lease)
 
+    async def give_up(self, written: str, reason: str) -> None:
+        """Store that an analysis has failed, which no process continues; one that has ended stays as it is."""
+        request = WorkOrder.read(written)
+        await self._store.fail(request.tenant, request.analysis_id, reason)
+
     async def _resume_once(self, written: str, lease: WorkLease, *, retried: bool = False) -> None:
         request = WorkOrder.read(written)
         tenant = await self._tenant_of(request.tenant)

@@ -9,7 +9,7 @@ import asyncio
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import regex
@@ -204,7 +204,7 @@ class ArchiveSearch:
             entries = [
                 entry
                 for entry in entries
-                if (piece := pieces.get(entry.id)) and filters.language in languages_of(piece.text or piece.title)
+                if (piece := pieces.get(entry.id)) and filters.language in _languages(facts[entry.id[0]], piece)
             ]
         ranked = search_ranking.combine_scores(entries, retrieval.vector_weight, vectors=matches.vectors)
         retrieved = Retrieval(
@@ -355,3 +355,9 @@ def hit_title(hit: ArchiveHit) -> str:
     """The item's title; for a comment, that it is one and what of."""
     title = cut(one_line(hit.title), _TITLE) or "what has no title"
     return display_title(title, hit.comment_id or hit.thread)
+
+
+def _languages(item: Item, piece: Chunk) -> Collection[str]:
+    """What a piece may be in: what the file of its item said, else by its small words."""
+    said = "" if piece.comment else item.language
+    return {said} if said else languages_of(piece.text or piece.title)

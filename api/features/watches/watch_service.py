@@ -96,6 +96,13 @@ class WatchRunner:
         if claim is not None:
             await self._run_claimed(claim, run_step, scheduled=True)
 
+    async def give_up(self, tenant: str, watch_id: str, due_at: datetime | None, run_id: str, reason: str) -> None:
+        """Store an interrupted run as failed, unless the watch was run since `due_at`, is being run or is gone."""
+        now = self.clock()
+        claim = await self.store.claim_watch(tenant, watch_id, now, now + LEASE, run_id, due_at)
+        if claim is not None:
+            await self.sent_and_stored(claim, _failed_run(claim, reason, now), ())
+
     async def _run_claimed(
         self, claim: RunClaim, run_step: StepRunner = run_step, *, scheduled: bool = False
     ) -> WatchRun:
@@ -115,11 +122,7 @@ class WatchRunner:
         result = await contained(self._analyzed(claim, now, as_of), "a run of a watch")
         seen: Sequence[SeenPost] = ()
         if isinstance(result, Failure):
-            run = WatchRun(
-                version=VERSION, id=claim.run_id, watch_id=watch.id, state="failed",
-                reason=result.message, report_id=None, counts=None, new=(), kept=0, unusual=(),
-                looked_at=0, new_aspects=(), gaps=(), sample=watch.sandbox, created_at=now,
-            )  # fmt: skip
+            run = _failed_run(claim, result.message, now)
         else:
             run, seen = result
         return await self.sent_and_stored(claim, run, seen, run_step=run_step)
@@ -261,6 +264,14 @@ class WatchRunner:
             sent = await self.store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
             return all(earlier.state != "baseline" for earlier in sent)
         return run.state == "changed"
+
+
+def _failed_run(claim: RunClaim, reason: str, now: datetime) -> WatchRun:
+    return WatchRun(
+        version=VERSION, id=claim.run_id, watch_id=claim.watch.id, state="failed", reason=reason, report_id=None,
+        counts=None, new=(), kept=0, unusual=(), looked_at=0, new_aspects=(), gaps=(), sample=claim.watch.sandbox,
+        created_at=now,
+    )  # fmt: skip
 
 
 async def find_watch(store: Watches, tenant: str, name: str, *, abbreviated: bool = False) -> Watch:

@@ -32,6 +32,7 @@ DAMAGED = 3
 # Between two lines of progress where there is no terminal.
 _SECONDS = 5.0
 ImportId = Annotated[str, typer.Argument(metavar="ID", help="Id of an import, or its beginning.")]
+WholeImportId = Annotated[str, typer.Argument(metavar="ID", help="Whole id of an import.")]
 
 
 class FileOrCommand(TyperGroup):
@@ -130,12 +131,14 @@ async def show(import_id: ImportId, form: Data = "text") -> None:
         say(f"and {row.progress.refused - len(aside):,} more, which are only counted")
 
 
-async def remove(import_id: ImportId) -> None:
+async def remove(import_id: WholeImportId) -> None:
     """Undo an import: what no report and no other import holds is deleted."""
     from api.features.analyses.api_keys import LOCAL
 
     async with opened_store() as store:
         row = await _import_of(store, import_id)
+        if row.id != import_id:
+            raise UsageError(f"what is removed is named whole: `listenpost import remove {row.id}`")
         gone = await store.remove_import(LOCAL.id, row.id)
     tell(f"`{row.id}` is removed, with {gone or 0:,} items that nothing else held")
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from api.reports.report import Report
 
 AnalysisId = Annotated[str, typer.Argument(help="Id of a stored analysis, as listed, or its beginning.")]
+WholeAnalysisId = Annotated[str, typer.Argument(help="Whole id of a stored analysis.")]
 # Candidates that are named when an id's beginning fits several.
 _NAMED = 5
 # Columns from which on an analysis is one line.
@@ -160,12 +161,16 @@ async def open_report(report: AnalysisId) -> None:
         tell("no browser could be started; open it yourself")
 
 
-async def delete_report(report: AnalysisId) -> None:
+async def delete_report(report: WholeAnalysisId) -> None:
     """Delete one report, and every item that no other report holds."""
     from api.features.analyses.api_keys import LOCAL
+    from api.interfaces.cli.terminal_text import shown
 
     async with opened_store() as store:
         kept = await kept_of(store, report)
+        if kept.id != report:
+            question = shown(kept.query)[:60]
+            raise UsageError(f"what is deleted is named whole: `listenpost reports delete {kept.id}` (“{question}”)")
         await store.delete(LOCAL.id, kept.id)
     tell(f"`{kept.id}` is deleted")
 

@@ -63,7 +63,7 @@ _WORD = CallerItemFields("text or a number", (str, Number))
 FIELDS: Mapping[str, CallerItemFields] = MappingProxyType(
     {
         **dict.fromkeys(TEXT_FIELDS, _TEXTS),
-        **dict.fromkeys(("id", "key", "source", "place", "author"), _WORD),
+        **dict.fromkeys(("id", "key", "source", "place", "author", "language"), _WORD),
         "url": CallerItemFields("text", (str,)),
         **dict.fromkeys(DATE_FIELDS, CallerItemFields("text or a number", (str, Number, date))),
         "engagement": CallerItemFields("an object of numbers", (Mapping,), (Number, NoneType)),

@@ -77,7 +77,7 @@ class Blocklist:
     """Whole words or phrases of a title or text, in small or capital letters; a part of a word counts in scripts
     without blanks."""
     authors: tuple[str, ...] = ()
-    """Names as the place writes them; `ada`, `u/ada` and `@ada` are the same."""
+    """Names as the place writes them, in small or capital letters; `Ada`, `u/ada` and `@ada` are the same."""
     sites: tuple[str, ...] = ()
     """Hosts with all their subdomains (`example.com`), such with the beginning of a path, and places (`r/deals`)."""
 
@@ -126,10 +126,11 @@ class Blocklist:
         return self.words[(match.lastindex or 1) - 1] if match else ""
 
     def _is_author(self, author: str | None, place: str | None) -> bool:
-        """Whether a pseudonym is of one of the names."""
+        """Whether an author, by name or pseudonym, is one of the names."""
         if not author or not self.authors:
             return False
-        return author in self.authors or author in _pseudonyms(self.authors, author.rpartition("-")[0], place)
+        pseudonyms = _pseudonyms(self.authors, author.rpartition("-")[0], place)
+        return author in pseudonyms or author.casefold() in map(str.casefold, self.authors)
 
 
 NOTHING_EXCLUDED = Blocklist()

@@ -49,6 +49,7 @@ FIELDS: Mapping[str, str] = MappingProxyType(
         "bewertung note calificacion оценка 评分 星级 評価",
         "product": "product productname producttitle productid item model produkt produit producto packagename "
         "товар 商品名称 商品名",
+        "language": "language lang languagecode reviewlanguage reviewerlanguage sprache langue idioma язык 语言 言語",
         "likes": "thumbsupcount likes likecount helpfulvotes helpful reviewsnumhelpful votes upvotes",
     }
 )  # fmt: skip
@@ -120,7 +121,9 @@ class Columns:
             raise UsageError("it has neither title nor text")
         when = date_of(row.get("created_at"), day_first=self.day_first)
         url = web_url(row.get("url"))
-        known = {name: row[name] for name in ("title", "body", "author", "place", "product") if row.get(name)}
+        known = {
+            name: row[name] for name in ("title", "body", "author", "place", "product", "language") if row.get(name)
+        }
         # two tools may have the same id: with the address, or the text, it is unique
         text = (row.get("title"), row.get("body"), when)
         parts = (row.get("id"), url, text) if self.shared else (row.get("id"), url or text)

@@ -419,8 +419,9 @@ async def test_any_word_is_looked_for_where_somebody_searches() -> None:
 
 
 async def test_a_language_leaves_what_may_be_in_it() -> None:
-    """By an entry's own small words; a title alone counts where there is no text."""
-    archive = archive_of(page(match("x:a", 5, NEAREST), match("x:b", 5, NEAREST)))
+    """By what its file said, else by an entry's own small words; a title alone counts where there is no text."""
+    archive = archive_of(page(match("x:a", 5, NEAREST), match("x:b", 5, NEAREST), match("x:c", 5, NEAREST)))
+    archive.items["x:c"] = facts("x:c", body="Leaks, leaks.", language="fi")
     archive.items["x:a"] = facts("x:a", body="Der Deckel ist nicht dicht, und das ist mir zu teuer.")
     archive.items["x:b"] = facts("x:b", body="It leaks when the lid of it tips over in a bag.")
 
@@ -429,4 +430,4 @@ async def test_a_language_leaves_what_may_be_in_it() -> None:
         answer = await searching(archive).search("t", QUERY, ArchiveFilters(language=language))
         hits[language] = [hit.key for hit in answer.hits]
 
-    assert hits == {"de": ["x:a"], "en": ["x:b"], "fi": []}
+    assert hits == {"de": ["x:a"], "en": ["x:b"], "fi": ["x:c"]}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from api.features.analyses.api_keys import LOCAL
-from api.interfaces.http.access import USER
+from api.interfaces.http.access import NOTICE, USER
 from api.interfaces.http.app import ROUTERS
 from tests.interfaces.http.api_keys import CLARIFY, ID, ITEMS, KEYED, OPEN, bearer, code
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
@@ -71,6 +71,20 @@ async def test_a_key_is_needed_and_must_be_valid(
     assert {answer.headers["www-authenticate"] for answer in refused} == {"Bearer"}
     # the sandbox takes no feeds of others: 422
     assert {answer.status_code for answer in let_in} <= {200, 201, 204, 404, 422}
+
+
+async def test_a_key_that_nobody_needs_is_told_so(opening: Opening) -> None:
+    """By a header of each answer of a server without keys, since whoever sends one thinks that it is asked for."""
+    async with opening() as served:
+        sent = await served.client.get("/v1/sources", headers=bearer("first"))
+        plain = await served.client.get("/v1/sources")
+    async with opening(keys="first") as keyed:
+        needed = await keyed.client.get("/v1/sources", headers=bearer("first"))
+
+    assert sent.headers[NOTICE] == "this server has no API keys: send none"
+    assert NOTICE not in plain.headers
+    assert NOTICE not in needed.headers
+    assert [answer.status_code for answer in (sent, plain, needed)] == [200] * 3
 
 
 @pytest.mark.parametrize("path", OPEN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,12 +13,15 @@ import pytest
 from api import bootstrap
 from api.bootstrap.app_context import open_app_context
 from api.interfaces.http.app import create_app
+from api.interfaces.mcp.mcp_tools import tools
 from api.reports.report import Report
 from api.sandbox import corpus
 from api.sandbox.corpus import Post
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
-from largest_request import TEXTS, Request, reading, requests
+from largest_operations import HEAVY, Call, Values, form_calls, route_calls, tool_calls
+from largest_request import BODY_BYTES, TEXTS, reading, requests
+from tests.interfaces.http.conftest import Served
 
 MOST_SECONDS = 0.5
 LARGEST: Mapping[str, int] = {
@@ -42,12 +44,10 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
         self.longest = max(self.longest, time.thread_time() - began)
 
 
-async def sent(client: httpx.AsyncClient, loop: MeasuredLoop, request: Request) -> tuple[int, float]:
+async def sent(client: httpx.AsyncClient, loop: MeasuredLoop, request: Call) -> tuple[int, float]:
     """Status, and the longest turn of the loop until the answer was there."""
     loop.longest = 0.0
-    content = None if request.body is None else json.dumps(request.body).encode()
-    headers = {"accept": request.accept, "content-type": "application/json"}
-    answer = await client.request(request.method, request.path, content=content, headers=headers)
+    answer = await client.request(request.method, request.path, content=request.body, headers=request.headers)
     return answer.status_code, loop.longest
 
 
@@ -60,7 +60,11 @@ async def all_sent(loop: MeasuredLoop, kinds: tuple[str, ...]) -> dict[str, tupl
         listed = [request for request in requests() if request.name.endswith(kinds)]
         answers = {request.name: await sent(client, loop, request) for request in listed}
         newest = (await client.get("/v1/analyses?limit=100")).json()["analyses"]
-        for request in reading(str(newest[-1]["id"])):
+        listed = list(reading(str(newest[-1]["id"])))
+        if kinds == NIGHTLY:
+            document = (await client.get("/openapi.json")).json()
+            listed += route_calls(document, {"analysis_id": newest[-1]["id"], "source": "reddit"}, BODY_BYTES)
+        for request in listed:
             answers[request.name] = await sent(client, loop, request)
     await app_context.aclose()
     return answers
@@ -128,3 +132,59 @@ def test_no_post_of_a_place_holds_the_event_loop(monkeypatch: pytest.MonkeyPatch
     }
     assert (empty, report.sources.keys()) == ({}, LARGEST.keys())
     assert loop.longest <= MOST_SECONDS
+
+
+async def test_every_route_has_a_largest_call(served: Served) -> None:
+    """By its schema, no larger than a body may be; those that delete come last."""
+    document = (await served.client.get("/openapi.json")).json()
+    calls = list(route_calls(document, {}, BODY_BYTES))
+    routes = {f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations}
+    deleting = [call.method == "DELETE" for call in calls]
+
+    assert {route for route in routes - {call.name for call in calls} if not HEAVY.search(route)} == set()
+    assert deleting == sorted(deleting)
+    sizes = {call.name: len(call.body) for call in calls if call.body is not None}
+    assert max(sizes.values()) <= BODY_BYTES
+    assert all("{" not in call.path for call in calls)
+    assert sizes.keys() == {
+        f"{method.upper()} {path}"
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if "requestBody" in operation
+    }
+
+
+async def test_every_tool_and_form_has_a_largest_call(served: Served) -> None:
+    """Each tool by its schema; each form with its token and one long field."""
+    listed = [
+        {"name": name, "inputSchema": tool.arguments.model_json_schema()}
+        for name, tool in tools(served.app_context).items()
+    ]
+    calls = list(tool_calls(listed, {}, BODY_BYTES))
+    page = await served.client.get("/")
+    (form, *_) = form_calls({"/": page.text}, BODY_BYTES)
+
+    assert [call.name for call in calls] == [f"tool {tool['name']}" for tool in listed]
+    assert all(call.body and len(call.body) <= BODY_BYTES for call in calls)
+    assert form.body is not None
+    assert (form.path, form.body.startswith(b"csrf=&"), len(form.body)) == ("/ask", False, BODY_BYTES)
+
+
+def test_the_largest_value_is_what_a_schema_allows() -> None:
+    """The longest text, list, choice and number; lists hold different texts, and a known name has its value."""
+    text = {"type": "string", "maxLength": 5}
+    schema = {
+        "type": "object",
+        "properties": {
+            "text": text, "long": {"type": "string"}, "list": {"type": "array", "maxItems": 2, "items": text},
+            "choice": {"enum": ["a", "abc", "ab"]}, "any": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/Part"}]},
+            "number": {"type": "integer", "maximum": 7}, "known": text, "flag": {"type": "boolean"},
+        },
+    }  # fmt: skip
+
+    value = Values({"known": "x"}, {"Part": {"type": "object", "properties": {"a": {"const": 1}}}}, 10).of(schema)
+
+    assert value == {
+        "text": "Glow ", "long": "Glow Lamp ", "list": ["0Glow", "1Glow"], "choice": "abc", "any": {"a": 1},
+        "number": 7, "known": "x", "flag": True,
+    }  # fmt: skip

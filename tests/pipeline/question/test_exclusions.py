@@ -97,6 +97,10 @@ def test_a_word_is_whole_in_any_case(word: str, text: str, is_out: bool) -> None
         ("https://lemmy.world/u/ada", pseudonym("lemming", "https://lemmy.world/u/ada"), "mugs@lemmy.ml"),
         ("ada", pseudonym("viewer", "@ada"), "Mugs on film"),
         ("Ada B.", "Ada B.", None),
+        ("ada b.", "Ada B.", None),
+        ("U/ADA", pseudonym("redditor", "Ada"), "r/mugs"),
+        ("ada", pseudonym("gh", "Ada"), "ember/mug"),
+        ("@Ada@Lemmy.World", pseudonym("lemming", "https://lemmy.world/u/ada"), "mugs@lemmy.ml"),
     ],
 )
 def test_an_author_is_named_as_the_place_writes_them(name: str, author: str | None, place: str | None) -> None:

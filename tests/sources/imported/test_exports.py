@@ -494,6 +494,17 @@ EXPORTS = (
 
 
 @pytest.mark.parametrize(
+    ("written", "code"), [("en", "en"), ("pt-BR", "pt"), ("DE_at", "de"), ("German", ""), ("", ""), ("x", "")]
+)
+def test_the_language_of_a_text_is_kept(written: str, code: str) -> None:
+    """By its code, as tables and JSON lines say it."""
+    in_table = read_collected(table([("Reviewer Language", "Review Text"), (written, "It leaks")]))
+    (line,) = read_collected(json.dumps({"text": "It leaks", "language": written}).encode()).items
+
+    assert [item.language for item in (*in_table.items, line)] == [code, code]
+
+
+@pytest.mark.parametrize(
     ("columns", "row", "stays"),
     [
         (("Title", "Rating", "Review"), ("Average", 3, "It leaks"), True),
