@@ -48,6 +48,8 @@ class ShownClaim:
     finding: Finding
     text: str
     """Its sentence; of a subject that people speak of, the words that show it."""
+    subject: bool
+    """Whether `text` only shows of what the people speak, so that `held`, which names it, is read first."""
     held: str
     """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`; after the name of a subject."""
     over_time: str
@@ -124,7 +126,7 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
     unit, periods = chart_data.claim_line(finding)
     over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
     text = f"“{words_of_it}”" if name else finding.text
-    return ShownClaim(finding, text, held, over_time, quotes, others)
+    return ShownClaim(finding, text, bool(name), held, over_time, quotes, others)
 
 
 def in_words(claim: ShownClaim) -> str:
