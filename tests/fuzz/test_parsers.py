@@ -24,7 +24,7 @@ from api.core.own_words import own_words
 from api.core.text import Fence, clean, cut, fold, one_line, unescape, web_url
 from api.core.words import canonical
 from api.errors import Blocked, Broken, ConfigurationError, ModelError, UsageError
-from api.evaluation.bench_fetch import records
+from api.evaluation.bench_sets import records
 from api.features.watches.watch import schedule_of, target_of, zone_of
 from api.interfaces.shared.csv_export import cell
 from api.models.answer_parsing import entries, record, verdicts
