@@ -358,6 +358,6 @@ def hit_title(hit: ArchiveHit) -> str:
 
 
 def _languages(item: Item, piece: Chunk) -> Collection[str]:
-    """What a piece may be in: what the file of its item said, else by its small words."""
-    said = "" if piece.comment else item.language
-    return {said} if said else languages_of(piece.text or piece.title)
+    """Languages that a piece may be in: the one that its item's file states, else by its function words."""
+    language = "" if piece.comment else item.language
+    return {language} if language else languages_of(piece.text or piece.title)
