@@ -40,6 +40,8 @@ UNKNOWN = 255
 ASK = Ask("plaud note")
 # a fence's `<q-1f0c92ab>`, another one in each prompt
 _NONCE = re.compile(r"q-[0-9a-f]{8}")
+# how far back a run asks: `2026-11-29T19:30:00Z`, in URLs with `%3A`, or seconds since 1970
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d(?:(?::|%3A)\d\d)+(?:\.\d+)?Z?)?|(?<!\d)\d{10}(?!\d)")
 
 
 @dataclass(slots=True)
@@ -105,7 +107,8 @@ def count_calls(requests: Sequence[LoggedRequest]) -> Counter[str]:
             continue
         body = _NONCE.sub("q-", json.dumps(request.body, sort_keys=True, default=str))
         about = f" {hash(body):x}" if request.upstream == "openai" else ""
-        calls[f"{request.upstream} {request.endpoint} {request.path}{about}"] += 1
+        path = _TIME.sub("TIME", request.path)  # else a run of the next quarter of an hour asks something else
+        calls[f"{request.upstream} {request.endpoint} {path}{about}"] += 1
     return calls
 
 

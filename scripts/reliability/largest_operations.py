@@ -19,6 +19,7 @@ HEAVY = re.compile(r"/(?:events|stream)$")
 """Routes that answer as long as somebody listens."""
 FORM_PAGES = ("/", "/compare", "/watches", "/sources", "/inbox")
 """Pages whose forms are sent with the largest fields."""
+_TEXT = "Glow Lamp battery " * 60_000
 _FORM = re.compile(r'<form[^>]*?method="post"[^>]*?action="([^"]+)"', re.IGNORECASE)
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 
@@ -73,7 +74,7 @@ class Values:
                 part = schema.get("items", {})
                 return [_numbered(self.of(part), number) for number in range(min(schema.get("maxItems", 20), 500))]
             case "string":
-                return ("Glow Lamp battery " * 2_000)[: min(schema.get("maxLength", self.longest), self.longest)]
+                return _TEXT[: min(schema.get("maxLength", self.longest), self.longest)]
             case "integer" | "number":
                 return schema.get("maximum", 500)
             case "boolean":
@@ -88,12 +89,14 @@ def _numbered(value: Any, number: int) -> Any:
 
 def fitting(schema: Mapping[str, Any], definitions: Mapping[str, Any], known: Mapping[str, Any], most: int) -> Any:
     """The largest value of a schema whose JSON has at most so many bytes."""
-    longest = 20_000
-    while True:
-        value = Values(known, definitions, longest).of(schema)
-        if len(json.dumps(value)) <= most or longest < 10:
-            return value
-        longest //= 2
+    longest, value = 8, Values(known, definitions, 8).of(schema)
+    while longest < most:  # a text of twice the length doubles a list of 500 of them at most
+        longest *= 2
+        larger = Values(known, definitions, longest).of(schema)
+        if len(json.dumps(larger)) > most:
+            break
+        value = larger
+    return value
 
 
 def route_calls(document: Mapping[str, Any], known: Mapping[str, Any], most: int) -> Iterator[Call]:
@@ -139,13 +142,6 @@ def form_calls(pages: Mapping[str, str], most: int) -> Iterator[Call]:
         token = _CSRF.search(html)
         for action in dict.fromkeys(_FORM.findall(html)):
             fields = {"csrf": token[1] if token else "", "query": "Glow Lamp", "products": "Glow Lamp", "address": "x"}
-            fields["about"] = "Glow Lamp battery " * ((most - 2_000) // 18)
-            body = urlencode(fields).encode()
-            yield Call(
-                f"form {action} of {path}",
-                "POST",
-                action,
-                body[:most],
-                "application/x-www-form-urlencoded",
-                "text/html",
-            )
+            fields["about"] = _TEXT[: most - 2_000]
+            body, kind = urlencode(fields).encode(), "application/x-www-form-urlencoded"
+            yield Call(f"form {action} of {path}", "POST", action, body, kind, "text/html")

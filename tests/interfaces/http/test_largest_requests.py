@@ -167,7 +167,8 @@ async def test_every_tool_and_form_has_a_largest_call(served: Served) -> None:
     assert [call.name for call in calls] == [f"tool {tool['name']}" for tool in listed]
     assert all(call.body and len(call.body) <= BODY_BYTES for call in calls)
     assert form.body is not None
-    assert (form.path, form.body.startswith(b"csrf=&"), len(form.body)) == ("/ask", False, BODY_BYTES)
+    assert (form.path, form.body.startswith(b"csrf=&")) == ("/ask", False)
+    assert BODY_BYTES - 5_000 < len(form.body) <= BODY_BYTES
 
 
 def test_the_largest_value_is_what_a_schema_allows() -> None:
