@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,70 @@ def test_the_composition_and_the_units_use_settings_and_commands_there_are(root:
     assert "USER 10001" in text
 
 
+def test_a_langfuse_of_its_own_has_no_secret_by_default(root: Path) -> None:
+    """Each variable of the compositions must be set and is on the page; the two fit together."""
+    texts = [(root / "deploy" / name).read_text("utf-8") for name in ("compose.yaml", "langfuse.yaml")]
+    compose, langfuse = map(yaml.safe_load, texts)
+    page = (root / "docs/deploy.md").read_text("utf-8")
+
+    used = re.findall(r"\$\{?(\w+)(:\?[^}]+)?", "".join(texts))
+    assert all(required for _, required in used)
+    assert {name for name, _ in used if f"`{name}`" not in page} == set()
+    assert not compose["services"].keys() & langfuse["services"].keys()
+    assert not compose["volumes"].keys() & langfuse["volumes"].keys()
+    services = langfuse["services"]
+    assert {name.removeprefix("langfuse-") for name in services} == {
+        "web", "worker", "postgres", "clickhouse", "redis", "minio",
+    }  # fmt: skip
+    for service in services.values():
+        assert service.get("depends_on", {}).keys() <= services.keys()
+        assert {volume.partition(":")[0] for volume in service.get("volumes", ())} <= langfuse["volumes"].keys()
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+        hosts = re.findall(r"(?://|@)(langfuse-\w+)", str(service.get("environment")))
+        assert set(hosts) <= services.keys()
+    healthy = {name for name, needed in services["langfuse-web"]["depends_on"].items() if "healthy" in str(needed)}
+    assert all("healthcheck" in services[name] for name in healthy)
+    assert "http://langfuse-web:3000" in page
+
+
+def test_proxies_and_prometheus_take_the_files(root: Path, tmp_path: Path) -> None:
+    """Each program that is installed checks the page's configuration of it, or the file that it reads."""
+    shown = blocks("deploy.md", "text")
+    nginx = next(block for block in shown if block.startswith("server {"))
+    nginx = re.sub(r" *ssl_certificate.*\n", "", nginx).replace("443 ssl", f"unix:{tmp_path}/socket")
+    caddy = next(block for block in shown if block.startswith("example.org {"))
+    scraped = next(block for block in blocks("deploy.md", "yaml") if "scrape_configs" in block)
+    (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{nginx}}}\n")
+    (tmp_path / "Caddyfile").write_text(caddy)
+    (tmp_path / "prometheus.yml").write_text(scraped)
+    (tmp_path / "listenpost.key").write_text("a-key")
+    shutil.copy(root / "deploy/alerts.yaml", tmp_path)
+    checks = [
+        ("nginx", "-t", "-q", "-e", "stderr", "-c", f"{tmp_path}/nginx.conf"),
+        ("caddy", "adapt", "--config", f"{tmp_path}/Caddyfile", "--adapter", "caddyfile"),
+        ("promtool", "check", "config", f"{tmp_path}/prometheus.yml"),
+    ]
+    there = [check for check in checks if shutil.which(check[0])]
+    if not there:
+        pytest.skip("none of nginx, caddy and promtool is installed")
+    for check in there:
+        done = subprocess.run(
+            check, capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": str(tmp_path)}
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.nightly
+def test_the_linter_of_the_page_has_no_objection_to_the_image(root: Path) -> None:
+    """Its version is pinned by the command on the page, which brings it."""
+    command = re.search(r"`uv (tool run [^`]*hadolint[^`]*)`", (root / "docs/deploy.md").read_text("utf-8"))
+
+    assert command is not None
+    uv = Path(sys.executable).with_name("uv")
+    done = subprocess.run([uv, *command[1].split()], cwd=root, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 def test_alerts_ask_for_metrics_there_are(root: Path) -> None:
     """Each expression names counters that `/metrics` has."""
     rules = yaml.safe_load((root / "deploy/alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]
@@ -70,7 +136,7 @@ def test_the_steps_make_a_server(root: Path, tmp_path: Path, manner: str) -> Non
         command = unit["ExecStart"]
     else:
         (tmp_path / "src").symlink_to(root)
-        steps = re.findall(r"^RUN ((?!useradd).*)$", image, re.M)
+        steps = re.findall(r"^RUN ((?!useradd)(?:.*\\\n)*.*)$", image, re.M)
         command = "/opt/listenpost/bin/listenpost serve"
     (tmp_path / "opt/src").mkdir(parents=True)
     (tmp_path / "opt/src/listenpost").symlink_to(root)

@@ -256,7 +256,7 @@ RUN_BY: dict[str, dict[str, str]] = {
     },
     "docs/clients.md": dict.fromkeys(("bash", "python", "ts"), "tests/clients/test_openapi.py"),
     "docs/compare.md": {"sh": "tests/interfaces/test_page_commands.py"},
-    "docs/deploy.md": {"sh": "tests/test_deploy.py"},
+    "docs/deploy.md": dict.fromkeys(("sh", "yaml"), "tests/test_deploy.py"),
     "docs/evaluation.md": {
         "sh": "tests/interfaces/test_page_commands.py",
         "json": "tests/interfaces/test_page_commands.py",

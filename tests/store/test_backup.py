@@ -60,10 +60,11 @@ async def test_a_backup_that_is_put_back_gives_the_same_answers(
         if shutil.which(program, path=tools) is None:
             pytest.skip(f"there is no {program}")
     url = f"sqlite:///{tmp_path}/listenpost.db" if server is None else server.create()
-    lines = [line for block in blocks("deploy.md", "sh") for line in block.splitlines()]
+    commands = [block.splitlines() for block in blocks("deploy.md", "sh")]
+    lines = [line for block in commands for line in block]
     if server is None:
         saving = [line for line in lines if line.startswith("sqlite3 ")]
-        putting_back = [line for line in lines if ".db" in line and line not in saving]
+        putting_back = next(block for block in commands if block[0].startswith("rm -rf listenpost.db"))
     else:
         saving, putting_back = ([line for line in lines if line.startswith(f"{program} ")] for program in programs)
     assert saving

@@ -6,6 +6,7 @@ import gc
 import shutil
 import socket
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -47,6 +48,8 @@ def serve(
 
     gc.freeze()
     gc.enable()
+    # `requests` silences it, which another thread that loads libraries at the time can undo
+    warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
     settings = bootstrap.load_settings(sandbox=sandbox)
 
     async def work() -> None:

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import generate_latest
 
+from api.core.domain import Decision
 from api.core.work import is_defect
 from api.features.analyses.feedback import Given
 from api.features.analyses.store_ports import SourceTally, Tally
 from api.reports.report import Report, SourceReport
+from api.sources import ALL_SOURCES
 
 _SECONDS = (0.5, 1, 2, 5, 10, 20, 45, 90, 180)
 _SHARES = tuple(tenth / 10 for tenth in range(11))
@@ -71,6 +73,11 @@ class Metrics:
         self._gain = counter("refetch_gain", "Relevant items only it brought.", "source")
         self._calls = counter("upstream_calls", "Requests sent to sources.", "source")
         self._feedback = counter("feedback", "Thumbs given or turned, by the report's decision.", "decision", "rating")
+        # Prometheus sees no increase in a series that begins at 1, and alerts ask for the first one
+        for decision in ("failed", *map(str, Decision)):
+            self._runs.labels(decision)
+        for source in ALL_SOURCES:
+            self._outcomes.labels(source, "defect")
 
     def ended(self, report: Report | None, reason: str) -> None:
         """Count one analysis, finished or not."""

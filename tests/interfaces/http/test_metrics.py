@@ -38,6 +38,14 @@ async def test_a_defect_is_counted_as_one(outcome: str) -> None:
     assert counted in metrics.page().decode()
 
 
+def test_what_alerts_ask_for_begins_at_nought() -> None:
+    """Prometheus sees the first failed analysis and the first defect as an increase."""
+    page = Metrics().page().decode()
+
+    assert 'listenpost_analyses_total{decision="failed"} 0.0\n' in page
+    assert 'listenpost_sources_total{outcome="defect",source="reddit"} 0.0\n' in page
+
+
 def test_own_items_and_what_no_source_answered_are_in_no_mean() -> None:
     """They are counted beside."""
     metrics = Metrics()
