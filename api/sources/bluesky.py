@@ -383,22 +383,24 @@ class BlueskySource(KeylessSource):
                 return error
             return None
 
-        failure, (found, more) = await asyncio.gather(read_stream(), self._found(plan.query, name, begin))
-        if failure is not None and not found:
+        failure, (hits, more) = await asyncio.gather(read_stream(), self._search_hits(plan.query, name, begin))
+        if failure is not None and not hits:
             raise failure
         notes = [
             f"the stream could not be read: {failure.detail or failure.code}"
             if failure is not None
             else read.note(plan.window in {"week", "month", "year", "all"})
         ]
-        hits = [*{hit.post.uri: hit for hit in (*found, *read.hits())}.values()]
+        hits = [*{hit.post.uri: hit for hit in (*hits, *read.hits())}.values()]
         hits.sort(key=lambda hit: (hit.strength, hit.post.at), reverse=True)
         if len(hits) > MOST_HITS:
             notes.append(f"{MOST_HITS} of {len(hits):,} posts that name it were taken, the newest of the best matches")
         items, missing = await self._completed(hits[:MOST_HITS], now)
         return Page(items, None, (*notes, *more, *missing), partial=failure is not None)
 
-    async def _found(self, query: str, name: NameFilter, since: datetime | None) -> tuple[list[Hit], tuple[str, ...]]:
+    async def _search_hits(
+        self, query: str, name: NameFilter, since: datetime | None
+    ) -> tuple[list[Hit], tuple[str, ...]]:
         """What an account's search finds that names it, with a note; nothing without an account, or for a watch."""
         if self._account is None or shared_run() is not None:
             return [], ()

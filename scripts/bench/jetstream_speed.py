@@ -189,7 +189,7 @@ class Reader:
             "LISTENPOST_LIMIT_REQUESTS_PER_MINUTE": "0", "LISTENPOST_NOTIFY_PRIVATE": "true",
             "BLUESKY_URL": f"http://127.0.0.1:{self.sender.port}", "LISTENPOST_BLUESKY_VERSION": "v2",
         }  # fmt: skip
-        command = [Path(sys.executable).with_name("listenpost"), "listen"]
+        command = [str(Path(sys.executable).with_name("listenpost")), "listen"]
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
 
     def kill(self) -> None:
