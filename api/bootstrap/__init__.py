@@ -410,7 +410,8 @@ def pointed(settings: Settings, url: str) -> Settings:
             "hackernews_url": url, "stackexchange_url": url, "stackexchange_key": None,
             "github_url": url, "github_token": None, "lemmy_url": url,
             "discourse_forums": f"{url}{FORUM}", "feeds": feeds_setting(url), "sources": chosen,
-            "bluesky_url": url, "bluesky_appview_url": url, "steam_url": url, "news_url": url,
+            "bluesky_url": url, "bluesky_appview_url": url, "bluesky_handle": None, "bluesky_app_password": None,
+            "steam_url": url, "news_url": url,
         }
     )  # fmt: skip
     models = stand_in(settings.models).model_copy(update={"openai_api_key": key, "openai_base_url": f"{url}/v1"})

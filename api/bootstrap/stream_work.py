@@ -43,7 +43,7 @@ MOST_TURNS = 8
 _LOOK_BACK = timedelta(hours=36)
 FEEDS = "feeds"
 STREAMED = frozenset({"bluesky", FEEDS})
-"""Sources that are streams: a watch that names any is told of these alone, another one of all."""
+"""Streams without a switch of their own in `listen`: a watch that names a stream is told of it alone, others of all."""
 OnNews = Callable[[Watch, WatchRun], None]
 """Called with each run that is news."""
 
@@ -62,25 +62,26 @@ def notifier_of_streams(context: AppContext, tells: Callable[[Watch], bool] = la
 
 async def history_of(context: AppContext, streams: Sequence[Stream], watch: Watch) -> Ask:
     """What is asked when a watch begins to follow streams: what was written before, and where that is held."""
-    names = [ARCHIVE.name, *(stream.name for stream in streams if _is_for(stream, watch))]
+    names = [ARCHIVE.name, *(stream.name for stream in streams if _is_for(stream, watch, streams))]
     if not (context.settings.sources.feeds or await context.store.followed(watch.tenant)):
         names = [name for name in names if name != FEEDS]
     return Ask.of(watch, sources=tuple(names), since="month")
 
 
-def _is_for(stream: Stream, watch: Watch) -> bool:
-    named = STREAMED.intersection(watch.sources)
+def _is_for(stream: Stream, watch: Watch, streams: Sequence[Stream]) -> bool:
+    named = (STREAMED | {each.name for each in streams}).intersection(watch.sources)
     return not named or stream.name in named
 
 
 @asynccontextmanager
 async def open_streams(context: AppContext, *, named: bool = False) -> AsyncIterator[Sequence[Stream]]:
-    """The streams that are switched on, or with `named` all there are; of a sandbox with all that it holds.
+    """The streams that are switched on, with `named` Bluesky, too; of a sandbox with all that it holds.
 
     Followed feeds are read without a switch; the sandbox has none that could be followed.
     """
     from api.sources.bluesky_stream import BlueskyStream  # loads what reads it
     from api.sources.feed_stream import FeedStream
+    from api.sources.news_stream import NewsStream
 
     settings = context.settings
     with ExitStack() as closing:
@@ -93,6 +94,8 @@ async def open_streams(context: AppContext, *, named: bool = False) -> AsyncIter
         streams: list[Stream] = []
         if named or settings.sources.bluesky:
             streams.append(BlueskyStream(settings.sources, look_back))
+        if settings.sources.news:
+            streams.append(NewsStream(settings.sources))
         if not context.sample:
             streams.append(FeedStream(context.feeds, context.store, feeds_in(settings.sources.feeds)))
         yield streams
@@ -114,7 +117,7 @@ async def listen(
         return watch.sandbox if made_up_only else context.sample or not watch.sandbox
 
     def follows(stream: Stream, watch: Watch) -> bool:
-        return _is_for(stream, watch) and is_told(watch)
+        return _is_for(stream, watch, streams) and is_told(watch)
 
     await _load(context)
     came = asyncio.Event()

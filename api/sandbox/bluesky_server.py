@@ -1,4 +1,4 @@
-"""Jetstream and the AppView: the stream in both envelopes, with cursors and deletions, and posts by their address."""
+"""Jetstream, the AppView and an account's search: the stream in both envelopes, and posts by address or words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,7 +16,8 @@ from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from api.sandbox.corpus import BASE32, Post, Remark, bluesky_uri, handle, spelled
-from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, reply, serves, whole
+from api.sandbox.site_search import tokens
+from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, decoded, reply, serves, whole
 
 COLLECTION = "app.bsky.feed.post"
 _NSID = "network.bsky.jetstream.subscribeEvents"
@@ -28,6 +29,8 @@ _FIRST, _LEAST_TIME = 24_000_000_000, 10**15
 # somebody writes something every minute, and while a client listens 20 times a second
 _EVERY, _LIVE = 60.0, 0.05
 _DELETED_AFTER = 600.0
+# the app password of every account, and the token of its session
+_PASSWORD, _TOKEN = "sandbox", "sandbox-session"  # nosec B105 - of made-up accounts
 _CHATTER = (
     "good morning, the kettle is on and the cat is not", "three trains, two of them late",
     "does anybody else count stairs", "おはようございます、今日も寒いですね", "le pain d'hier fait encore l'affaire",
@@ -100,6 +103,29 @@ class Bluesky(EmulatedServer):
             for reply in below
         ]}}  # fmt: skip
 
+    @serves("session", "/xrpc/com.atproto.server.createSession", methods=("POST",))
+    def _create_session(self, call: SandboxCall) -> dict[str, Any]:
+        account = decoded(call.body)
+        if not isinstance(account, Mapping) or account.get("password") != _PASSWORD:
+            refusal = {"error": "AuthenticationRequired", "message": "Invalid identifier or password"}
+            raise SiteRefusal(refusal, 401)
+        name = str(account.get("identifier"))
+        return {"did": "did:plc:sandbox", "handle": name, "accessJwt": _TOKEN, "refreshJwt": "", "active": True}
+
+    @serves("search", "/xrpc/app.bsky.feed.searchPosts")
+    def _search_posts(self, call: SandboxCall) -> dict[str, Any]:
+        """Posts and replies with all words, the best liked first, of any age."""
+        if call.request.headers.get("authorization") != f"Bearer {_TOKEN}":
+            raise SiteRefusal({"error": "AuthMissing", "message": "Authentication Required"}, 401)
+        wanted, since = set(tokens(call.query.get("q", ""))), call.query.get("since", "")
+        views = [self._view(uri) for uri in self._posts if self._is_there(uri)]
+        fitting = [
+            view for view in views
+            if wanted <= set(tokens(view["record"]["text"])) and view["indexedAt"] >= since.removesuffix("Z")
+        ]  # fmt: skip
+        fitting.sort(key=lambda view: view["likeCount"], reverse=True)
+        return {"posts": fitting[: min(call.number("limit", 25), 100)], "hitsTotal": len(fitting)}
+
     def _thread(self, uri: str) -> dict[str, Any]:
         return {"$type": "app.bsky.feed.defs#threadViewPost", "post": self._view(uri), "replies": []}
 
@@ -107,7 +133,8 @@ class Bluesky(EmulatedServer):
         if uri not in self._posts:
             return False
         post, remark = self._posts[uri]
-        return not (remark.deleted if remark else post.deleted or post.bot)
+        goes = remark.deleted if remark else post.deleted or post.bot
+        return not goes or self.world.clock() < self._created(post, remark) + _DELETED_AFTER
 
     def _view(self, uri: str) -> dict[str, Any]:
         post, remark = self._posts[uri]
@@ -140,15 +167,17 @@ class Bluesky(EmulatedServer):
         for uri, (post, remark) in self._posts.items():
             did, rkey = uri.split("/")[2], uri.rsplit("/", 1)[1]
             at = self._created(post, remark) + 0.25
-            events.append(_Event(at, 0, did, "create", rkey, self._record(post, remark)))
+            if since <= at <= until:
+                events.append(_Event(at, _number(at), did, "create", rkey, self._record(post, remark)))
+            if not since <= (gone := at + _DELETED_AFTER) <= until:
+                continue
             if remark.deleted if remark else post.deleted:
-                events.append(_Event(at + _DELETED_AFTER, 0, did, "delete", rkey))
+                events.append(_Event(gone, _number(gone), did, "delete", rkey))
             elif post.bot and not remark:
-                events.append(_Event(at + _DELETED_AFTER, 0, did, "account", status="takendown"))
-        minutes = range(int(since // _EVERY), int(until // _EVERY) + 1)
+                events.append(_Event(gone, _number(gone), did, "account", status="takendown"))
+        minutes = range(-int(-since // _EVERY), int(until // _EVERY) + 1)
         events += [self._chatter(minute * _EVERY, minute) for minute in minutes]
-        chosen = sorted((event for event in events if since <= event.at <= until), key=lambda event: event.at)
-        return [replace(event, seq=_number(event.at)) for event in chosen]
+        return sorted(events, key=lambda event: event.at)
 
     def _chatter(self, at: float, number: int) -> _Event:
         did, rkey = f"did:plc:{spelled(BASE32, 24, 'chatter', number % 997)}", spelled(BASE32, 13, "rkey", number)
@@ -244,7 +273,9 @@ class Bluesky(EmulatedServer):
                 yield frame
         while True:
             await asyncio.sleep(_LIVE)
-            now = self.world.clock()
+            before, now = now, self.world.clock()
+            for event in self._events(before, now):
+                yield _frame(event, v2)
             yield _frame(self._chatter(now, int(now * 20)), v2)
 
     @staticmethod

@@ -23,7 +23,7 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "lemmy": ("version", "search", "comments"),
     "discourse": ("search", "topic"),
     "feeds": ("rss", "atom", "json", "page"),
-    "bluesky": ("stream", "posts", "thread"),
+    "bluesky": ("stream", "posts", "thread", "session", "search"),
     "steam": ("shop", "reviews"),
     "news": ("feed", "list"),
     "openai": ("judge", "grades", "support", "rewrite", "explain", "senses", "agent", "chat", "models"),

@@ -28,8 +28,8 @@ class SourceSettings(BaseSettings):
         "LISTENPOST_",
         "reddit_client_id reddit_client_secret reddit_user_agent reddit_url youtube_api_key "
         "youtube_url amazon_provider amazon_api_key amazon_url hackernews_url stackexchange_url "
-        "github_url lemmy_url discourse_forums feeds bluesky bluesky_url bluesky_appview_url steam "
-        "steam_url news news_url",
+        "github_url lemmy_url discourse_forums feeds bluesky bluesky_url bluesky_appview_url "
+        "bluesky_handle bluesky_app_password bluesky_login_url steam steam_url news news_url",
     )
 
     sources: str | None = None
@@ -80,6 +80,12 @@ class SourceSettings(BaseSettings):
     """Version of Jetstream's frames; unset: v2, or v1 where a server does not know it."""
     bluesky_appview_url: Root = "https://public.api.bsky.app"
     """Root of the AppView, which has counts and replies of what was found."""
+    bluesky_handle: str | None = None
+    """Handle of an account of Bluesky, with whose app password questions of people are searched for, too."""
+    bluesky_app_password: SecretStr | None = None
+    """App password of that account."""
+    bluesky_login_url: Root = "https://bsky.social"
+    """Root of the server where that account logs in."""
     bluesky_seconds: Annotated[float, Field(ge=1, le=3600)] = 12.0
     """Seconds for which one question reads the stream; two fifths of the crawl's timeout at most."""
     bluesky_megabytes: Annotated[int, Field(ge=1, le=100_000)] = 256

@@ -132,6 +132,8 @@ def setting_value(settings: SourceSettings, variable: str) -> str:
     return (text or "").strip()
 
 
+BLUESKY_ACCOUNT = ("BLUESKY_HANDLE", "BLUESKY_APP_PASSWORD")
+"""Handle and app password of the account whose search is used."""
 GITHUB_TOKEN = "LISTENPOST_GITHUB_TOKEN"
 GITHUB_THREADS = 5
 """Issues whose comments are read without a token: each takes one of 60 requests an hour."""
@@ -199,9 +201,12 @@ SOURCES: Mapping[str, SourceSpec] = MappingProxyType({spec.name: spec for spec i
     SourceSpec(
         "bluesky", "Bluesky",
         "Posts and replies on Bluesky about a product, of the last hours: short and recent.",
-        # further parts of one read; the posts of 100 hits, and those that they reply to
-        price=lambda settings: Price(entries=100, quotes=False, more_searches=7 + 8),
+        # further parts of one read; the posts of 100 hits, and those that they reply to; a login and a search
+        price=lambda settings: Price(
+            entries=100, quotes=False, more_searches=7 + 8 + 2 * has_bluesky_account(settings)
+        ),
         switched_on=lambda settings: settings.bluesky, by_name=True,
+        more_variables=lambda settings: BLUESKY_ACCOUNT if has_bluesky_account(settings) else (),
     ),
     SourceSpec(
         "steam", "Steam", "Players' reviews of a game on Steam, found by the game's exact name.",
@@ -230,6 +235,11 @@ SOURCE_TITLES: Mapping[str, str] = MappingProxyType({name: label.title for name,
 *_others, _last = (spec.title for spec in SOURCES.values() if spec.switched_on is _always)
 SOURCE_LIST = f"{', '.join(_others)} and {_last}"
 """The titles of those that need no switch, as text."""
+
+
+def has_bluesky_account(settings: SourceSettings) -> bool:
+    """Whether an account of Bluesky is named; then handle and app password must both be."""
+    return any(setting_value(settings, name) for name in BLUESKY_ACCOUNT)
 
 
 def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE_SOURCES) -> None:

@@ -17,11 +17,14 @@ from typing import Any, ClassVar, Final
 from api.core.domain import BY_BOT, REMOVED, FetchPlan
 from api.core.items import Comment, Item, pseudonym
 from api.core.ports import Probe
+from api.core.shared_answers import shared_run
 from api.core.text import clean, cut, one_line, quantity, web_url
 from api.errors import Broken, SourceError
 from api.features.analyses.store_ports import SourceMemory
 from api.pipeline.gate.name_matches import name_of
 from api.settings import SourceSettings
+from api.sources import has_bluesky_account
+from api.sources.bluesky_search import BlueskySearch
 from api.sources.item_fields import as_dict, as_int, as_list, as_time, make_item, plausible_time, says_something
 from api.sources.jetstream import FIRST_FRAME, LOOK_BACK, JetstreamReader, ReadBounds, ReadCounts
 from api.sources.jetstream_frames import COLLECTION, AccountChanged, PostDeleted, PostWritten, ServerNotice
@@ -280,6 +283,14 @@ def item_of(post: PostWritten, view: Mapping[str, Any] | None, root: Mapping[str
     )  # fmt: skip
 
 
+def _written(view: Mapping[str, Any]) -> PostWritten | None:
+    """A post that the search gave, as the stream would have brought it; None for what lacks its fields."""
+    uri, record, at = view.get("uri"), as_dict(view.get("record")), as_time(str(view.get("indexedAt")))
+    if not isinstance(uri, str) or not _URI.fullmatch(uri) or at is None or "text" not in record:
+        return None
+    return PostWritten(uri, uri.split("/")[2], at, record)
+
+
 def _removed(post: PostWritten) -> Item:
     """What is left of a post that was deleted since the stream brought it."""
     return make_item(NAME, post.uri, "", "", post.at, id=post.uri, url=page_of(post.uri), unfit=REMOVED)
@@ -344,21 +355,64 @@ class BlueskySource(KeylessSource):
             settings.user_agent,
             min(patience, FIRST_FRAME),
         )
+        self._account = BlueskySearch(settings) if has_bluesky_account(settings) else None
         seconds = min(settings.bluesky_seconds, 0.4 * settings.crawl_timeout)
         self._bounds = ReadBounds(settings.bluesky_megabytes * 1_000_000, seconds)
 
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await super().aclose()
+        if self._account is not None:
+            await self._account.aclose()
+
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """One read of the stream, whatever the limit: a wider fetch takes what it left over."""
-        now = datetime.now(UTC)
-        start = max(window_start(plan.window, now) or now - LOOK_BACK, now - LOOK_BACK)
-        read = StreamRead(self._reader, self._bounds, NameFilter(name_of(plan.query)), start, now)
-        await read.run()
-        hits = read.hits()
-        notes = [read.note(plan.window in {"week", "month", "year", "all"})]
+        """One read of the stream, whatever the limit: a wider fetch takes what it left over; with an account a search.
+
+        Raises:
+            SourceError: the stream cannot be read, and nothing was found by the search.
+        """
+        now, name = datetime.now(UTC), NameFilter(name_of(plan.query))
+        begin = window_start(plan.window, now)
+        start = max(begin or now - LOOK_BACK, now - LOOK_BACK)
+        read = StreamRead(self._reader, self._bounds, name, start, now)
+
+        async def read_stream() -> SourceError | None:
+            try:
+                await read.run()
+            except SourceError as error:
+                return error
+            return None
+
+        failure, (hits, more) = await asyncio.gather(read_stream(), self._search_hits(plan.query, name, begin))
+        if failure is not None and not hits:
+            raise failure
+        notes = [
+            f"the stream could not be read: {failure.detail or failure.code}"
+            if failure is not None
+            else read.note(plan.window in {"week", "month", "year", "all"})
+        ]
+        hits = [*{hit.post.uri: hit for hit in (*hits, *read.hits())}.values()]
+        hits.sort(key=lambda hit: (hit.strength, hit.post.at), reverse=True)
         if len(hits) > MOST_HITS:
             notes.append(f"{MOST_HITS} of {len(hits):,} posts that name it were taken, the newest of the best matches")
         items, missing = await self._completed(hits[:MOST_HITS], now)
-        return Page(items, None, (*notes, *missing))
+        return Page(items, None, (*notes, *more, *missing), partial=failure is not None)
+
+    async def _search_hits(
+        self, query: str, name: NameFilter, since: datetime | None
+    ) -> tuple[list[Hit], tuple[str, ...]]:
+        """What an account's search finds that names it, with a note; nothing without an account, or for a watch."""
+        if self._account is None or shared_run() is not None:
+            return [], ()
+        try:
+            views = await self._account.posts(query, since)
+        except SourceError as error:
+            return [], (f"its search failed: {error.detail or error.code}",)
+        posts = [post for view in views if (post := _written(view)) is not None]
+        if views and not posts:
+            return [], ("its search failed: posts without the fields that are read",)
+        hits = [Hit(post, strength, 0) for post in posts if (strength := name.strength(text_of(post.record)))]
+        return hits, (f"its search gave {quantity(len(hits), 'post')} that name it",)
 
     async def _completed(self, hits: Sequence[Hit], now: datetime) -> tuple[tuple[Item, ...], tuple[str, ...]]:
         """Hits as items with the AppView's counts, and replies with the text that they are under."""
@@ -413,6 +467,8 @@ class BlueskySource(KeylessSource):
                 break
         seconds = (datetime.now(UTC) - began).total_seconds()
         await self._chunk([_NOBODYS])
+        if self._account is not None:
+            await self._account.session()
         return Probe("ok", f"the stream's first event came after {seconds:.1f} s")
 
     def _failure(self, reply: Reply) -> SourceError | None:

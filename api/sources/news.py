@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import regex
@@ -59,14 +59,15 @@ _MAX_UNREAD = 4
 _MAX_COLLECTED = 20 * MOST_HITS
 # quarters after which only the minutes are asked for at which lists were
 _LEARNT = 4
-# lists appear late: an absent one is absent for good when the newest is so much younger
-_SETTLED = timedelta(minutes=45)
+SETTLED = timedelta(minutes=45)
+"""Lists appear late: an absent one is absent for good when the newest is so much younger."""
 # seconds for which another one is not asked for again
 _RECENT = 60.0
 _MAX_ABSENT = 20_000
 _STALE = timedelta(hours=1)
 _PIECE = 65_536
-_STAMP = "%Y%m%d%H%M%S"
+STAMP = "%Y%m%d%H%M%S"
+"""A minute as the file of its list is named."""
 # characters of a headline and of what stands below it; lists have about 100 and 146
 _MAX_TITLE, _MAX_TEXT = 500, 5_000
 _NEWEST = re.compile(r"<lastBuildDate>([^<]{1,60})</lastBuildDate>")
@@ -223,17 +224,17 @@ class NewsSource(KeylessSource):
     async def _read_span(self, names: NameFilter) -> SpanRead:
         """Quarter by quarter until the span or the bounds end; raises `SourceError` when no list could be read."""
         clock = asyncio.get_running_loop().time
-        until, span = clock() + self._seconds, SpanRead(await self._newest())
-        quarter, minutes = _quarter_of(span.newest), set[int]()
+        until, span = clock() + self._seconds, SpanRead(await self.newest())
+        quarter, minutes = quarter_of(span.newest), set[int]()
         first = quarter
         while quarter > first - timedelta(hours=self._hours):
             learnt = first - quarter >= _LEARNT * QUARTER and bool(minutes)
-            stamps = _stamps(quarter, sorted(minutes) if learnt else MINUTES, span.newest)
+            stamps = stamps_of(quarter, sorted(minutes) if learnt else MINUTES, span.newest)
             held = await self._read_quarter(span, names, stamps)
             if learnt and not held and not span.stopped:  # they come at other minutes than later
-                stamps = _stamps(quarter, [minute for minute in MINUTES if minute not in minutes], span.newest)
+                stamps = stamps_of(quarter, [minute for minute in MINUTES if minute not in minutes], span.newest)
                 held = await self._read_quarter(span, names, stamps)
-            minutes |= {_time_of(stamp).minute % 15 for stamp in held}
+            minutes |= {time_of(stamp).minute % 15 for stamp in held}
             if span.stopped:
                 break
             span.begin, quarter = quarter, quarter - QUARTER
@@ -248,15 +249,9 @@ class NewsSource(KeylessSource):
         """Read the lists of these minutes; returns the stamps of those that there are."""
         fresh = {stamp for stamp in stamps if self._lists.get(stamp) is None}
 
-        async def read(stamp: str) -> bytes | None:
-            if self._lists.is_absent(stamp):
-                return None
-            return self._lists.get(stamp) or await self._reading.share(
-                stamp, lambda listener: self._content_of(stamp, span)
-            )
-
         try:
-            answers, failures = await ask_each(stamps, read) if stamps else ({}, {})
+            lists = partial(self.list_of, newest=span.newest)
+            answers, failures = await ask_each(stamps, lists) if stamps else ({}, {})
         except SourceError as error:
             answers, failures = {}, dict.fromkeys(stamps, error)
         contents = {stamp: content for stamp, content in answers.items() if content is not None}
@@ -284,8 +279,8 @@ class NewsSource(KeylessSource):
             raise span.broken
         return [*contents]
 
-    async def _newest(self) -> datetime:
-        """The minute of the newest list, as the feed of them says."""
+    async def newest(self) -> datetime:
+        """The minute of the newest list, as the feed of them says; raises `SourceError`."""
         reply = await self._reply(f"{LISTS}/feed.rss")
         if reply.status == 404 or "<rss" not in reply.body[:1_000]:
             raise (Blocked if reply.html else Broken)(NAME, "no feed of its lists", retry_at=reply.wait)
@@ -295,11 +290,18 @@ class NewsSource(KeylessSource):
             raise Broken(NAME, "a feed without lastBuildDate")
         return min(newest, datetime.now(UTC)).replace(second=0, microsecond=0)
 
-    async def _content_of(self, stamp: str, span: SpanRead) -> bytes | None:
-        """The list of a minute; None where there is none."""
+    async def list_of(self, stamp: str, newest: datetime) -> bytes | None:
+        """The packed list of a minute, asked for once in a process; None where there is none. Raises `SourceError`."""
+        if self._lists.is_absent(stamp):
+            return None
+        return self._lists.get(stamp) or await self._reading.share(
+            stamp, lambda listener: self._content_of(stamp, newest)
+        )
+
+    async def _content_of(self, stamp: str, newest: datetime) -> bytes | None:
         reply = await self._reply(f"{LISTS}/{stamp}.gal.json.gz")
         if reply.status == 404:
-            self._lists.note_absent(stamp, settled=span.newest - _time_of(stamp) > _SETTLED)
+            self._lists.note_absent(stamp, settled=newest - time_of(stamp) > SETTLED)
             return None
         if reply.html:
             raise Blocked(NAME, "a web page instead of data", retry_at=reply.wait)
@@ -317,25 +319,27 @@ class NewsSource(KeylessSource):
         return reply
 
     async def _probed(self) -> Probe:
-        return Probe("ok", f"the newest list is of {await self._newest():%Y-%m-%d %H:%M} UTC")
+        return Probe("ok", f"the newest list is of {await self.newest():%Y-%m-%d %H:%M} UTC")
 
 
 build = NewsSource
 
 
-def _quarter_of(moment: datetime) -> datetime:
+def quarter_of(moment: datetime) -> datetime:
+    """The beginning of the quarter of an hour in which a moment lies."""
     return moment.replace(minute=moment.minute // 15 * 15)
 
 
-def _stamps(quarter: datetime, minutes: Sequence[int], newest: datetime) -> list[str]:
+def stamps_of(quarter: datetime, minutes: Sequence[int], newest: datetime) -> list[str]:
     """The names of possible lists of a quarter, up to the newest, which is always one."""
     times = {quarter + timedelta(minutes=minute) for minute in minutes}
-    times |= {newest} if _quarter_of(newest) == quarter else set()
-    return [f"{time:{_STAMP}}" for time in sorted(times) if time <= newest]
+    times |= {newest} if quarter_of(newest) == quarter else set()
+    return [f"{time:{STAMP}}" for time in sorted(times) if time <= newest]
 
 
-def _time_of(stamp: str) -> datetime:
-    return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
+def time_of(stamp: str) -> datetime:
+    """The minute of a list by the name of its file; raises `ValueError` for another text."""
+    return datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
 
 
 def read_list(content: bytes, names: NameFilter, stamp: str) -> tuple[ListCounts, list[ArticleHit]]:
@@ -368,6 +372,17 @@ def read_list(content: bytes, names: NameFilter, stamp: str) -> tuple[ListCounts
     if counts.bad_lines and not counts.articles:
         raise Broken(NAME, "a list without the fields that are read")
     return counts, hits
+
+
+def articles_in(content: bytes) -> list[Item]:
+    """All articles of a list, each story once; lines that are none are left out."""
+    hits = []
+    for line in lines_of(content, ListCounts()):
+        try:
+            hits.append(ArticleHit(as_dict(json.loads(line)), True, ""))
+        except (ValueError, RecursionError):
+            continue
+    return items_of(hits)
 
 
 def names_it(names: NameFilter, text: str) -> bool:
@@ -462,7 +477,7 @@ def _time(value: object) -> datetime | None:
     text = value.strip() if isinstance(value, str) else ""
     if len(text) == 14 and text.isascii() and text.isdigit():
         try:
-            return plausible_time(_time_of(text))
+            return plausible_time(time_of(text))
         except ValueError:
             return None
     return time_since(text) if text else None

@@ -137,7 +137,9 @@ class WebClient:
             verify=tls_of(trust_env),
         )
 
-    async def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Reply:
+    async def get(
+        self, path: str, params: Mapping[str, str | int] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Reply:
         """The answer, whatever its status.
 
         Raises:
@@ -146,19 +148,26 @@ class WebClient:
             Blocked: a redirect led to a wall.
             Broken: it was too large, wrongly packed, or led to another server.
         """
+        url = httpx.URL(self.root + path)
+        return await self._answer(url.copy_merge_params(params) if params else url, "GET", headers=headers)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
+        """The answer to JSON, whatever its status; raises as `get` does."""
+        return await self._answer(httpx.URL(self.root + path), "POST", json=body)
+
+    async def _answer(self, url: httpx.URL, method: str, **more: Any) -> Reply:
         with _failures_typed(self._name, self._seconds, self.root):
             async with asyncio.timeout(self._seconds):
-                url = httpx.URL(self.root + path)
-                return await self._follow(url.copy_merge_params(params) if params else url)
+                return await self._follow(url, method, more)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
-    async def _follow(self, url: httpx.URL) -> Reply:
+    async def _follow(self, url: httpx.URL, method: str, more: Mapping[str, Any]) -> Reply:
         """The answer, after redirects within the server; each is a request."""
         for _ in range(REDIRECTS + 1):
-            async with aclosing(await self._connected(url)) as response:
+            async with aclosing(await self._connected(url, method, more)) as response:
                 location = response.headers.get("location")
                 if response.status_code not in _MOVED or location is None:
                     packing = response.headers.get("content-encoding", "")
@@ -174,12 +183,12 @@ class WebClient:
             url = target
         raise Broken(self._name, f"more than {REDIRECTS} redirects")
 
-    async def _connected(self, url: httpx.URL) -> httpx.Response:
+    async def _connected(self, url: httpx.URL, method: str, more: Mapping[str, Any]) -> httpx.Response:
         """The beginning of an answer; while kept connections turn out dead, over the next one."""
         while True:
             count_requests()
             connecting = Connecting()
-            request = self._client.build_request("GET", url, extensions={"trace": connecting})
+            request = self._client.build_request(method, url, extensions={"trace": connecting}, **more)
             request.url = _Shown(request.url)
             try:
                 return await self._client.send(request, stream=True)

@@ -7,7 +7,7 @@ newer program is read as it is: unknown fields are kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from api.reports.report import VERSION, Report, Summary
 Step = Callable[[dict[str, Any]], dict[str, Any]]
 P = TypeVar("P", bound=Published)
 REMOVED = "[removed]"
+_QUOTE = re.compile(r'[“"]([^“”"]+)[”"]')
 FACTS = tuple(Item.model_fields)
 """Fields that belong to the item itself; every other field belongs to the analysis."""
 
@@ -176,14 +177,47 @@ def without_items(report: Mapping[str, Any], keys: Set[str]) -> dict[str, Any]:
     """The report without these items: entries, quotes, findings that cite nothing else, mentions.
 
     Counts and figures stay as they were counted, and words that a model wrote stay but for the
-    keys in them; a note says so.
+    keys in them and what they quote; a note says so.
     """
     left = _without_mentions(without_entries(report, keys), _mention(keys))
+    left = _without_quotes(left, _one_line(" ".join(_texts_in(report, keys))))
     gone = len(_keys_in(report) & keys)
     was, them = ("1 item was", "it") if gone == 1 else (f"{gone} items were", "them")
     why = f"removed here because the source deleted {them}; figures and text still count {them}."
     left["quality_notes"] = [*left.get("quality_notes", ()), f"{was} {why}"]
     return dict(left)
+
+
+def _texts_in(value: Any, keys: Set[str], *, inside: bool = False) -> Iterator[str]:
+    """All texts of the entries with these keys."""
+    if isinstance(value, str):
+        yield from (value,) if inside else ()
+    elif isinstance(value, Mapping):
+        inside = inside or value.get("key") in keys
+        for inner in value.values():
+            yield from _texts_in(inner, keys, inside=inside)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts_in(inner, keys, inside=inside)
+
+
+def _without_quotes(value: Any, words: str) -> Any:
+    """The report's own texts with `REMOVED` for each quotation of three words or more that stands in `words`."""
+
+    def replaced(match: re.Match[str]) -> str:
+        quote = _one_line(match[1].strip(" …."))
+        return f"“{REMOVED}”" if quote.count(" ") >= 2 and quote in words else match[0]
+
+    if isinstance(value, str):
+        return _QUOTE.sub(replaced, value)
+    if isinstance(value, Mapping):
+        own = not isinstance(value.get("key"), str)  # else it is an item: what others write stays
+        return {name: _without_quotes(inner, words) if own else inner for name, inner in value.items()}
+    return [_without_quotes(inner, words) for inner in value] if isinstance(value, list) else value
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _keys_in(value: Any) -> set[str]:

@@ -1,12 +1,13 @@
 """How many requests to sources are saved when the watches of all tenants share them.
 
-    python scripts/bench/shared_searches.py [--tenants 10000] [--watches 100] [--runs 3000] [--seed 1]
+    python scripts/bench/shared_searches.py [--tenants 10000] [--watches 100] [--runs 3000] [--asked 600] [--seed 1]
 
 Names of watches follow Zipf's law. First so many runs of one window, each of another tenant, are made over the real
 store by two processes' worth of readers, 16 at once, against a source that counts: calls with sharing, and those that
-the runs count, which are the calls without it. Then all tenants' watches, each run once a day, are counted by their
-names and windows alone, for several numbers of names, exponents and lengths of a window. Exits 1 when a question was
-asked twice.
+the runs count, which are the calls without it. Then `--asked` runs are put to the emulators that enforce a quota, at
+one moment of their clock: calls, refusals and answered runs, without sharing and with it. At last all tenants' watches,
+each run once a day, are counted by their names and windows alone, for several numbers of names, exponents and lengths
+of a window. Exits 1 when a question was asked twice.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
@@ -29,7 +30,10 @@ from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.core.ports import Probe
 from api.core.shared_answers import answers_as_of
+from api.errors import SourceError
+from api.sandbox.server import Sandbox
 from api.settings import SourceSettings
+from api.sources import SOURCES
 from api.sources.searched_source import Page, SearchedSource
 from api.store import open_store
 
@@ -40,6 +44,9 @@ ALLOWED = {
     "reddit": 144_000, "youtube": 100, "hackernews": 240_000, "stackexchange": 300, "github": 14_400,
     "lemmy": 8_640, "discourse": 21_600,
 }  # fmt: skip
+# emulators that count what they are asked, with a community of each: 1,000 in ten minutes, 100 searches a day, 300 a
+# day, 10 searches a minute and 60 other requests an hour
+ENFORCED = {"reddit": "gadgets", "youtube": "Lamp Lab", "stackexchange": "superuser", "github": "lumo/lamp"}
 # hours (UTC) at which people want a message: seven of ten in the mornings of Europe and America
 HOURS = [1, 1, 1, 1, 2, 6, 12, 12, 8, 3, 2, 4, 8, 12, 10, 5, 3, 2, 2, 2, 1, 1, 1, 1]
 
@@ -109,6 +116,37 @@ async def measured(runs: Sequence[int]) -> tuple[Counter[str], Counter[str], int
     return alone, shared, sum(count > 1 for count in asked.values()), time.monotonic() - began
 
 
+async def asked_of_emulators(runs: Sequence[int], *, shared: bool) -> None:
+    """Print what becomes of these runs, one after the other, where each emulator's clock stands still."""
+    now = datetime.now(UTC)
+    rows = [
+        {"source": source, "place": place, "title": f"Lumo{name} after a month", "body": "It works.", "age_days": 3.0,
+         "votes": 5, "comments": [{"body": "Mine, too", "votes": 1, "age_days": 1.0}]}
+        for name in set(runs) for source, place in ENFORCED.items()
+    ]  # fmt: skip
+    answered: Counter[str] = Counter()
+    with Sandbox.start(rows, clock=now.timestamp) as sandbox, tempfile.TemporaryDirectory() as folder:
+        settings = SourceSettings.model_validate(sandbox.environment)
+        store = await open_store(f"sqlite:///{Path(folder) / 'shared.db'}")
+        for number, name in enumerate(runs):
+            for place in ENFORCED:
+                source = SOURCES[place].build(settings, store if shared else None)
+                with answers_as_of(now if shared else None, f"tenant {number}"):
+                    async with aclosing(source):
+                        try:
+                            batch = await source.fetch(FetchPlan(f"Lumo{name}", 10))
+                            await source.comments(batch.items[:KEPT])
+                        except SourceError:
+                            continue
+                answered[place] += bool(batch.items)
+        await store.aclose()
+        for place in ENFORCED:
+            log = sandbox.requests(place)
+            refused = sum(entry.status in {403, 429} for entry in log)
+            how = "shared" if shared else "alone"
+            print(f"{place:14}{how:>8}{len(log):10,}{refused:10,}{answered[place]:10,}")
+
+
 def searches_of_a_day(watches: Sequence[int], hours: Sequence[int], window_hours: float) -> int:
     """Searches of one source that are left of a day's when those of a window are shared."""
     return len({(name, hour // window_hours) for name, hour in zip(watches, hours, strict=True)})
@@ -117,7 +155,7 @@ def searches_of_a_day(watches: Sequence[int], hours: Sequence[int], window_hours
 def main() -> int:
     """Measure, count and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option, default in (("tenants", 10_000), ("watches", 100), ("runs", 3_000), ("seed", 1)):
+    for option, default in (("tenants", 10_000), ("watches", 100), ("runs", 3_000), ("asked", 600), ("seed", 1)):
         parser.add_argument(f"--{option}", type=int, default=default)
     options = parser.parse_args()
     chance = random.Random(options.seed)
@@ -130,6 +168,12 @@ def main() -> int:
     for place in ALLOWED:
         print(f"{place:14}{alone[place]:12,}{shared[place]:12,}{alone[place] / shared[place]:8.1f}")
     print(f"questions that were asked more than once: {twice}")
+
+    some = drawn[: options.asked]
+    print(f"\n{len(some):,} runs with {len(set(some))} names, put to emulators that enforce their quotas")
+    print(f"{'source':22}{'calls':>10}{'refused':>10}{'answered':>10}")
+    for share in (False, True):
+        asyncio.run(asked_of_emulators(some, shared=share))
 
     count = options.tenants * options.watches
     print(f"\n{options.tenants:,} tenants with {options.watches} watches, each run once a day: {count:,} searches")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
+import time
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,15 @@ from api import bootstrap
 from api.bootstrap.app_context import open_app_context
 from api.bootstrap.background_work import keep_watch
 from api.bootstrap.stream_work import listen, open_streams, stream_in_background
+from api.features.analyses.api_keys import LOCAL
+from api.features.archive.entries import ArchiveFilters
+from api.features.watches.notification import run_message
 from api.features.watches.watch import Watch, new_watch, target_of
+from api.features.watches.watch_ports import InboxFilter
 from api.features.watches.watch_run import WatchRun
 from api.features.watches.watch_service import utc_now
+from api.sandbox.server import Sandbox
+from api.sources.bluesky_stream import BlueskyStream
 from tests.forked import COMMAND, Forked
 from tests.interfaces.command import inside
 
@@ -81,6 +89,46 @@ async def test_a_new_watch_is_told_what_was_written_before(tmp_path: Path) -> No
     assert report is not None
     assert await context.store.without_history(utc_now(), 9) == []
     await context.aclose()
+
+
+async def test_a_deleted_post_is_gone_everywhere_within_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the archive, the report that holds it as evidence, the inbox and messages that are sent again."""
+    words, ahead = "hums all night", [0.0]
+    row = {"source": "bluesky", "title": "", "body": f"My Lumo lamp {words}", "age_days": 1e-4, "deleted": True}
+    with Sandbox.start([row], clock=lambda: time.time() + ahead[0]) as sandbox:
+        monkeypatch.setenv("LISTENPOST_MODE", "live")
+        for name in ("BLUESKY_URL", "BLUESKY_APPVIEW_URL"):
+            monkeypatch.setenv(name, sandbox.url)
+        context = await open_app_context(bootstrap.load_settings())
+        store, places = context.store, (await context.product()).places
+        given: dict[str, Any] = {"as_it_happens": True, "tell_first": True, "sources": ("bluesky",), "depth": "quick"}
+        watch = replace(new_watch("local", "Lumo lamp", "daily 08:00", utc_now()), **given)
+        await keep_watch(store, watch, new=True)
+
+        async def held() -> set[str]:
+            """Where its words stand."""
+            runs = await store.watch_runs("local", watch.id, 9)
+            kept = {
+                "report": [await store.get("local", run.report_id) for run in runs if run.report_id],
+                "message": [run_message(watch, run, places).text for run in runs],
+                "inbox": await store.inbox("local", InboxFilter(), 9),
+                "archive": await context.search(LOCAL, "Lumo lamp", ArchiveFilters(), None, sandbox=False),
+            }
+            return {name for name, value in kept.items() if words in repr(value)}
+
+        task = asyncio.create_task(listen(context, [BlueskyStream(context.settings.sources, timedelta(minutes=5))]))
+        async with asyncio.timeout(120):
+            while len(await held()) < 4:
+                pass
+        ahead[0] = 600.0
+        async with asyncio.timeout(60):
+            while await held():
+                pass
+        task.cancel()
+        await asyncio.wait({task})
+        await context.aclose()
 
 
 async def test_streams_end_before_the_store_is_closed(

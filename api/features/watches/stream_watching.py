@@ -66,6 +66,8 @@ _AT_ONCE = 16
 MOST_LONE_FAILURES = 3
 """Calls for one post alone that end with an HTTP error, after which it counts as refused."""
 _BACK_OFF, _LONGEST_BACK_OFF = 0.5, 30.0
+# between two looks whether another process still reads a stream
+_CLAIM_SECONDS = 5.0
 # Why a judge fails that may be one post's fault; a provider refuses a whole call for it.
 _OF_A_POST = frozenset({"count_mismatch", "filtered", "http_error", "malformed", "refused", "too_long", "truncated"})
 # after a judge that failed, doubled each time: a call that is paid may be what fails
@@ -148,14 +150,16 @@ class StreamListener:
         while True:
             before = self.counts.posts
             try:
-                await translated(self.read_once(), f"reading the stream of {self.stream.name}", Defect)
+                if not await translated(self.read_once(), f"reading the stream of {self.stream.name}", Defect):
+                    await self.pause(_CLAIM_SECONDS)
+                    continue
             except (ListenpostError, TimeoutError) as error:
                 _log.warning("the stream of %s: %s", self.stream.name, error)
             wait = _BACK_OFF if self.counts.posts > before else min(2 * wait, _LONGEST_BACK_OFF)
             await self.pause(wait)
 
-    async def read_once(self) -> None:
-        """Read one connection to its end, unless another process reads the stream.
+    async def read_once(self) -> bool:
+        """Read one connection to its end; False where another process reads the stream.
 
         Raises:
             SourceError: the stream cannot be read, or ended.
@@ -168,7 +172,7 @@ class StreamListener:
             now = self.clock()
             position = await self.store.take_stream(self.stored_name, self.reader, now, now + CLAIM)
         if position is None:
-            return
+            return False
         claimed = now
         # each sandbox has a stream of its own, so a cursor of the one before leads nowhere in it
         known = not self.sample or self.counts.read_until is not None
@@ -177,11 +181,12 @@ class StreamListener:
                 now = self.clock()
                 if now - claimed > CLAIM / 4:
                     if await self.store.take_stream(self.stored_name, self.reader, now, now + CLAIM) is None:
-                        return
+                        return False
                     claimed = now
                 await self.refresh()
                 if not await self._keep(batch):
-                    return
+                    return False
+        return True
 
     async def refresh(self) -> None:
         """Take in watches that were added or changed, every few seconds, and leave out those that are gone."""

@@ -611,6 +611,24 @@ async def test_a_defect_does_not_end_a_listener(world: World) -> None:
     assert waits == [1.0, 2.0, 4.0]
 
 
+async def test_a_stream_that_another_reads_is_taken_over_soon(world: World) -> None:
+    """It is looked at every five seconds, however long the other one reads, and read when its claim is over."""
+    await world.read(StreamBatch((post(1),), cursor="1"))
+    waits: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        waits.append(seconds)
+        world.now += timedelta(seconds=seconds)
+        if len(waits) == 13:
+            raise asyncio.CancelledError
+
+    other = replace(world.listener("r2"), pause=pause)
+    with pytest.raises(asyncio.CancelledError):
+        await other.run()
+
+    assert waits == [*[5.0] * 12, 1.0]
+
+
 async def test_damaged_posts_hold_nothing_up(world: World) -> None:
     """As of a version before; they are dropped."""
     await world.read(StreamBatch((post(1),), cursor="1"))
