@@ -202,6 +202,9 @@ def _product(
     return Product(
         sources=sources,
         gate=_gate(settings, client, tracing, prompts, sandboxed=sandbox is not None),
+        gate_of=lambda judge, model: _gate(
+            settings.judged_by(judge, model), client, tracing, prompts, sandboxed=bool(sandbox) and judge != "local"
+        ),
         grader=grader,
         steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
         writer=writer,
