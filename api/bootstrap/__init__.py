@@ -227,12 +227,15 @@ def _product(
             "langfuse": langfuse,
         },
         server_check=None if client is None else partial(check_model_server, client, settings.models, tracing),
-        requests=lambda: [
-            f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}"
-            for entry in ([] if sandbox is None else sandbox.log)
-        ],
+        requests=partial(_requests, sandbox),
         closing=closing,
     )
+
+
+def _requests(sandbox: Sandbox | None) -> list[str]:
+    """What the sandbox was asked until now, a line each."""
+    log = [] if sandbox is None else sandbox.log
+    return [f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}" for entry in log]
 
 
 def _model_client(

@@ -254,10 +254,10 @@ class AppContext:
             raise UsageError(words, field="model")
         product = await self._product_for(replace(ask, again=""))
         over = replaying(product, before, judge, model)
-        asked = await with_sense_and_corrections(self.store, tenant.id, ask)
+        corrected = await with_sense_and_corrections(self.store, tenant.id, ask)
         spending = self.limits.spending(tenant, usd=price.reserved, analyses=1)
         async with self.limits.queue.slot(tenant), spending as spent:
-            after = await product_service.analyze(over, asked)
+            after = await product_service.analyze(over, corrected)
             spent.ended(after.cost.tokens, after.cost.usd)
         return await asyncio.to_thread(replay_of, before, after)
 

@@ -212,9 +212,9 @@ def replay_estimate(settings: Settings, ask: Ask, judge: ReplayJudge | None, mod
     """
     usual, other = (estimate(settings.judged_by(judge, name), ask, ask.again_items) for name in (None, model))
 
-    def dearer(one: Mapping[str, Any], another: Mapping[str, Any]) -> dict[str, Any]:
-        prices = one["usd"], another["usd"]
-        return {**one, "usd": None if None in prices else max(prices)}
+    def dearer(figures: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+        prices = figures["usd"], changed["usd"]
+        return {**figures, "usd": None if None in prices else max(prices)}
 
     return Estimate(*(dearer(getattr(usual, part), getattr(other, part)) for part in ("least", "likely", "most")))
 

@@ -94,7 +94,8 @@ def test_the_share_of_voice_stands_in_every_rendering() -> None:
         assert words in " ".join(text.split())
         assert words in page
     assert "Share of the people who speak of any of them" in page
-    assert "| all places | 75 % (41-93), 6 people | 25 % (7-59), 2 people |" in comparison_markdown(comparison)
+    markdown = comparison_markdown(comparison).replace("\\", "")
+    assert "| all places | 75 % (41-93), 6 people | 25 % (7-59), 2 people |" in markdown
     rows = list(csv.reader(io.StringIO(comparison_csv(comparison))))
     assert ["share of voice, all places", "75 % (41-93), 6 people", "25 % (7-59), 2 people"] in rows
 

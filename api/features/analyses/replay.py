@@ -117,9 +117,9 @@ def replay_of(before: Report, after: Report) -> Replay:
     seen = kept_now | dropped_now.keys()
     both = verdicts[0].keys() & verdicts[1].keys()
     stages = Counter(item.dropped_by for item in before.dropped if item.key not in kept_now)
-    found = sum(source.fetched for source in before.sources.values())
+    fetched = sum(source.fetched for source in before.sources.values())
     not_judged: dict[NotJudged, int] = {
-        "deleted": max(0, found - len(kept) - len(dropped)),
+        "deleted": max(0, fetched - len(kept) - len(dropped)),
         "copy": sum(item.dropped_by == "duplicate" and item.key not in seen for item in before.dropped),
         "unfit": stages["unfit"],
         "excluded": stages["excluded"],
@@ -221,9 +221,9 @@ def _likeness(first: Finding, second: Finding) -> tuple[bool, float, float]:
     """How sure two claims are the same: by their words, then by the posts of the smaller one, then of both."""
     if first.kind != second.kind:
         return False, 0.0, 0.0
-    one, other = _cited(first), _cited(second)
-    shared, fewer = len(one & other), min(len(one), len(other))
-    return first.text == second.text, shared / fewer if fewer else 0.0, shared / (len(one | other) or 1)
+    earlier, later = _cited(first), _cited(second)
+    shared, fewer = len(earlier & later), min(len(earlier), len(later))
+    return first.text == second.text, shared / fewer if fewer else 0.0, shared / (len(earlier | later) or 1)
 
 
 def _cited(finding: Finding) -> set[tuple[str, str | None]]:
