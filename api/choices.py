@@ -18,6 +18,8 @@ Show = Literal["unread", "starred", "read", "all"]
 Rating = Literal["up", "down"]
 JudgeName = Literal["local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"]
 """The judges that `listenpost eval` can measure."""
+ReplayJudge = Literal["openai", "local"]
+"""The judges by which a stored report can be judged again: the model, or the judge on this machine."""
 BenchPart = Literal["dev", "test", "all"]
 """Parts of the public benchmark: labels of `test` are shipped as digests."""
 BENCH_SERVER = "https://raw.githubusercontent.com"

@@ -163,8 +163,8 @@ def test_each_extra_alone_runs_its_command(root: Path, tmp_path: Path, extra: st
     if extra == "postgres":
         variables["LISTENPOST_DATABASE_URL"] = "postgresql://listenpost@127.0.0.1:9/listenpost"
     if extra == "search":  # there must be something to find
-        asked = [program / "listenpost", "analyze", "plaud.ai", "--sandbox"]
-        subprocess.run(asked, cwd=tmp_path, env=variables, check=True, capture_output=True, timeout=120)
+        question: list[str | Path] = [program / "listenpost", "analyze", "plaud.ai", "--sandbox"]
+        subprocess.run(question, cwd=tmp_path, env=variables, check=True, capture_output=True, timeout=120)
     with subprocess.Popen(
         [program / "listenpost", *words],
         cwd=tmp_path, env=variables, text=True,

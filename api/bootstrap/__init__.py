@@ -202,6 +202,9 @@ def _product(
     return Product(
         sources=sources,
         gate=_gate(settings, client, tracing, prompts, sandboxed=sandbox is not None),
+        gate_of=lambda judge, model: _gate(
+            settings.judged_by(judge, model), client, tracing, prompts, sandboxed=bool(sandbox) and judge != "local"
+        ),
         grader=grader,
         steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
         writer=writer,
@@ -224,12 +227,15 @@ def _product(
             "langfuse": langfuse,
         },
         server_check=None if client is None else partial(check_model_server, client, settings.models, tracing),
-        requests=lambda: [
-            f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}"
-            for entry in ([] if sandbox is None else sandbox.log)
-        ],
+        requests=partial(_requests, sandbox),
         closing=closing,
     )
+
+
+def _requests(sandbox: Sandbox | None) -> list[str]:
+    """What the sandbox was asked until now, a line each."""
+    log = [] if sandbox is None else sandbox.log
+    return [f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}" for entry in log]
 
 
 def _model_client(

@@ -23,21 +23,24 @@ from api.bootstrap.storage import (
     archive_search,
     environment_keys,
     open_store_of,
+    replaying,
     with_agreement,
     with_archive,
     with_feeds,
     with_report_items,
 )
+from api.choices import ReplayJudge
 from api.core.domain import Question
 from api.core.items import Gated, Item
 from api.core.progress import Listener, ignore_event
 from api.core.shared_answers import answers_as_of
 from api.core.work import Resume, SharedTasks, StepRunner
-from api.errors import MissingExtra, StoreUnavailable, extras_named
+from api.errors import MissingExtra, StoreUnavailable, UsageError, extras_named
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.limits import FairQueue, Limits, fetch_within
 from api.features.analyses.rejudging import with_sense_and_corrections
+from api.features.analyses.replay import Replay, replay_of
 from api.features.analyses.runner import KIND, Comparisons, Runner
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
@@ -56,6 +59,7 @@ from api.sources import ARCHIVE, SOURCES
 from api.sources.own_items import own_items_of
 
 if TYPE_CHECKING:
+    from api.bootstrap.estimates import Estimate
     from api.sources.feeds import FeedReader
 
 
@@ -234,6 +238,37 @@ class AppContext:
         usd = await asyncio.to_thread(gate_usd, self.settings, len(posts))
         source = posts[0].source if posts else ""
         return await judge_within(self.limits, tenant, usd, product.gate, question_of(corrected), posts, source)
+
+    async def replay(
+        self, tenant: Tenant, before: Report, ask: Ask, judge: ReplayJudge | None, model: str | None
+    ) -> Replay:
+        """Judge the items of a stored report again, and compare; `ask` is of `ask_again`. Counts as an analysis.
+
+        Raises:
+            UsageError: see `replaying`; or nobody knows the price of the model, and a key pays for it.
+            LimitReached: the day's analyses or USD do not suffice, or too many requests wait.
+            StoreUnavailable: the limits cannot be read.
+        """
+        price = await self.replay_estimate(ask, judge, model)
+        if price.most["usd"] is None and model and tenant.origin != "local":
+            words = "nobody knows the price of this `model`: state it in `LISTENPOST_MODEL_PRICES`"
+            raise UsageError(words, field="model")
+        product = await self._product_for(replace(ask, again=""))
+        over = replaying(product, before, judge, model)
+        corrected = await with_sense_and_corrections(self.store, tenant.id, ask)
+        spending = self.limits.spending(tenant, usd=price.reserved, analyses=1)
+        async with self.limits.queue.slot(tenant), spending as spent:
+            after = await product_service.analyze(over, corrected)
+            spent.ended(after.cost.tokens, after.cost.usd)
+        return await asyncio.to_thread(replay_of, before, after)
+
+    async def replay_estimate(self, ask: Ask, judge: ReplayJudge | None, model: str | None) -> Estimate:
+        """What `replay` takes."""
+        await self.product()
+        from api.bootstrap.estimates import replay_estimate  # loads with the product
+
+        settings = in_sandbox(self.settings) if ask.sandbox else self.settings
+        return await asyncio.to_thread(replay_estimate, settings, ask, judge, model)
 
     async def search(
         self, tenant: Tenant, text: str, filters: ArchiveFilters, k: int | None, *, sandbox: bool

@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any
 
 from api.bootstrap import for_own_items, mode_of, stand_in
+from api.choices import ReplayJudge
 from api.core.domain import Usage
 from api.core.ports import PER_CALL
 from api.models.answer_parsing import Tokens
@@ -55,6 +56,12 @@ class Estimate:
     least: Mapping[str, Any]
     likely: Mapping[str, Any]
     most: Mapping[str, Any]
+
+    @property
+    def reserved(self) -> float:
+        """USD that it may cost at most; of models whose price nobody knows `UNKNOWN_USD`."""
+        usd = self.most["usd"]
+        return UNKNOWN_USD if usd is None else float(usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +205,20 @@ def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
     return _estimate(settings, least, likely, most, len(reach.prices) * reach.limit)
 
 
+def replay_estimate(settings: Settings, ask: Ask, judge: ReplayJudge | None, model: str | None) -> Estimate:
+    """What judging the items of a report again takes.
+
+    Another model only judges, so of both models' prices the higher one counts for all that is asked.
+    """
+    usual, other = (estimate(settings.judged_by(judge, name), ask, ask.again_items) for name in (None, model))
+
+    def dearer(figures: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+        prices = figures["usd"], changed["usd"]
+        return {**figures, "usd": None if None in prices else max(prices)}
+
+    return Estimate(*(dearer(getattr(usual, part), getattr(other, part)) for part in ("least", "likely", "most")))
+
+
 def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
     """What asking one source takes: one query, and grades beyond `quick`."""
     reach = _reach(settings, ask, None)
@@ -227,8 +248,7 @@ def together(estimates: Sequence[Estimate]) -> Estimate:
 
 def most_usd(settings: Settings, ask: Ask) -> float:
     """USD that a question may cost at most; over own or stored items no source is asked."""
-    usd = estimate(settings, ask, len(ask.items) or ask.again_items or None).most["usd"]
-    return UNKNOWN_USD if usd is None else float(usd)
+    return estimate(settings, ask, len(ask.items) or ask.again_items or None).reserved
 
 
 def turn_usd(settings: Settings) -> float:

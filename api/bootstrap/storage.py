@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from api.bootstrap import gate_version, mode_of
+from api.choices import ReplayJudge
 from api.core.domain import Question
 from api.core.items import Item
 from api.core.ports import Grader, SampleMemory
-from api.errors import ConfigurationError, ModelError, StoreUnavailable
+from api.errors import ConfigurationError, ModelError, StoreUnavailable, UsageError
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.feedback import Rated, Send
 from api.features.analyses.rejudging import with_sense_and_corrections
@@ -148,6 +149,22 @@ def with_report_items(product: Product, report: Report) -> Product:
         adaptive=product.adaptive.model_copy(update=never),
         closing=AsyncExitStack(),
     )
+
+
+def replaying(product: Product, report: Report, judge: ReplayJudge | None, model: str | None) -> Product:
+    """See `with_report_items`, with another judge, or another model as judge, where one is named.
+
+    Raises:
+        UsageError: a model is named for the judge on this machine, or no model is set up.
+    """
+    over = with_report_items(product, report)
+    if not (judge or model):
+        return over
+    if judge == "local" and model:
+        raise UsageError("the judge on this machine takes no `model`: leave one of both out", field="model")
+    if product.gate_of is None or (judge != "local" and product.agent_model is None):
+        raise UsageError("no model is set up here: set `OPENAI_API_KEY`", field="model" if model else "judge")
+    return replace(over, gate=product.gate_of(judge, model))
 
 
 def graded(grader: Grader) -> Rerank:

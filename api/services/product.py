@@ -16,7 +16,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, get_args
 
-from api.choices import MAX_LIMIT, MAX_PRODUCTS, Aim, DepthName, Window
+from api.choices import MAX_LIMIT, MAX_PRODUCTS, Aim, DepthName, ReplayJudge, Window
 from api.core.context import as_caller, current_caller
 from api.core.display_names import SourceLabels, reason_in_words
 from api.core.domain import Correction, Question, Sense, Usage
@@ -58,7 +58,6 @@ ROOM: Mapping[DepthName, int] = MappingProxyType({"quick": 8_000, "standard": 17
 # Of these for the rule and for the note of what is not shown.
 _MARGIN = 200
 ServerCheck = Callable[[], Awaitable[tuple[str, str, str]]]
-"""Outcome, detail and what to set."""
 MOST_RUNS = 64
 """Runs of agents, and conversations, that a product remembers."""
 # The source of a question over own items.
@@ -168,6 +167,8 @@ class Product:
     crawl_seconds: float
     sample: bool = False
     """Everything comes from the sandbox."""
+    gate_of: Callable[[ReplayJudge | None, str | None], Gate] | None = None
+    """Builds the gate of another judge, or of another model as judge."""
     senses: SenseFinder | None = None
     """Finds the things that share a name; None: nobody looks."""
     namer: SenseNamer | None = None
@@ -452,8 +453,7 @@ async def fetch(
         lines.append(f"Note: {more} more are kept but not shown.")
     if exhibits:
         linked = not product.sample  # what is made up cannot be opened
-        lines.append(fence.rule)
-        lines.append(describe(exhibits, fence, scope.question.text, linked=linked))
+        lines += [fence.rule, describe(exhibits, fence, scope.question.text, linked=linked)]
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
     return SourceAnswer(gathered, usage, "\n".join(lines), answer, keys)
 

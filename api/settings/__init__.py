@@ -10,7 +10,7 @@ import difflib
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -19,7 +19,7 @@ import platformdirs
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from api.choices import DepthName
+from api.choices import DepthName, ReplayJudge
 from api.settings.langfuse_group import TracingSettings as TracingSettings
 from api.settings.source_group import SourceSettings as SourceSettings
 from api.settings.value_types import (
@@ -371,6 +371,15 @@ class Settings:
     chat: ChatSettings
     mail: MailSettings
     depths: Mapping[DepthName, Depth]
+
+    def judged_by(self, judge: ReplayJudge | None, model: str | None) -> Settings:
+        """The same with another judge of relevance, or another model as judge; what is None stays."""
+        general, models = {"judge": judge or "openai"}, {"filter_model": model}
+        return replace(
+            self,
+            general=self.general.model_copy(update=general if judge or model else {}),
+            models=self.models.model_copy(update=models if model else {}),
+        )
 
 
 def data_folder() -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from typing import Any
 
@@ -14,7 +16,7 @@ from api.interfaces.pages.report_files import comparison_html
 from api.interfaces.shared.comparison_table import alike, notes, table
 from api.interfaces.shared.csv_export import comparison_csv
 from api.interfaces.shared.markdown_report import comparison_markdown
-from tests.features.comparisons.made import about, compared, posts
+from tests.features.comparisons.made import about, compared, posts, spoken
 from tests.interfaces.answers import TRICKS
 from tests.interfaces.markdown_tokens import headings, tokens
 
@@ -71,6 +73,41 @@ def test_how_graded_posts_sound_has_rows_of_its_own() -> None:
     assert "(100 percentage points, 95 %: 66 to 100). [1][2]" in text
 
 
+def test_the_share_of_voice_stands_in_every_rendering() -> None:
+    """With intervals, places and weeks; what is left out, and what it cannot say, below."""
+    ember = spoken("Ember", {"reddit": 6, "lemmy": 3}, {"2026-11-02": 4, "2026-11-09": 2})
+    capped = {"lemmy": {"capped": True}}
+    comparison = compared(ember, spoken("Ohom", {"reddit": 2, "lemmy": 1}, {"2026-11-09": 2}, sources=capped))
+    text, page = comparison_text(comparison, 100), comparison_html(comparison)
+
+    for words in (
+        "all places 75 % (41-93), 6 people 25 % (7-59), 2 people",
+        "week of 2026-11-02 100 % (51-100), 4 people 0 % (0-49), 0 people",
+    ):
+        assert words in " ".join(text.split())
+    for words in (
+        "Counted, for every product: Reddit, dated from the week of 2026-11-02 to that of 2026-11-09.",
+        "People are counted, not posts",
+        "Left out for every product: Lemmy (cut by a limit for Ohom).",
+        "What a share cannot say",
+    ):
+        assert words in " ".join(text.split())
+        assert words in page
+    assert "Share of the people who speak of any of them" in page
+    markdown = comparison_markdown(comparison).replace("\\", "")
+    assert "| all places | 75 % (41-93), 6 people | 25 % (7-59), 2 people |" in markdown
+    rows = list(csv.reader(io.StringIO(comparison_csv(comparison))))
+    assert ["share of voice, all places", "75 % (41-93), 6 people", "25 % (7-59), 2 people"] in rows
+
+
+def test_why_no_share_of_voice_can_be_stated_is_said() -> None:
+    """Of a report whose people nobody counted."""
+    text = comparison_text(compared(spoken("Ember", {"reddit": 6}), about("Ohom", posts("Ohom", MUG))), 100)
+
+    words = "No share of voice can be stated: the report on Ohom is of an older version, so its people are not known"
+    assert words in " ".join(text.split())
+
+
 def test_all_that_is_asked_alike_is_said() -> None:
     """Sources, depth, window and limit."""
     like: dict[str, Any] = {"sources": ("reddit",), "since": "week", "limit": 7, "depth": "quick"}
@@ -124,7 +161,7 @@ def test_strangers_words_stay_words(trick: str) -> None:
     assert not {"image", "html_inline", "html_block", "fence"} & {token.type for token in read}
     assert [token for token in read if token.type == "link_open"] == []
     assert sum(token.type == "table_open" for token in read) == 1
-    assert headings(markdown)[1:] == ["Counted for more than one", "Cited"]
+    assert headings(markdown)[1:] == ["Share of voice", "Counted for more than one", "Cited"]
     for text in (page, markdown, comparison_text(comparison, 100)):
         assert not set("\x1b\x07\x9b\u202e\u2066") & set(text)
     assert len(comparison_csv(comparison).splitlines()) >= 4

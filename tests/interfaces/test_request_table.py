@@ -57,11 +57,13 @@ VERBS = {
     "stats": Verb("stats", "get /v1/stats", page="/gate#"),
     "feedback": Verb("feedback", "post /v1/analyses/{analysis_id}/feedback"),
     "correct": Verb("correct", "put /v1/analyses/{analysis_id}/items/{key}/correction", "correct_item"),
+    "replay": Verb("replay", "post /v1/analyses/{analysis_id}/replay", page="/analyses/a1/replay#/analyses/a1/replay"),
     "list reports": Verb("reports list", "get /v1/analyses", page="/history#"),
 }
-"""Every verb that more than one interface offers. Which feeds are read is decided by a person,
-not by a model, and no page has a form for them. `import`, `eval`, `keys`, `langfuse`, `doctor`
-and the servers are commands only; removing, exporting and the like take an id and nothing else."""
+"""Every verb that more than one interface offers. Which feeds are read, and whether another judge is better, is decided
+by a person, not by a model, and no page has a form for feeds. A program compares two reports of `ask_again` itself.
+`import`, `eval`, `keys`, `langfuse`, `doctor` and the servers are commands only; removing, exporting and the like take
+an id and nothing else."""
 ANSWER_ONLY = {
     "format": "HTTP chooses by `Accept` or the address; a tool always gives text and a record",
     "output": "a command writes the answer to a file; others hand it to their caller",
@@ -163,6 +165,7 @@ OWN: Mapping[tuple[str, str], Collection[str]] = {
     ("feedback", "http"): ("rating",),
     ("correct", "cli"): ("analysis", "key"),
     ("correct", "mcp"): ("report_id", "key"),
+    ("replay", "cli"): ("report_id",),
 }
 """What an interface needs to say the same: what stands in the address elsewhere, the forms that
 empty an option, a thumb as two flags, and the marks of receivers whose addresses stay secret."""

@@ -22,6 +22,7 @@ from api.errors import UsageError
 from api.features.comparisons import product_counts
 from api.features.comparisons.comparison import VERSION, ComparedFinding, ComparedItem, Comparison, Side
 from api.features.comparisons.product_counts import ProductCounts
+from api.features.comparisons.share_of_voice import share_of_voice
 from api.reports.keyless.theme_sentences import SHARED
 from api.reports.report import Cost, Report
 from api.services.product import Ask, question_of
@@ -109,6 +110,10 @@ def comparison_of(asks: Sequence[Ask], answers: Sequence[Report | Failure], plac
         contrasts=contrasts,
         findings=findings,
         items=tuple(_items(compared, cited)),
+        voice=share_of_voice(
+            [(each.standing, answer) for each, answer in zip(products, answers, strict=True)],
+            [f"{term}: {differing[term]}" for term in _COUNT_TERMS if term in differing],
+        ),
         sample=any(report.sample for report in reports),
         cost=Cost(
             usd=None if None in prices else sum(filter(None, prices)),

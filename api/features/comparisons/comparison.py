@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Literal
+
+from pydantic.json_schema import SkipJsonSchema
 
 from api.choices import DepthName, Window
 from api.core.domain import Outcome
-from api.core.published import IF_SET, Published, Timestamp
-from api.pipeline.evidence.figures import AspectCount, Sentiment
+from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp
+from api.pipeline.evidence.figures import AspectCount, Interval, Sentiment
 from api.reports.report import Cost, KeptItem, Passage
 
 VERSION = 1  # of a `Comparison`; raised when a field changes meaning
@@ -113,6 +116,42 @@ class ComparedItem(KeptItem):
     """Queries of the products it counts for."""
 
 
+class Voice(Published):
+    """One product's part in what is said of all of them."""
+
+    query: str
+    people: int
+    """Who wrote kept posts about it: one author is one person in a place."""
+    share: float | None
+    """Of the people of all products; None of nobody."""
+    interval: Interval | None
+    """95 % interval of the share (Wilson)."""
+
+
+class VoiceWeek(Published):
+    """The shares of one week, of people who wrote in it."""
+
+    monday: date
+    voices: tuple[Voice, ...]
+
+
+class ShareOfVoice(Published):
+    """How the people who speak of the products divide among them, counted from posts; no model counts."""
+
+    reason: str | None
+    """Why no share can be stated; None where one is."""
+    total: tuple[Voice, ...]
+    """Of all counted places together, by product."""
+    places: Mapping[str, tuple[Voice, ...]]
+    """By source, those that were read to the end for every product."""
+    weeks: tuple[VoiceWeek, ...]
+    """Weeks in which anybody wrote, in order, of all counted places."""
+    left_out: Mapping[str, str]
+    """Source -> why nobody there is counted, for any product."""
+    undated: int
+    """Counted posts without a date, which no week holds."""
+
+
 class Comparison(Published):
     """Products side by side; depth, sources, window and limit are those of the first product."""
 
@@ -134,6 +173,7 @@ class Comparison(Published):
     """Those with a contrast first, then by the number of posts."""
     items: tuple[ComparedItem, ...]
     """By product, best first."""
+    voice: Annotated[ShareOfVoice | SkipJsonSchema[None], WHERE_THERE] = None
     sample: bool
     cost: Cost
     """USD, tokens and requests of all analyses together."""

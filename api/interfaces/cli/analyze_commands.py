@@ -122,7 +122,7 @@ async def analyze(
 
         check_askable(ask.sources, ASKABLE_SOURCES if own is None else (NAME,))
         count = None if own is None else len({i.key for i in own.items if in_window(ask.since, i.created_at)})
-        _say_estimate(estimates.estimate(settings, ask, count), options, settings, own)
+        say_estimate(estimates.estimate(settings, ask, count), options, settings, own)
         return ANSWERED
     async with AsyncExitStack() as after, built(settings, own, ask.sources) as service:
         service.scope(ask)
@@ -248,7 +248,7 @@ async def compare(
 
         check_askable(request.sources)
         total = estimates.together([estimates.estimate(settings, ask) for ask in asks])
-        _say_estimate(total, options, settings)
+        say_estimate(total, options, settings)
         return ANSWERED
     async with AsyncExitStack() as after, built(settings, None, request.sources) as product:
         product.scope(asks[0])
@@ -290,7 +290,7 @@ async def fetch(
         from api.bootstrap import estimates
 
         check_askable(ask.sources)
-        _say_estimate(estimates.fetch_estimate(settings, ask), options, settings)
+        say_estimate(estimates.fetch_estimate(settings, ask), options, settings)
         return ANSWERED
     async with built(settings, None, (source,)) as product:
         product.scope(ask)
@@ -440,7 +440,7 @@ def _read_items(path: Path, columns: str, encoding: str, product: str) -> OwnIte
         raise UsageError(f"`{path}`: {error}") from None
 
 
-def _say_estimate(estimate: Estimate, options: OutputOptions, settings: Settings, own: OwnItems | None = None) -> None:
+def say_estimate(estimate: Estimate, options: OutputOptions, settings: Settings, own: OwnItems | None = None) -> None:
     """Print what a question would take at least, likely and at most."""
     from api import bootstrap
 

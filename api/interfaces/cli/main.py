@@ -32,6 +32,7 @@ from api.interfaces.cli import (
     feed_commands,
     import_command,
     langfuse_commands,
+    replay_command,
     server_commands,
     stats_commands,
     stored_commands,
@@ -276,6 +277,7 @@ add_command(app, analyze_commands.compare)
 add_command(app, analyze_commands.fetch)
 add_command(app, analyze_commands.filter_items, "filter", without=("items",))
 add_command(app, analyze_commands.chat, without=("message", "items"))
+add_command(app, replay_command.replay)
 add_command(app, stats_commands.search)
 add_command(app, stats_commands.stats)
 add_command(app, stats_commands.feedback, without=("rating",))

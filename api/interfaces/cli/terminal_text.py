@@ -154,10 +154,17 @@ def comparison_text(comparison: Comparison, width: int | None) -> str:
         page.wrapped(_SAMPLE)
     page.wrapped(comparison_table.alike(comparison))
     page.row()
-    _table(page, comparison)
+    _table(page, comparison, comparison_table.table(comparison))
     page.row()
     for note in comparison_table.notes(comparison):
         page.wrapped(note)
+    if comparison.voice is not None:
+        page.head(comparison_table.VOICE)
+        if shares := comparison_table.voice_table(comparison):
+            _table(page, comparison, shares)
+            page.row()
+        for note in comparison_table.voice_notes(comparison):
+            page.wrapped(note)
     for heading, bullets in comparison_table.sections(comparison):
         page.head(heading)
         for bullet in bullets:
@@ -170,10 +177,9 @@ def comparison_text(comparison: Comparison, width: int | None) -> str:
     return page.text
 
 
-def _table(page: _TextPage, comparison: Comparison) -> None:
+def _table(page: _TextPage, comparison: Comparison, rows: Sequence[comparison_table.Row]) -> None:
     """Columns, `7 of 36` as `7/36` where that is too wide, else a sentence for each row."""
     names = tuple(shown(comparison_table.name_of(each)) for each in comparison.products)
-    rows = comparison_table.table(comparison)
     brief = [replace(row, cells=tuple(each.replace(" of ", "/") for each in row.cells)) for row in rows]
     for written in (rows, brief):
         cells = [[shown(cell) for cell in (row.name, *row.cells)] for row in written]

@@ -17,7 +17,8 @@ from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceS
 from api.errors import Conflict, NotFound, UsageError
 from api.features.analyses.analysis_job import AnalysisTask, stored_report
 from api.features.analyses.api_keys import Tenant
-from api.features.analyses.rejudging import ask_again_and_remember
+from api.features.analyses.rejudging import ask_again, ask_again_and_remember
+from api.features.analyses.replay import Replay
 from api.features.analyses.store_ports import Filters, StoredAnalysis
 from api.interfaces.http.access import Asker, Looker, OpenContext, Reader
 from api.interfaces.http.errors_json import WRONG_DEPTH, WRONG_LIMIT, documented
@@ -38,7 +39,7 @@ from api.interfaces.http.schemas import AnalysesPage, Done, Format, ListedAnalys
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.pages.templates_rendering import saved_policy
 from api.interfaces.shared.csv_export import report_csv
-from api.interfaces.shared.listing_requests import AgainRequest, ListingRequest
+from api.interfaces.shared.listing_requests import AgainRequest, ListingRequest, ReplayRequest
 from api.interfaces.shared.markdown_report import report_markdown
 from api.interfaces.shared.requests import AnalysisRequest, RequestBody
 from api.reports.composition import Origin, clarified, source_report
@@ -269,6 +270,30 @@ async def judge_again(analysis_id: str, body: AgainRequest, start: Annotated[Ana
     store, tenant = start.app_context.store, start.tenant.id
     report = await stored_report(store, tenant, analysis_id)
     return await start.answer(await ask_again_and_remember(store, tenant, report, **body.model_dump()))
+
+
+@router.post(
+    "/{analysis_id}/replay",
+    responses={200: {"model": Replay, "description": "The differences."}, **documented(404, 413, 422, *COMMON)},
+    response_model=None,
+    summary="Compare a report with its items judged again",
+)
+async def replay(
+    request: Request, analysis_id: str, body: ReplayRequest, tenant: Asker, app_context: OpenContext
+) -> Response:
+    """Which items and claims another description, sense, judge or model would keep; nothing is stored.
+
+    No source is asked, and the stored report stays. It counts and costs as an analysis of so many items does; hanging
+    up cancels it.
+    """
+
+    async def work() -> Response:
+        before = await stored_report(app_context.store, tenant.id, analysis_id)
+        ask = ask_again(before, **body.meaning)
+        answer = await app_context.replay(tenant, before, ask, body.judge, body.model)
+        return JSONResponse(answer.model_dump(mode="json"))
+
+    return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 
 
 @router.get(

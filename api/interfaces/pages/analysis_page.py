@@ -44,6 +44,7 @@ from api.features.chat.chat_history import ListedChat, list_chats
 from api.interfaces.http.access import OpenContext, authenticated
 from api.interfaces.http.analysis_routes import is_possible, shown_as
 from api.interfaces.http.event_stream import HEADERS, MEDIA_TYPE, RETRY, frame, pour, unless_gone
+from api.interfaces.pages.replay_form import ReplayForm
 from api.interfaces.pages.report_files import as_file, kind_of, report_values
 from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Visitor, page, server_of
 from api.interfaces.pages.templates_rendering import rendered
@@ -372,7 +373,7 @@ def _report(request: Request, visitor: Visitor, report: Report, earlier: Sequenc
     values = report_values(report)
     listed = values["listed"] if values["passages"] else values["listed"][:_FIRST]
     title = presentation.heading(report)
-    values |= {"listed": listed, "rest": (), "earlier": earlier}
+    values |= {"listed": listed, "rest": (), "earlier": earlier, "again": ReplayForm.of(report, {})}
     return page(request, visitor, "report.html", title=title, can_ask=True, **values)
 
 

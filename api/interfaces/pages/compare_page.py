@@ -19,6 +19,7 @@ from api.errors import Conflict, LimitReached, NotFound, UsageError
 from api.features.analyses.runner import side_by_side
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.comparisons.compare import check_count, check_products
+from api.features.comparisons.comparison import Comparison
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.comparison_routes import left_running, shown_as
 from api.interfaces.http.event_stream import GONE, unless_gone
@@ -92,6 +93,7 @@ async def between(request: Request, visitor: Guest, app_context: OpenContext, id
             "comparison.html",
             title=comparison_table.title(comparison),
             query=_comparison_query(ids),
+            anew=_asked_anew(comparison),
             **comparison_values(comparison),
         )
     )
@@ -190,6 +192,13 @@ async def _begin(visitor: Visitor, app_context: AppContext, asks: Sequence[Ask])
 def _comparison_query(ids: Sequence[str]) -> str:
     """The query of a comparison's address: `analysis=ID` for each analysis, in order."""
     return urlencode([("analysis", analysis_id) for analysis_id in ids])
+
+
+def _asked_anew(comparison: Comparison) -> str:
+    """The query of the form's address, filled in with these products and how they were asked."""
+    products = [pair for each in comparison.products for pair in (("product", each.query), ("about", each.about))]
+    sources = [("source", name) for name in comparison.sources]
+    return urlencode([*products, ("depth", comparison.depth), ("since", comparison.since), *sources])
 
 
 def _namesakes(asks: Sequence[Ask]) -> str:

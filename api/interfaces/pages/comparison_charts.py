@@ -24,6 +24,7 @@ _DIFFERENCE = (
     "itself."
 )
 _SHARES = "The line on a bar is where the share of all such posts lies with 95 % confidence."
+_VOICES = "The line on a bar is where a share lies with 95 % confidence, each taken by itself."
 _MARKED = " * marks differences that the posts support; all else may be chance."
 
 
@@ -37,6 +38,23 @@ def share_figure(comparison: Comparison) -> str:
     if all(len(sides) == 2 for _, sides in shown) and len({tuple(s.query for s in sides) for _, sides in shown}) == 1:
         return figure("Which is spoken of more", _DIFFERENCE + marked, _differences(shown))
     return figure("Share of the posts that speak of each aspect", _SHARES + marked, _shares(shown))
+
+
+def voice_figure(comparison: Comparison) -> str:
+    """The share of voice of each product, of all places, each place and each of the last weeks; empty without any."""
+    rows = [
+        (
+            ComparedFinding(aspect=name, text="", sides=(), marked=False),
+            [
+                Side(query=each.query, count=each.people, of=total, positive=0, negative=0, evidence=())
+                for each in shares
+            ],
+        )
+        for name, shares in comparison_table.voices(comparison)
+        if (total := sum(each.people for each in shares))
+    ]
+    head = ("where or when", "product", "people", "95 % interval")
+    return figure("Share of the people who speak of any of them", _VOICES, _shares(rows, head)) if rows else ""
 
 
 Rows = Sequence[tuple[ComparedFinding, Sequence[Side]]]
@@ -88,7 +106,7 @@ def _span(side: Side, other: Side) -> tuple[float, float, float]:
     return low, side.count / side.of - other.count / other.of, high
 
 
-def _shares(rows: Rows) -> Drawing:
+def _shares(rows: Rows, head: Sequence[str] = ("aspect", "product", "posts", "95 % interval")) -> Drawing:
     """For each aspect a bar of each product below its name, all on one scale from 0 to the highest end."""
     row, left = 18, NAME_COLUMN
     most = max((high for _, sides in rows for side in sides for _, high in (_range(side),)), default=1.0)
@@ -103,7 +121,7 @@ def _shares(rows: Rows) -> Drawing:
         y += 8
     table = list(_share_table(rows))
     description = "; ".join(f"{aspect}, {name}: {count}" for aspect, name, count, _ in table)
-    return Drawing(y, shapes, f"{description}.", ("aspect", "product", "posts", "95 % interval"), table)
+    return Drawing(y, shapes, f"{description}.", head, table)
 
 
 def _short_names(rows: Rows) -> Mapping[str, str]:

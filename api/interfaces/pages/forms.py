@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -49,16 +49,23 @@ def form_fields(model: type[RequestBody], drawn: Collection[str] = ()) -> dict[s
         label = next((part for part in info.metadata if isinstance(part, Label)), None)
         if label is None or name in drawn:
             continue
-        kinds = [info.annotation, *get_args(info.annotation)]
+        kinds: list[Any] = [info.annotation, *get_args(info.annotation)]
+        # of what may be left out the type, with its bounds, stands within
+        described = [part for part in kinds if get_origin(part) is Annotated]
+        kinds += [part.__origin__ for part in described]
+        bounds = [
+            *info.metadata,
+            *(m for part in described for e in part.__metadata__ for m in getattr(e, "metadata", ())),
+        ]
         choices = next((kind for kind in kinds if get_origin(kind) is Literal), None)
         kind: Literal["line", "lines", "choice", "tick"] = "line"
         if choices is not None:
             kind = "choice"
         elif bool in kinds:
             kind = "tick"
-        elif get_origin(info.annotation) in {list, tuple}:
+        elif any(get_origin(part) in {list, tuple} for part in kinds):
             kind = "lines"
-        longest = next((m.max_length for m in info.metadata if hasattr(m, "max_length")), None)
+        longest = next((m.max_length for m in bounds if hasattr(m, "max_length")), None)
         words = dict(label.words) or {choice: choice for choice in get_args(choices)}
         fields[name] = FormField(
             name, label.text, label.hint, kind,

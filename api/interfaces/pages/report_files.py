@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from api.errors import NotFound
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.http.schemas import Format
-from api.interfaces.pages.comparison_charts import share_figure
+from api.interfaces.pages.comparison_charts import share_figure, voice_figure
 from api.interfaces.pages.report_charts import charts, process_charts
 from api.interfaces.pages.screen import PRIVATE
 from api.interfaces.pages.templates_rendering import rendered, saved_policy, style
@@ -68,6 +68,7 @@ def comparison_values(comparison: Comparison) -> dict[str, Any]:
         "items": {item.key: item for item in comparison.items},
         "passages": words,
         "share_figure": share_figure(comparison),
+        "voice_figure": voice_figure(comparison),
     }
 
 

@@ -24,7 +24,7 @@ from api.features.chat.chat_citations import is_quoted
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.event_stream import unless_kept
 from api.interfaces.pages.report_charts import claim_line
-from api.interfaces.shared import claim_layout, comparison_table, presentation
+from api.interfaces.shared import claim_layout, comparison_table, presentation, replay_text
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation
 
@@ -133,6 +133,7 @@ def _environment() -> Environment:
         "outline": presentation,
         "claims": claim_layout,
         "comparisons": comparison_table,
+        "replays": replay_text,
         "many": quantity,
         "citing": _citing,
         "marked": lambda text, passages: _marked(highlighted(text, passages)),

@@ -12,7 +12,7 @@ from api.choices import MIN_PRODUCTS
 from api.core.domain import Outcome
 from api.core.text import SHORT_ID, quantity
 from api.features.comparisons.compare import window_in_words
-from api.features.comparisons.comparison import ComparedFinding, Comparison, Side, SourceVolume, Standing, State
+from api.features.comparisons.comparison import ComparedFinding, Comparison, Side, SourceVolume, Standing, State, Voice
 from api.interfaces.shared import presentation
 from api.reports.report import Passage
 
@@ -20,6 +20,10 @@ SHOWN = 2
 """Passages of each product under a finding; the rest stand in the JSON."""
 DIFFER = "Where they differ"
 """Heads the differences that are marked."""
+VOICE = "Share of voice"
+"""Heads the shares of the people who speak of each product."""
+WEEKS = 8
+"""Weeks of a share of voice that are shown, the last ones; JSON has all."""
 _STATES: dict[State, str] = {
     "compared": "compared",
     "nothing": "nothing was about it",
@@ -195,6 +199,60 @@ def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
     ):
         if bullets:
             yield heading, bullets
+
+
+def voices(comparison: Comparison) -> list[tuple[str, Sequence[Voice]]]:
+    """The shares of all counted places, of each of several, and of the last weeks; nothing where none can be stated."""
+    voice = comparison.voice
+    if voice is None or not voice.total:
+        return []
+    places = [(f"on {presentation.source_title(name)}", each) for name, each in voice.places.items()]
+    weeks = [(f"week of {week.monday}", week.voices) for week in voice.weeks[-WEEKS:]]
+    return [("all places", voice.total), *(places if len(places) > 1 else ()), *(weeks if len(weeks) > 1 else ())]
+
+
+def voice_table(comparison: Comparison) -> list[Row]:
+    """A row for each share of voice: `57 % (37-76), 12 people`; `-` where nobody speaks, or a product has no posts."""
+    rows = []
+    for name, shares in voices(comparison):
+        cells = {each.query: _voice(each) for each in shares}
+        rows.append(Row(name, tuple(cells.get(each.query, "-") for each in comparison.products)))
+    return rows
+
+
+def voice_notes(comparison: Comparison) -> Iterator[str]:
+    """Which places and weeks are counted, what is left out and why, and what the shares cannot say."""
+    voice = comparison.voice
+    if voice is None:
+        return
+    if voice.reason:
+        yield f"No share of voice can be stated: {voice.reason}."
+    else:
+        titles = ", ".join(map(presentation.source_title, voice.places))
+        weeks = [week.monday for week in voice.weeks]
+        span = f", dated from the week of {weeks[0]} to that of {weeks[-1]}" if weeks else ""
+        undated = f"; {quantity(voice.undated, 'post')} without a date in no week" if voice.undated else ""
+        yield f"Counted, for every product: {titles}{span}{undated}."
+        yield (
+            "People are counted, not posts: whoever wrote six times in a place is one person there, and one in each "
+            "week in which they wrote. In brackets: where a share lies with 95 % confidence, each taken by itself."
+        )
+    if voice.left_out:
+        listed = "; ".join(f"{presentation.source_title(name)} ({why})" for name, why in voice.left_out.items())
+        yield f"Left out for every product: {listed}."
+    if not voice.reason:
+        yield (
+            "What a share cannot say: who calls a product by another name is not found, posts on a namesake that "
+            "passed the gate are counted, an author of two places or products counts in each, and who writes is not "
+            "who buys."
+        )
+
+
+def _voice(voice: Voice) -> str:
+    if voice.share is None or voice.interval is None:
+        return "-"
+    share, low, high = (round(100 * part) for part in (voice.share, *voice.interval))
+    return f"{share} % ({low}-{high}), {quantity(voice.people, 'person', 'people')}"
 
 
 def _words(finding: ComparedFinding, products: Sequence[Standing]) -> tuple[Words, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 
 from api.core.text import clean, cut
 from api.features.comparisons.comparison import Comparison
-from api.interfaces.shared.comparison_table import table
+from api.interfaces.shared.comparison_table import table, voice_table
 from api.interfaces.shared.presentation import openable
 from api.reports.report import DroppedItem, KeptItem, Report
 
@@ -71,5 +72,6 @@ def comparison_csv(comparison: Comparison) -> str:
     out.seek(0, io.SEEK_END)
     rows = csv.writer(out)
     rows.writerow(["", *(cell(each.query) for each in comparison.products)])
-    rows.writerows([cell(part) for part in (row.name, *row.cells)] for row in table(comparison))
+    shares = (replace(row, name=f"share of voice, {row.name}") for row in voice_table(comparison))
+    rows.writerows([cell(part) for part in (row.name, *row.cells)] for row in (*table(comparison), *shares))
     return out.getvalue()

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.choices import MAX_COMMENT_LENGTH, MAX_TREND_WEEKS, STATISTICS_SINCE, TREND_WEEKS, Aim, Rating, Show
+from api.choices import (
+    MAX_COMMENT_LENGTH,
+    MAX_TREND_WEEKS,
+    STATISTICS_SINCE,
+    TREND_WEEKS,
+    Aim,
+    Rating,
+    ReplayJudge,
+    Show,
+)
 from api.core.domain import Decision
 from api.core.text import quantity, utc_minute
 from api.interfaces.shared.requests import (
@@ -35,16 +44,54 @@ if TYPE_CHECKING:
 class AgainRequest(RequestBody):
     """Under which meaning the items of a report are judged again; what is left out stays."""
 
-    about: Annotated[About | None, Field(description="What the product is.")] = None
-    not_about: Annotated[NotAbout | None, Field(description="What it is not: one namesake or topic each.")] = None
+    about: Annotated[
+        About | None, Label("What it is", "empty: as it was asked"), Field(description="What the product is.")
+    ] = None
+    not_about: Annotated[
+        NotAbout | None,
+        Label("What it is not", "one a line; empty: as it was asked"),
+        Field(description="What it is not: one namesake or topic each."),
+    ] = None
     aim: Annotated[
         Aim | None,
+        Label(
+            "What counts",
+            words=(
+                ("", "as it was asked"),
+                ("about", "posts about it"),
+                ("mention", "posts that only mention it, too"),
+            ),
+        ),
         Field(description="Whether an item has to be about the product, or only to mention it."),
     ] = None
     sense: Annotated[
         int | None,
+        Label("Which of the groups that share the name"),
         Field(description="Number of one of the report's `senses`; 0 for none.", ge=0, le=9),
     ] = None
+
+
+class ReplayRequest(AgainRequest):
+    """What changes when the items of a report are judged again only to be compared; what is left out stays."""
+
+    judge: Annotated[
+        ReplayJudge | None,
+        Label(
+            "Who judges",
+            words=(("", "as now"), ("openai", "the model"), ("local", "the judge on this machine")),
+        ),
+        Field(description="Who judges: the model (`openai`), or the judge on this machine (`local`)."),
+    ] = None
+    model: Annotated[
+        str | None,
+        Label("Model that judges", "its name at the model server; empty: as now"),
+        Field(description="Model that judges, by its name at the model server.", min_length=1, max_length=200),
+    ] = None
+
+    @property
+    def meaning(self) -> dict[str, Any]:
+        """What `ask_again` takes of it."""
+        return {name: getattr(self, name) for name in AgainRequest.model_fields}
 
 
 class FeedRequest(RequestBody):

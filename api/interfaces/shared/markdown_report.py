@@ -80,6 +80,13 @@ def comparison_markdown(comparison: Comparison) -> str:
     rows = [map(md, (row.name, *row.cells)) for row in comparison_table.table(comparison)]
     parts.append(_table("l" + "r" * len(names), ["", *names], *rows))
     parts += [md(note) for note in comparison_table.notes(comparison)]
+    if comparison.voice is not None:
+        shares = [map(md, (row.name, *row.cells)) for row in comparison_table.voice_table(comparison)]
+        parts += [
+            f"## {comparison_table.VOICE}",
+            _table("l" + "r" * len(names), ["", *names], *shares) if shares else "",
+        ]
+        parts += [md(note) for note in comparison_table.voice_notes(comparison)]
     for heading, bullets in comparison_table.sections(comparison):
         lines = []
         for bullet in bullets:

@@ -27,6 +27,7 @@ from api.core.progress import (
     Writing,
 )
 from api.core.text import clean, cut, display_title, is_visible, one_line, quantity
+from api.features.analyses.replay import Replay
 from api.features.chat.chat_turn import Citation
 from api.features.comparisons.comparison import Comparison
 from api.models.answer_parsing import STAND_IN
@@ -275,7 +276,7 @@ def _judge(name: str) -> str:
     return f"the judge on this machine ({name})" if name.startswith("local") else f"`{name}`"
 
 
-def spent(report: Report | Comparison) -> str:
+def spent(report: Report | Comparison | Replay) -> str:
     """What was asked and what that cost, in a sentence."""
     cost = report.cost
     requests = "1 request" if cost.upstream_calls == 1 else f"{cost.upstream_calls} requests"

@@ -143,6 +143,16 @@ class Authors(Published):
     """Items of the person who wrote the most of them."""
 
 
+class Voices(Published):
+    """People who wrote the kept items of one source: whoever wrote several is one."""
+
+    people: int
+    weeks: Mapping[str, int]
+    """Monday of a week (ISO date, UTC) -> people who wrote in it, in order; one of two weeks counts in each."""
+    undated: int
+    """Items without a date, which no week counts."""
+
+
 class Shares(Published):
     """Of the graded items, each from 0 to 1; None of nothing."""
 
@@ -248,6 +258,8 @@ class Figures(Published):
     sources: Annotated[Mapping[str, SourceFigures] | SkipJsonSchema[None], WHERE_THERE] = None
     authors: Annotated[Authors | SkipJsonSchema[None], WHERE_THERE] = None
     """Counted while authors are known; not in older reports."""
+    voices: Annotated[Mapping[str, Voices] | SkipJsonSchema[None], WHERE_THERE] = None
+    """By source that was asked; counted while authors are known, not in older reports."""
     sentiment: Annotated[Sentiment | SkipJsonSchema[None], WHERE_THERE] = None
     timeline: Annotated[Timeline | SkipJsonSchema[None], WHERE_THERE] = None
     aspects: Annotated[tuple[AspectCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
@@ -270,6 +282,7 @@ def figures(sources: Sequence[Gathered], kept: Sequence[Assessed], *, now: datet
     return Figures(
         sources=_sources(sources, kept),
         authors=Authors(people=len(authors), most=max(authors.values())) if authors else None,
+        voices=_voices(sources, kept),
         sentiment=sentiment_of(kept),
         timeline=_timeline(kept, now),
         aspects=_aspects(kept),
@@ -303,6 +316,27 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
             yield_ratio=None if unknown else len(passed) / fit if fit else 1.0,
             refetched=any(gathered.refetched for gathered in mine),
         )
+    return counted
+
+
+def _voices(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str, Voices]:
+    counted: dict[str, Voices] = {}
+    for name in sorted({gathered.source for gathered in sources}):
+        keys = {entry.item.key for gathered in sources if gathered.source == name for entry in gathered.kept}
+        items = [entry.item for entry in kept if entry.item.key in keys]
+        days = [item.created_at.astimezone(UTC).date() for item in items if item.created_at is not None]
+        weeks = Counter(
+            monday
+            for monday, _ in sorted(
+                {
+                    (_start(item.created_at.astimezone(UTC).date(), "week").isoformat(), person_of(item))
+                    for item in items
+                    if item.created_at is not None
+                }
+            )
+        )
+        people = len({person_of(item) for item in items})
+        counted[name] = Voices(people=people, weeks=dict(weeks), undated=len(items) - len(days))
     return counted
 
 

@@ -43,6 +43,15 @@ def about(
     return typed(report(f"id{name}", *map(dict, items), **fields))
 
 
+def spoken(name: str, people: dict[str, int], weeks: dict[str, int] | None = None, **more: Any) -> Report:
+    """A report whose posts so many people of each place wrote, in these weeks of the first place."""
+    items = [post for place, count in people.items() for post in posts(name, *["It is a mug."] * count, place=place)]
+    voices: dict[str, Any] = {place: {"people": n, "weeks": {}, "undated": 0} for place, n in people.items()}
+    if weeks:
+        next(iter(voices.values()))["weeks"] = weeks
+    return about(name, items, figures={"voices": voices}, **more)
+
+
 def compared(*answers: Report | Failure, **like: Any) -> Comparison:
     """These side by side; the first failure is of `Failed1`, and so on."""
     asks = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.pages.comparison_charts import share_figure
 from api.reports.report import Report
-from tests.features.comparisons.made import about, compared, posts
+from tests.features.comparisons.made import about, compared, posts, spoken
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.http.hostile_report import EVIL, Tags, hostile
 from tests.interfaces.pages.visiting import begun, submit
@@ -101,6 +102,20 @@ async def test_what_is_compared_is_what_is_stored(served: Served) -> None:
         assert "Where they differ Battery: spoken of more about Ember, in 9 of 14 posts" in page
         assert "The range after “95 %:” is where one lies with 95 % confidence" in page
         assert "What the intervals do not know" in page
+    assert not served.sandbox.log
+
+
+async def test_the_same_products_are_asked_about_again_by_an_address(served: Served) -> None:
+    """The form, filled in; the share of voice stands on the page with its picture."""
+    place = await kept(served, spoken("Ember", {"reddit": 6}, about="a mug"), spoken("Ohom", {"reddit": 2}))
+    shown = (await served.client.get(place)).text
+    link = re.search(r'href="(/compare\?[^"]+)"', shown)
+
+    assert "Share of the people who speak of any of them" in shown
+    assert "No share of voice" not in shown
+    assert link is not None
+    fields = fields_of((await served.client.get(unescape(link[1]))).text, "/compare")
+    assert (fields["product"][:2], fields["about"][:2]) == (["Ember", "Ohom"], ["a mug", ""])
     assert not served.sandbox.log
 
 

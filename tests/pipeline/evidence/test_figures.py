@@ -122,6 +122,28 @@ def test_a_person_counts_once() -> None:
     assert "repeated" not in counted(one("a:x", Grade(4, sentiment=1)))["sentiment"]
 
 
+def test_voices_are_people_by_source_and_week() -> None:
+    """
+    Who wrote six times is one, and one in each week in which they wrote; undated items are in none.
+    """
+    monday, sunday = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 8, 23, tzinfo=UTC)
+    later = datetime(2026, 11, 9, tzinfo=UTC)
+    kept = [
+        one(f"a:{n}", author="ada", created_at=moment) for n, moment in enumerate([monday] * 3 + [sunday] * 2 + [later])
+    ]
+    kept += [one("a:b", author="bo", created_at=sunday), one("a:c"), one("b:x", author="ada", created_at=monday)]
+    sources = tuple(
+        Gathered(name, "q", Outcome.OK, kept=tuple(each for each in kept if each.item.source == name)) for name in "abc"
+    )
+    found = counted(*kept, sources=sources)["voices"]
+
+    assert found == {
+        "a": {"people": 3, "weeks": {"2026-11-02": 2, "2026-11-09": 1}, "undated": 1},
+        "b": {"people": 1, "weeks": {"2026-11-02": 1}, "undated": 0},
+        "c": {"people": 0, "weeks": {}, "undated": 0},
+    }
+
+
 def test_stars_are_the_tone_of_a_review() -> None:
     """
     Where no grade says it; the average of a product is nobody's.
