@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over
-from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, give_up_work, queue_due, resume_run
+from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, give_up_work, queue_due, resume_run, watching_of
 from api.bootstrap.storage import (
     archive_search,
     environment_keys,
@@ -34,7 +34,7 @@ from api.core.domain import Question
 from api.core.items import Gated, Item
 from api.core.progress import Listener, ignore_event
 from api.core.shared_answers import answers_as_of
-from api.core.work import Resume, SharedTasks, StepRunner
+from api.core.work import Resume, SharedTasks, StepRunner, contained
 from api.errors import MissingExtra, StoreUnavailable, UsageError, extras_named
 from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
@@ -127,6 +127,8 @@ class AppContext:
     """By whether sample data is searched."""
     _following: OrderedDict[tuple[str, ...], Product] = field(default_factory=OrderedDict)
     """By addresses of followed feeds, those that were asked last."""
+    _digests: asyncio.Task[object] | None = None
+    """Sends the digests that are due."""
     closing_first: AsyncExitStack = field(default_factory=AsyncExitStack)
     """What ends before the store is closed."""
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
@@ -147,9 +149,19 @@ class AppContext:
         )  # fmt: skip
 
     async def _look(self) -> None:
-        """Store what could not be stored before, and begin watches that are due."""
+        """Store what could not be stored before, and begin watches and digests that are due."""
         await self.runner.store_again()
         await queue_due(self)
+        if self._digests is None:
+            self.closing_first.push_async_callback(self._end_digests)
+        if self._digests is None or self._digests.done():  # a receiver that does not answer holds up nothing else
+            sending = contained(watching_of(self).send_digests(), "sending digests")
+            self._digests = asyncio.create_task(sending, name="digests")
+
+    async def _end_digests(self) -> None:
+        if self._digests is not None:
+            self._digests.cancel()
+            await asyncio.wait({self._digests})
 
     @property
     def comparisons(self) -> Comparisons:

@@ -143,6 +143,13 @@ async def listen(
         # apart from the posts: a first run takes half a minute
         histories = partial(notifier.run_histories, partial(history_of, context, streams))
         tasks.create_task(_notify(histories, asyncio.Event(), on_news), name="first runs of streams")
+        if context.engine is None:  # else that looks for digests, too
+
+            async def digests() -> Sequence[tuple[Watch, WatchRun]]:
+                await notifier.watching.send_digests()
+                return ()
+
+            tasks.create_task(_notify(digests, asyncio.Event(), on_news), name="digests")
 
 
 def stream_in_background(context: AppContext) -> None:

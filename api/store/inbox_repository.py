@@ -25,7 +25,7 @@ from api.store.database import Database, Repository, unbroken
 from api.store.tables import batches, inbox, inbox_settings
 
 MOST_KEPT = 20_000
-"""Entries of a tenant's inbox; beyond them the oldest without a star or note are dropped."""
+"""Entries of a tenant's inbox; beyond them the oldest without a star, a note or somebody assigned are dropped."""
 _LONGEST_SITE = 200
 _SETTINGS = TypeAdapter(InboxSettings)
 # where one account has pages of its own below a host: `bsky.app/profile/ada.example`, `example.social/@ada`
@@ -58,6 +58,11 @@ class InboxRepository(Repository):
 
     async def inbox_entry(self, tenant: str, entry_id: str) -> InboxEntry | None:
         rows = await self._rows(select(*_COLUMNS).where(inbox.c.tenant == tenant, inbox.c.id == entry_id))
+        return _read(rows[0]) if rows else None
+
+    async def inbox_entry_of(self, tenant: str, watch_id: str, key: str) -> InboxEntry | None:
+        mine = inbox.c.tenant == tenant, inbox.c.watch_id == watch_id, inbox.c.key == key
+        rows = await self._rows(select(*_COLUMNS).where(*mine))
         return _read(rows[0]) if rows else None
 
     @unbroken
@@ -141,7 +146,7 @@ async def add_to_inbox(
 
 
 async def drop_entries(connection: AsyncConnection, tenant: str, watch_id: str) -> None:
-    """Delete the entries of a watch that is removed, but for those with a star or a note."""
+    """Delete the entries of a watch that is removed, but for those with a star, a note or somebody assigned."""
     mine = inbox.c.tenant == tenant, inbox.c.watch_id == watch_id
     await connection.execute(delete(inbox).where(*mine, not_(_wanted_still())))
 
@@ -172,7 +177,7 @@ def _words(post: NewPost, site: str, watch: str, note: str = "") -> str:
 
 
 def _wanted_still() -> ColumnElement[bool]:
-    return or_(inbox.c.starred, inbox.c.note != "")
+    return or_(inbox.c.starred, inbox.c.note != "", sql.coalesce(inbox.c.assigned, "") != "")
 
 
 async def _fitting(connection: AsyncConnection, tenant: str, wanted: InboxFilter) -> list[ColumnElement[bool]]:
@@ -192,6 +197,10 @@ async def _fitting(connection: AsyncConnection, tenant: str, wanted: InboxFilter
         fitting.append(inbox.c.source == wanted.source)
     if wanted.complaints:
         fitting.append(inbox.c.complains)
+    if wanted.assigned:
+        fitting.append(inbox.c.assigned == wanted.assigned)
+    if wanted.newest:
+        fitting.append(inbox.c.id <= wanted.newest)
     if text := fold(wanted.text.strip()):
         fitting.append(inbox.c.folded.contains(text, autoescape=True))
     return fitting
@@ -215,7 +224,7 @@ def _read(row: Row[*tuple[Any, ...]]) -> InboxEntry | None:
         post = NewPost.model_validate(row.body["post"])
     except (ValidationError, TypeError, KeyError):
         return None
-    state = EntryState(row.read_at, bool(row.starred), row.note or "", bool(row.not_about))
+    state = EntryState(row.read_at, bool(row.starred), row.note or "", row.assigned or "", bool(row.not_about))
     return InboxEntry(
         row.id, post, row.watch_id, row.watch, row.site, row.body.get("report_id"), bool(row.body.get("sample")),
         row.came_at, state,

@@ -7,12 +7,14 @@ second finds it done.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
 
+from sqlalchemy import Connection, insert, inspect, select
 from sqlalchemy import func as sql
-from sqlalchemy import insert, inspect, select
+from sqlalchemy.engine.interfaces import ReflectedColumn
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
@@ -33,6 +35,8 @@ from api.store.tables import (
     senses,
     stream_posts,
     streams,
+    watch_runs,
+    watches,
 )
 
 Step = Callable[[AsyncConnection], Awaitable[object]]
@@ -99,7 +103,23 @@ async def _add_inbox(connection: AsyncConnection) -> None:
         await connection.run_sync(table.create)
 
 
-LATEST = 19
+def _columns_of(table: str, sync: Connection) -> Sequence[ReflectedColumn]:
+    return inspect(sync).get_columns(table)
+
+
+async def _add_digests(connection: AsyncConnection) -> None:
+    added = [(watches, name) for name in ("digest_at", "digest_until", "digest_runs")]
+    for table, name in (*added, (watch_runs, "held"), (inbox, "assigned")):
+        held = await connection.run_sync(partial(_columns_of, table.name))
+        if all(column["name"] != name for column in held):  # the step of version 19 makes today's inbox
+            kind = table.c[name].type.compile(connection.dialect)
+            await connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
+    for index in (*watches.indexes, *watch_runs.indexes):
+        if index.name in {"watches_with_digest", "watch_runs_held"}:
+            await connection.run_sync(index.create)
+
+
+LATEST = 20
 """Version of the tables. Those before it were used during development only."""
 STEPS: Mapping[int, Step] = MappingProxyType(
     {
@@ -113,6 +133,7 @@ STEPS: Mapping[int, Step] = MappingProxyType(
         17: _add_history,
         18: lambda connection: connection.run_sync(agreement_samples.create),
         19: _add_inbox,
+        20: _add_digests,
     }
 )
 """Version -> what makes its tables of those of the version before; never edited once released.

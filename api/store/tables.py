@@ -417,23 +417,30 @@ watches = _table(
     _index("watches_by_feed", "feed", unique=True),
     _index("watches_streamed", "streamed_at"),
     _index("watches_without_history", "created_at", where="history_due IS NOT NULL"),
+    _index("watches_with_digest", "digest_at"),
     tenant=Identity, id=Identity, name=Identity, body=Document, paused=Boolean,
     created_at=UtcDateTime, due_at=UtcDateTime, began_at=UtcDateTime, claim=Text,
     claimed_until=UtcDateTime, feed=Identity, streamed_at=UtcDateTime,
     history_due=Boolean, judged_from=UtcDateTime, unjudged=Integer,
-    optional="began_at claim claimed_until feed streamed_at history_due judged_from unjudged",
+    digest_at=UtcDateTime, digest_until=UtcDateTime, digest_runs=Document,
+    optional="began_at claim claimed_until feed streamed_at history_due judged_from unjudged "
+    "digest_at digest_until digest_runs",
 )  # fmt: skip
 """`claim` is the run that a process does until `claimed_until`; then another may take it over.
 `feed` is the SHA-256 digest of the token that reads its feed. `streamed_at` is when one that follows streams was
 changed last; NULL where it does not, or is paused. `history_due` is NULL as soon as what was written before was told.
-Before `judged_from` none of its waiting posts is judged; `unjudged` were dropped since its last run of a stream."""
+Before `judged_from` none of its waiting posts is judged; `unjudged` were dropped since its last run of a stream.
+At `digest_at` some receiver gets its digest; `digest_runs` are those that a process gathered for it, which sends them
+until `digest_until`: another that takes over sends the same ones."""
 watch_runs = _table(
     "watch_runs", "tenant watch_id id",
     _of(watches, "watch_id"),
     _index("watch_runs_newest", "tenant watch_id created_at"),
+    _index("watch_runs_held", "tenant watch_id created_at", where="held IS NOT NULL"),
     tenant=Identity, watch_id=Identity, id=Identity, rule=Text, counts=Document, body=Document,
-    created_at=UtcDateTime, news=Boolean, optional="counts",
+    created_at=UtcDateTime, news=Boolean, held=Boolean, optional="counts held",
 )  # fmt: skip
+"""`held` is true while a run waits for the digest of some receiver, else NULL."""
 watch_items = _table(
     "watch_items", "tenant watch_id key",
     _of(watches, "watch_id"),
@@ -450,10 +457,12 @@ inbox = _table(
     _index("inbox_by_key", "key", prefix="key"),
     tenant=Identity, id=Text, watch_id=Identity, key=Identity, watch=Prose, source=Identity, site=Identity,
     complains=Boolean, folded=Prose, body=Document, came_at=UtcDateTime,
-    read_at=UtcDateTime, starred=Boolean, note=Prose, not_about=Boolean, optional="read_at",
+    read_at=UtcDateTime, starred=Boolean, note=Prose, not_about=Boolean, assigned=Prose,
+    optional="read_at assigned",
 )  # fmt: skip
-"""New posts of watches, one row for each watch; `folded` are the texts in which a search looks.
-It refers to no watch: an entry with a star or a note stays when its watch is removed."""
+"""New posts of watches, one row for each watch; `folded` are the texts in which a search looks, `assigned` is the name
+of whoever shall deal with it, or NULL. It refers to no watch: an entry with a star, a note or such a name stays when
+its watch is removed."""
 inbox_settings = _table(
     "inbox_settings", "tenant",
     _index("inbox_settings_by_feed", "feed", unique=True),

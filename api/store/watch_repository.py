@@ -14,14 +14,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.core.items import Item
 from api.core.published import Published
 from api.errors import UsageError
-from api.features.watches.watch import Watch
-from api.features.watches.watch_ports import STREAM_RUN, KeptCounts, RunClaim, SeenPost
+from api.features.watches.watch import Watch, next_digest
+from api.features.watches.watch_ports import STREAM_RUN, DigestClaim, KeptCounts, RunClaim, SeenPost
 from api.features.watches.watch_run import Delivery, RunCounts, WatchRun
 from api.store.database import unbroken
 from api.store.inbox_repository import InboxRepository, add_to_inbox, drop_entries, forget_entries
 from api.store.tables import batches, identity, stream_posts, watch_items, watch_runs, watches
 
 P = TypeVar("P", bound=Published)
+MOST_GATHERED = 3_000
+"""Runs of one digest, the oldest that wait: more than a stream's in a week."""
 _WATCH, _ITEM = TypeAdapter(Watch), TypeAdapter(Item)
 # Fields of a watch that have columns of their own.
 _KEPT = ("paused", "due_at", "began_at", "feed")
@@ -65,6 +67,8 @@ class WatchRepository(InboxRepository):
                 columns["history_due"] = None
             elif before is not None and not before.as_it_happens:
                 columns["history_due"] = True
+            if await connection.scalar(select(watch_runs.c.id).where(*_held(watch)).limit(1)):
+                columns["digest_at"] = datetime.now(UTC)  # for receivers that have no digest any more, or are gone
             if not watch.follows_streams:  # nor is told of them when it goes on
                 mine = stream_posts.c.tenant == watch.tenant, stream_posts.c.watch_id == watch.id
                 await connection.execute(delete(stream_posts).where(*mine))
@@ -134,6 +138,8 @@ class WatchRepository(InboxRepository):
             **{"history_due": None} if history else {},
             # where nobody is told of this run, the next one says so
             **{"unjudged": sql.coalesce(watches.c.unjudged, 0) + newly_unjudged} if newly_unjudged else {},
+            # a person may have taken the digest away meanwhile
+            **{"digest_at": sql.coalesce(watches.c.digest_at, run.created_at)} if run.waits_for_digest else {},
         )  # fmt: skip
         owner = {"tenant": watch.tenant, "watch_id": watch.id}
         async with self._database.writing() as connection:
@@ -154,6 +160,7 @@ class WatchRepository(InboxRepository):
                 watch_runs, ("tenant", "watch_id", "id"), **owner, id=run.id, rule=watch.rule,
                 counts=run.counts and run.counts.model_dump(mode="json"),
                 body=run.model_dump(mode="json"), news=run.news, created_at=run.created_at,
+                held=run.waits_for_digest or None,
             )  # fmt: skip
             if run.news or history or not run.as_it_happens:
                 await connection.execute(row)
@@ -189,6 +196,63 @@ class WatchRepository(InboxRepository):
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
         await self._write(update(watches).where(*mine).values(claimed_until=None))
 
+    @unbroken
+    async def claim_digest(self, now: datetime, until: datetime) -> DigestClaim | None:
+        free = or_(watches.c.digest_until.is_(None), watches.c.digest_until <= now)
+        due = (
+            select(watches).where(watches.c.digest_at <= now, free).order_by(watches.c.digest_at, watches.c.id).limit(1)
+        )
+        if not await self._rows(due):  # asked every few seconds, and seldom so
+            return None
+        async with self._database.writing() as connection:
+            locked = due.with_for_update(skip_locked=True)
+            while (row := (await connection.execute(locked)).one_or_none()) is not None:
+                same = _is(row.tenant, row.id)
+                watch, runs = read_watch(row), row.digest_runs
+                if watch is not None and runs is None:
+                    held = (
+                        select(watch_runs.c.id).where(*_held(watch)).order_by(watch_runs.c.created_at, watch_runs.c.id)
+                    )
+                    runs = list(await connection.scalars(held.limit(MOST_GATHERED)))
+                if watch is None or not runs:
+                    following = None if watch is None else next_digest(watch, now)
+                    await connection.execute(update(watches).where(*same).values(digest_at=following, digest_runs=None))
+                    continue
+                await connection.execute(update(watches).where(*same).values(digest_until=until, digest_runs=runs))
+                found = []
+                for some in batches(runs):
+                    wanted = select(watch_runs.c.body).where(*_held(watch), watch_runs.c.id.in_(some))
+                    found += [run for body in await connection.scalars(wanted) if (run := _read(WatchRun, body))]
+                found.sort(key=lambda run: (run.created_at, run.id))
+                return DigestClaim(watch, found, row.digest_at, until)
+        return None
+
+    @unbroken
+    async def finish_digest(
+        self, claim: DigestClaim, deliveries: Mapping[str, Sequence[Delivery]], now: datetime
+    ) -> None:
+        mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.digest_until == claim.until
+        # alone, so that a message that is sent again meanwhile does not undo it
+        async with self._database.writing(alone=True) as connection:
+            row = (await connection.execute(select(watches).where(*mine))).one_or_none()
+            if row is None:  # removed, or taken over by another process
+                return
+            for run_id, sent in deliveries.items():
+                same = *_held(claim.watch), watch_runs.c.id == run_id
+                body = await connection.scalar(select(watch_runs.c.body).where(*same))
+                if (run := _read(WatchRun, body)) is not None:
+                    run = run.model_copy(update={"deliveries": tuple(sent)})
+                    values = {"body": run.model_dump(mode="json"), "held": run.waits_for_digest or None}
+                    await connection.execute(update(watch_runs).where(*same).values(**values))
+            watch = read_watch(row)
+            following = None if watch is None else next_digest(watch, now)
+            if following is None and await connection.scalar(
+                select(watch_runs.c.id).where(*_held(claim.watch)).limit(1)
+            ):
+                following = now  # a person took the digest away meanwhile
+            ended = update(watches).where(*mine).values(digest_at=following, digest_until=None, digest_runs=None)
+            await connection.execute(ended)
+
     async def watch_runs(self, tenant: str, watch_id: str, limit: int, *, news: bool = False) -> Sequence[WatchRun]:
         wanted = select(watch_runs.c.body).where(watch_runs.c.tenant == tenant, watch_runs.c.watch_id == watch_id)
         if news:
@@ -208,9 +272,9 @@ class WatchRepository(InboxRepository):
             body = await connection.scalar(select(watch_runs.c.body).where(*mine))
             run = _read(WatchRun, body)
             if run is not None:
-                merged = tuple(
-                    before if before.delivered else now for before, now in zip(run.deliveries, deliveries, strict=True)
-                )
+                # what was no failure when it was sent again, or is none by now, stays
+                pairs = zip(run.deliveries, deliveries, strict=True)
+                merged = tuple(now if before.missed and not now.held else before for before, now in pairs)
                 kept = run.model_copy(update={"deliveries": merged}).model_dump(mode="json")
                 await connection.execute(update(watch_runs).where(*mine).values(body=kept))
 
@@ -298,6 +362,12 @@ def _is(tenant: str, watch_id: str) -> tuple[ColumnElement[bool], ColumnElement[
     return watches.c.tenant == tenant, watches.c.id == watch_id
 
 
+def _held(watch: Watch) -> tuple[ColumnElement[bool], ...]:
+    """Its runs that wait for a digest; in the words of the index."""
+    mine = watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id
+    return *mine, watch_runs.c.held.is_not(None)
+
+
 def _due(now: datetime) -> Select[*tuple[Any, ...]]:
     # in the words of the index `watches_due`, which neither database uses for `paused IS FALSE`
     due = text("NOT watches.paused"), watches.c.due_at <= now, is_free(now)
@@ -345,7 +415,9 @@ def columns_of_watch(watch: Watch) -> dict[str, Any]:
     """What the table has of a watch, but for tenant, id and time of creation."""
     body = _WATCH.dump_python(watch, mode="json", exclude=set(_KEPT))
     streamed = datetime.now(UTC) if watch.follows_streams else None
-    return {"name": watch.name, "body": body, "streamed_at": streamed} | {name: getattr(watch, name) for name in _KEPT}
+    digest_at = next_digest(watch, datetime.now(UTC))
+    columns = {"name": watch.name, "body": body, "streamed_at": streamed, "digest_at": digest_at}
+    return columns | {name: getattr(watch, name) for name in _KEPT}
 
 
 def read_watch(row: Row[*tuple[Any, ...]]) -> Watch | None:

@@ -12,9 +12,10 @@ import pytest
 from api.core.items import Item
 from api.errors import UsageError
 from api.features.analyses.store_ports import Purpose, Store
-from api.features.watches.watch import Target
+from api.features.watches.watch import Target, next_digest
 from api.features.watches.watch_ports import KeptCounts, RunClaim, SeenPost
 from api.features.watches.watch_run import VERSION, Delivery, NewPost, NewQuestion, WatchRun
+from api.features.watches.watch_service import utc_now
 from api.store import open_store
 from tests.features.watches.made import MONDAY, WATCH, WEEK, of, week
 from tests.store.made import ODD, counted
@@ -219,6 +220,65 @@ async def test_runs_that_were_worth_telling_are_listed_apart(store: Store) -> No
     quiet = [await finished(store, number) for number in range(1, 3)]
     assert await store.watch_runs("local", "w1", 1, news=True) == [told]
     assert await store.watch_runs("local", "w1", 9) == [*quiet[::-1], told]
+
+
+DIGESTED = replace(WATCH, notify=(Target("mail", "ann@example.org", digest="08:00"),))
+
+
+async def held(store: Store, *run_ids: str) -> None:
+    """Store runs that wait for the digest of the watch's receiver."""
+    waiting = Delivery(target="mail:ann@example.org", delivered=False, tries=0, held="digest", reason="waits")
+    for number, run_id in enumerate(run_ids):
+        made = run_of(run_id, number).model_copy(update={"news": True, "deliveries": (waiting,)})
+        assert await store.finish_run(await claimed(store, run_id), made, (), MONDAY + WEEK)
+
+
+async def test_a_digest_is_claimed_with_the_runs_that_wait(store: Store, store_url: str) -> None:
+    """By one process at a time; one that takes over has the same runs, and whoever was too slow stores nothing."""
+    assert await store.change_watch(DIGESTED)
+    await held(store, "run0", "run1")
+    due = next_digest(DIGESTED, utc_now())
+    assert due is not None
+    now, until = due + timedelta(seconds=1), due + timedelta(minutes=5)
+    assert await store.claim_digest(due - timedelta(days=2), until) is None
+    other = await open_store(store_url)
+    claims = await asyncio.gather(store.claim_digest(now, until), other.claim_digest(now, until))
+    await other.aclose()
+    (first,) = [claim for claim in claims if claim is not None]
+    assert (first.watch.id, [run.id for run in first.runs]) == ("w1", ["run0", "run1"])
+    await held(store, "run2")
+    later = until + timedelta(minutes=5)
+    second = await store.claim_digest(until, later)
+    assert second is not None
+    assert second.runs == first.runs
+    told = Delivery(target="mail:ann@example.org", delivered=True, tries=1, at=now)
+    await store.finish_digest(first, {"run0": (told,), "run1": (told,)}, now)
+    assert await store.claim_digest(until, later) is None
+    await store.finish_digest(second, {"run0": (told,), "run1": (told,)}, until)
+
+    assert await store.claim_digest(until, later) is None
+    third = await store.claim_digest(now + timedelta(days=1), later + timedelta(days=1))
+    assert third is not None
+    assert [run.id for run in third.runs] == ["run2"]
+    runs = await store.watch_runs("local", "w1", 9)
+    assert {run.id: run.deliveries[0].held for run in runs} == {"run0": None, "run1": None, "run2": "digest"}
+    assert await store.drop_watch("local", "w1")
+    await store.finish_digest(third, {}, now)
+
+
+async def test_what_waits_for_a_digest_that_was_taken_away_is_due_at_once(store: Store) -> None:
+    """Whether it was taken away before or after the run ended; a digest without runs is none."""
+    now = utc_now() + timedelta(minutes=1)
+    await store.change_watch(DIGESTED)
+    assert await store.claim_digest(now + timedelta(days=2), now + timedelta(days=2)) is None
+    await store.change_watch(WATCH)
+    assert await store.claim_digest(now + timedelta(days=2), now + timedelta(days=2)) is None
+    await held(store, "run0")
+    claim = await store.claim_digest(now, now)
+    assert claim is not None
+    assert [run.id for run in claim.runs] == ["run0"]
+    await store.finish_digest(claim, {}, now)
+    assert await store.claim_digest(now, now + timedelta(minutes=1)) is not None
 
 
 async def test_what_became_of_telling_again_is_kept(store: Store) -> None:

@@ -40,6 +40,30 @@ def test_watch_runs_twice_and_tells_once(here: Here, tmp_path: Path) -> None:
     assert json.loads(line)["run"]["state"] == "baseline"
 
 
+def test_a_receiver_has_a_rule_and_a_digest(here: Here, tmp_path: Path) -> None:
+    """`show` says what is held back and why; what waited for a digest that is taken away is sent."""
+    file, other = tmp_path / "heard.jsonl", tmp_path / "odd.jsonl"
+    here(*ADD, "--tell-first", "--notify", f"file:{file} digest mon 08:00", "--notify", f"file:{other} only unusual")
+    ran = here("watch", "run", "--due")
+    shown = here("watch", "show", "Oura")
+    held = here("watch", "show", "Oura", "--format", "json").json["held_back"]
+    again = here("watch", "notify-again", "Oura")
+    written = file.exists() or other.exists()
+    here("watch", "change", "Oura", "--notify", f"file:{file}")
+    sent = here("watch", "run", "--due")
+    wrong = here("watch", "change", "Oura", "--notify", "mailto:ann@example.org weekly")
+
+    assert f"file:{file}: held back: waits for the digest of mon 08:00" in ran.err
+    assert f"tells: file:{file} digest mon 08:00, file:{other} only unusual\n" in shown.out
+    assert f"held back: 1 run from file:{other}: nothing unusual in it (the last " in shown.out
+    assert [(each["held"], each["runs"]) for each in held] == [("digest", 1), ("rule", 1)]
+    assert (again.err, written) == ("everybody was told; nothing is sent\n", False)
+    assert sent.err == "the digest of “Oura” was sent\n"
+    assert json.loads(file.read_text())["type"] == "watch.digest"
+    assert not other.exists()
+    assert "“weekly” is no rule of a receiver; write `only complaints`" in wrong.err
+
+
 def test_an_everyday_name_says_which_meaning_is_watched(here: Here) -> None:
     """All of them, until it is described; a name that means one thing says nothing."""
     plain = here("watch", "add", "Arc", "--sandbox")
@@ -152,7 +176,7 @@ def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     assert f"tells: file:{Path('heard').absolute()}; only complaints" in silent
     assert secret[0] not in changed.err + renamed.err
     assert secret[0] in signed.err
-    assert as_json.json == {**listed, "last_run": None, "undelivered": []}
+    assert as_json.json == {**listed, "last_run": None, "undelivered": [], "held_back": []}
     for ended in (shown, as_json):
         assert "hidden" not in ended.out
         assert secret[0] not in ended.out

@@ -22,6 +22,7 @@ from tests.features.watches.made import WATCH
 from tests.postgres import Postgres
 from tests.snippets import blocks
 from tests.store.made import item, report, typed
+from tests.store.test_migrations import without_digests
 
 
 async def answers(url: str) -> list[Any]:
@@ -43,6 +44,7 @@ async def make_older(url: str) -> None:
     async with database.writing(alone=True) as connection:
         for later in ("agreement_samples", "inbox", "inbox_settings"):
             await connection.execute(text(f"DROP TABLE {later}"))
+        await without_digests(connection)
         await connection.execute(text("UPDATE schema_version SET version = 17"))
     await database.aclose()
 

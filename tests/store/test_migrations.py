@@ -11,12 +11,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
 from api.features.analyses.store_ports import Filters
+from api.features.watches.watch_ports import InboxFilter
 from api.reports.report import VERSION
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
 from api.store.migrations import LATEST, migrate
 from api.store.report_json import READER, ReportReader
 from api.store.tables import METADATA
+from tests.features.watches.example_run import bring, new_post
 from tests.features.watches.made import WATCH
 from tests.services.kit import plain
 from tests.store.made import counted, item, report, typed
@@ -63,6 +65,15 @@ async def without_history(connection: AsyncConnection) -> None:
     await connection.execute(text("DROP INDEX watches_without_history"))
     for column in ("history_due", "judged_from", "unjudged"):
         await connection.execute(text(f"ALTER TABLE watches DROP COLUMN {column}"))
+
+
+async def without_digests(connection: AsyncConnection) -> None:
+    """Take back the step that added digests, but for the inbox."""
+    for index in ("watches_with_digest", "watch_runs_held"):
+        await connection.execute(text(f"DROP INDEX {index}"))
+    for column in ("digest_at", "digest_until", "digest_runs"):
+        await connection.execute(text(f"ALTER TABLE watches DROP COLUMN {column}"))
+    await connection.execute(text("ALTER TABLE watch_runs DROP COLUMN held"))
 
 
 async def noted(connection: AsyncConnection) -> None:
@@ -115,6 +126,7 @@ async def test_a_database_of_version_11_gets_every_later_step(database_url: str)
     made = await shape_of(database_url)
     database = Database(engine_url(database_url))
     async with database.writing() as connection:
+        await without_digests(connection)
         await without_history(connection)
         for table in ("stream_posts", "streams", *ADDED[13]):
             await connection.execute(text(f"DROP TABLE {table}"))
@@ -144,6 +156,7 @@ async def test_a_database_of_an_earlier_version_gets_its_tables(database_url: st
     made = await shape_of(database_url)
     database = Database(engine_url(database_url))
     async with database.writing() as connection:
+        await without_digests(connection)
         await without_history(connection)
         for table in ADDED[version]:
             await connection.execute(text(f"DROP TABLE {table}"))
@@ -156,6 +169,30 @@ async def test_a_database_of_an_earlier_version_gets_its_tables(database_url: st
     assert await shape_of(database_url) == made
     assert [key.name for key in await store.keys()] == ["mine"]
     assert await store.followed("a") == []
+    await store.aclose()
+
+
+async def test_a_database_of_version_19_gets_digests(database_url: str) -> None:
+    """Watches, their runs and the inbox stay; the tables are those of a new database."""
+    store = await open_store(database_url)
+    await store.add_watch(WATCH, 9)
+    await bring(store, WATCH, new_post(1))
+    before = await store.inbox("local", InboxFilter(), 9)
+    await store.aclose()
+    made = await shape_of(database_url)
+    database = Database(engine_url(database_url))
+    async with database.writing() as connection:
+        await without_digests(connection)
+        await connection.execute(text("ALTER TABLE inbox DROP COLUMN assigned"))
+        await connection.execute(text("UPDATE schema_version SET version = 19"))
+    await database.aclose()
+
+    store = await open_store(database_url)
+
+    assert await shape_of(database_url) == made
+    assert await store.inbox("local", InboxFilter(), 9) == before
+    assert [watch.id for watch in await store.watches("local")] == [WATCH.id]
+    assert len(await store.watch_runs("local", WATCH.id, 9)) == 1
     await store.aclose()
 
 

@@ -25,6 +25,8 @@ from api.services.product import Ask
 
 LONGEST_NOTE = 1_000
 """Longest note on an entry, in characters."""
+LONGEST_ASSIGNED = 80
+"""Longest name to which an entry is assigned, in characters."""
 MOST_FILTERS, LONGEST_NAME, LONGEST_QUERY = 20, 60, 1_000
 """Saved filters of a tenant, and the characters of the name and the query string of each."""
 MOST_MUTED = 50
@@ -43,6 +45,8 @@ class EntryChange:
     read: bool | None = None
     starred: bool | None = None
     note: str | None = None
+    assigned: str | None = None
+    """A name; empty takes it away."""
     not_about: bool | None = None
     """A correction of the gate; an entry that is not about the product is read, too."""
 
@@ -65,7 +69,7 @@ async def change_entry(store: Store, tenant: str, entry_id: str, change: EntryCh
 
     Raises:
         NotFound: there is no such entry, or its report and its watch are gone, so that it cannot be corrected.
-        UsageError: the note is too long, or the question has too many corrections.
+        UsageError: the note or the name is too long, or the question has too many corrections.
         StoreUnavailable: the database cannot be used.
     """
     entry = await entry_of(store, tenant, entry_id)
@@ -80,6 +84,12 @@ async def change_entry(store: Store, tenant: str, entry_id: str, change: EntryCh
         if len(note) > LONGEST_NOTE:
             raise UsageError(f"a note has {LONGEST_NOTE} characters at most; this has {len(note)}", field="note")
         state, words = replace(state, note=note), "note saved" if note else "note removed"
+    if change.assigned is not None:
+        name = one_line(clean(change.assigned))
+        if len(name) > LONGEST_ASSIGNED or (name and not is_visible(name)):
+            wrong = f"an entry is assigned to a name of at most {LONGEST_ASSIGNED} characters"
+            raise UsageError(wrong, field="assigned")
+        state, words = replace(state, assigned=name), f"assigned to {name}" if name else "assigned to nobody"
     if change.not_about is not None:
         read_at = (state.read_at or datetime.now(UTC)) if change.not_about else state.read_at
         state = replace(state, not_about=change.not_about, read_at=read_at)
@@ -168,6 +178,11 @@ async def remove_filter(store: Store, tenant: str, name: str) -> None:
         return replace(settings, filters={key: query for key, query in settings.filters.items() if key != name})
 
     await store.change_inbox(tenant, removed)
+
+
+async def switch_keys(store: Store, tenant: str, *, on: bool) -> None:
+    """Let single keys do things on the page of the inbox, or not."""
+    await store.change_inbox(tenant, lambda settings: replace(settings, keys=on))
 
 
 async def undo(store: Store, tenant: str) -> InboxAction:

@@ -1,29 +1,36 @@
-"""Links that need no key: the feed of a watch, one report, or the correction of one post.
+"""Links that need no key: the feed of a watch, one report, or what people do with one post.
 
-The token of a feed or report reads that alone; a new token replaces the old one. A correction's link
-is signed by the secret of its watch, works once until its correction is undone, and ends after `LINK_LIFETIME`.
+The token of a feed or report reads that alone; a new token replaces the old one. A post's link is signed by the secret
+of its watch, does each thing once until that is undone, and ends after `LINK_LIFETIME`.
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Literal
 
 from api.errors import Conflict, NotFound
 from api.features.analyses.api_keys import Keys, digest
 from api.features.analyses.corrections import question_digest
 from api.features.analyses.feedback import correct, report_item
+from api.features.analyses.inbox import EntryChange, change_entry
 from api.features.analyses.limits import Limits
 from api.features.analyses.store_ports import Store
 from api.features.watches.notification import LINK_LIFETIME, correction_signature
 from api.features.watches.watch import Watch
-from api.features.watches.watch_ports import Watches
+from api.features.watches.watch_ports import InboxEntry, Watches
 from api.features.watches.watch_run import WatchRun
 from api.reports.report import DroppedItem, KeptItem, Report
 
+LinkAct = Literal["star", "read", "not_about"]
+_CHANGES: Mapping[LinkAct, EntryChange] = MappingProxyType({
+    "star": EntryChange(starred=True), "read": EntryChange(read=True), "not_about": EntryChange(not_about=True),
+})  # fmt: skip
 ENTRIES = 50
 """Runs in a feed, the newest that were worth telling."""
 
@@ -108,11 +115,13 @@ class CorrectionLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkedPost:
-    """A post that a link may correct."""
+    """A post that a link may star, mark as read or correct."""
 
     watch: Watch
     report: Report
     item: KeptItem | DroppedItem
+    entry: InboxEntry | None
+    """None where the inbox does not hold it, so that it can be corrected alone."""
 
 
 async def linked_post(store: Store, keys: Keys, limits: Limits, link: CorrectionLink) -> LinkedPost:
@@ -148,11 +157,23 @@ async def linked_post(store: Store, keys: Keys, limits: Limits, link: Correction
         marked = "about it" if since[0].correction.relevant else "not about it"
         day = f"{since[0].created_at:%Y-%m-%d}"
         raise Conflict(f"this post was marked as {marked} on {day}; a link works once until its correction is undone")
-    return LinkedPost(watch, report, item)
+    return LinkedPost(watch, report, item, await store.inbox_entry_of(tenant.id, watch.id, link.key))
 
 
-async def correct_by_link(store: Store, keys: Keys, limits: Limits, link: CorrectionLink) -> LinkedPost:
-    """Mark the post as not about the product; raises as `linked_post` and `correct` do."""
+async def act_by_link(store: Store, keys: Keys, limits: Limits, link: CorrectionLink, act: LinkAct) -> LinkedPost:
+    """Star the post, mark it as read or as not about the product; the post as it is then.
+
+    Raises as `linked_post`, `change_entry` and `correct` do, and:
+        NotFound: the inbox does not hold the post.
+        Conflict: it is starred, or marked as read, already.
+    """
     post = await linked_post(store, keys, limits, link)
-    await correct(store, post.watch.tenant, post.report.id, post.item.key, relevant=False)
-    return post
+    tenant, entry = post.watch.tenant, post.entry
+    if act == "not_about" and (entry is None or entry.state.not_about):
+        await correct(store, tenant, post.report.id, post.item.key, relevant=False)
+        return post
+    if entry is None:
+        raise NotFound("the inbox does not hold this post, or no longer")
+    if entry.state.starred if act == "star" else entry.state.read_at if act == "read" else False:
+        raise Conflict(f"this post is {'starred' if act == 'star' else 'marked as read'} already; a link does so once")
+    return replace(post, entry=await change_entry(store, tenant, entry.id, _CHANGES[act]))

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,13 +16,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.text import clean, cut, one_line, quantity, utc_minute, web_url
 from api.features.watches.watch import Target, Watch
-from api.features.watches.watch_run import NewPost, WatchRun
+from api.features.watches.watch_run import NewPost, RunCounts, WatchRun
 
-SHOWN = 10  # new posts in a text; the JSON has them all
+SHOWN, DIGEST_SHOWN = 10, 30  # new posts in a text, and in one of a digest; the JSON has them all
 # Characters of a title in a text.
 _TITLE = 120
 LINK_LIFETIME = timedelta(days=14)
-"""How long after its run a link corrects a post."""
+"""How long after its run the link of a post works."""
 # signs by which Markdown makes a link or a picture, and the one that takes their meaning away
 _LINK = re.compile(r"[\\\[\]]")
 # the name of a setting: `REDDIT_CLIENT_ID`
@@ -42,7 +42,7 @@ class Message:
     text: str  # its first line is the result
     body: bytes  # the JSON document, in UTF-8
     linked: Callable[[str], str] | None = field(default=None, compare=False)
-    """The text with a link below each post that corrects it, by the address of a server."""
+    """The text with a link below each post for what people do with it, by the address of a server."""
 
     def text_for(self, server: str) -> str:
         """What a person gets; with links where the server's address is known."""
@@ -72,16 +72,44 @@ class Message:
 def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
     """The message of a run, for people outside, who are not told what this server's settings lack."""
     run = without_settings(run)
-    text = run_text(watch, run, places)
+    return _message(watch, "watch.run", run, places, {"run": _published(run)})
+
+
+def digest_message(watch: Watch, runs: Sequence[WatchRun], receiver: str, places: SourceLabels) -> Message:
+    """One message of several runs, oldest first; its id is that of the same runs for the same `receiver`."""
+    runs = [without_settings(run) for run in runs]
+    digest = hashlib.sha256(" ".join((watch.id, receiver, *(run.id for run in runs))).encode()).hexdigest()[:32]
+    first, last = runs[0], runs[-1]
+    posts = {post.key: post for run in runs for post in run.new}
+    gathered = first.model_copy(update={
+        "id": digest, "state": "changed", "report_id": None, "new": tuple(posts.values()),
+        "counts": RunCounts(since=first.counts.since if first.counts else first.created_at, until=last.created_at,
+                            sources={}),
+        "unusual": tuple(change for run in runs for change in run.unusual),
+        "questions": tuple(question for run in runs for question in run.questions),
+        "new_aspects": tuple(dict.fromkeys(aspect for run in runs for aspect in run.new_aspects)),
+        "gaps": tuple({gap.source: gap for run in runs for gap in run.gaps}.values()),
+        "more": sum(run.more for run in runs), "unjudged": sum(run.unjudged for run in runs),
+    })  # fmt: skip
+    return _message(watch, "watch.digest", gathered, places, {"runs": [_published(run) for run in runs]}, runs)
+
+
+def _message(
+    watch: Watch,
+    kind: str,
+    run: WatchRun,
+    places: SourceLabels,
+    content: Mapping[str, Any],
+    parts: Sequence[WatchRun] = (),
+) -> Message:
+    text = run_text(watch, run, places, parts=parts)
     about = {"id": watch.id, "name": watch.name, "query": watch.query, "about": watch.about}
-    document = {
-        "type": "watch.run",
-        "id": run.id,
-        "watch": about,
-        "text": text,
-        "run": run.model_dump(mode="json", exclude={"deliveries", "news"}),
-    }
-    return Message(run.id, text, json.dumps(document).encode(), partial(run_text, watch, run, places))
+    document = {"type": kind, "id": run.id, "watch": about, "text": text, **content}
+    return Message(run.id, text, json.dumps(document).encode(), partial(run_text, watch, run, places, parts=parts))
+
+
+def _published(run: WatchRun) -> dict[str, Any]:
+    return run.model_dump(mode="json", exclude={"deliveries", "news"})
 
 
 def without_settings(run: WatchRun) -> WatchRun:
@@ -108,7 +136,7 @@ def signature(secret: str, moment: int, body: bytes) -> str:
 
 
 def correction_path(watch: Watch, report_id: str, key: str, until: int) -> str:
-    """Below a server's address, the link that marks one post of a report as not about the product."""
+    """Below a server's address, the link that stars a post, marks it as read or as not about the product."""
     sign = correction_signature(watch, report_id, key, until)
     return f"/corrections/{watch.id}/{report_id}?{urlencode({'item': key, 'until': until, 'sign': sign})}"
 
@@ -153,12 +181,16 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = ut
             return " and ".join(parts) + since
 
 
-def run_text(watch: Watch, run: WatchRun, places: SourceLabels, server: str = "") -> str:
-    """A run for a person; one line when nothing is new.
+def run_text(
+    watch: Watch, run: WatchRun, places: SourceLabels, server: str = "", parts: Sequence[WatchRun] = ()
+) -> str:
+    """A run for a person; one line when nothing is new. `parts` are the runs that it gathers, of a digest.
 
-    With the address of a `server` each post has a link by which whoever reads the text corrects it.
+    With the address of a `server` each post has a link by which whoever reads the text stars it, marks it as read or
+    corrects it.
     """
-    until = int((run.created_at + LINK_LIFETIME).timestamp())
+    most = DIGEST_SHOWN if parts else SHOWN
+    origins = {post.key: part for part in parts or (run,) for post in part.new}
 
     def origin(post: NewPost) -> str:
         day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
@@ -185,17 +217,21 @@ def run_text(watch: Watch, run: WatchRun, places: SourceLabels, server: str = ""
         lines.append(f"Asked for the first time: “{words}” ({origin(first)}{also})")
         lines += address(first)
     cited = {key for change in run.unusual for key in change.cites}
-    for post in sorted(run.new, key=lambda post: post.key not in cited)[:SHOWN]:
+    for post in sorted(run.new, key=lambda post: post.key not in cited)[:most]:
         title, passage = cut(one_line(clean(post.title)), _TITLE), one_line(clean(post.passage))
         quoted = f"“{passage}”" if passage else ""
         lines.append(f"- {title or quoted or post.key} ({origin(post)})")
         if title and quoted:
             lines.append(f"  {quoted}")
         lines += address(post)
-        if server and run.report_id:
-            lines.append(f"  Not about it? {server}{correction_path(watch, run.report_id, post.key, until)}")
-    if (more := len(run.new) + run.more - SHOWN) > 0:
-        lines.append(f"- and {more} more" + (", all in the archive" if run.as_it_happens else ""))
+        found = origins[post.key]
+        if server and found.report_id:
+            until = int((found.created_at + LINK_LIFETIME).timestamp())
+            link = f"{server}{correction_path(watch, found.report_id, post.key, until)}"
+            lines.append(f"  Star, mark as read, not about it: {link}")
+    if (more := len(run.new) + run.more - most) > 0:
+        place = ", all in the inbox" if parts else ", all in the archive" if run.as_it_happens else ""
+        lines.append(f"- and {more} more{place}")
     if run.unjudged:
         words = "with the name: too many came, or the model refused them"
         lines.append(f"Not judged: {quantity(run.unjudged, 'further post')} {words}")

@@ -11,10 +11,10 @@ import re
 import secrets
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, time, timedelta
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -84,7 +84,7 @@ def zone_of(name: str) -> ZoneInfo:
         ) from None
 
 
-def next_after(schedule: Schedule, moment: datetime, zone: ZoneInfo) -> datetime:
+def next_after(schedule: Schedule, moment: datetime, zone: tzinfo) -> datetime:
     """The first moment after this one at which it is due, aware UTC.
 
     A time of day that the clock skips is the first moment after the gap; one that comes twice is
@@ -101,6 +101,20 @@ def next_after(schedule: Schedule, moment: datetime, zone: ZoneInfo) -> datetime
     )
 
 
+def digest_after(watch: Watch, target: Target, moment: datetime) -> datetime:
+    """The first time after this moment at which a receiver gets its digest, by UTC where the zone is unknown here."""
+    try:
+        zone: tzinfo = zone_of(watch.zone)
+    except UsageError:
+        zone = UTC
+    return next_after(digest_schedule(target.digest), moment, zone)
+
+
+def next_digest(watch: Watch, moment: datetime) -> datetime | None:
+    """The first time after this moment at which any receiver gets a digest; None where none does."""
+    return min((digest_after(watch, target, moment) for target in watch.notify if target.digest), default=None)
+
+
 def length_of(schedule: Schedule, moment: datetime, zone: ZoneInfo) -> timedelta:
     """From the next time that it is due to the one after that."""
     following = next_after(schedule, moment, zone)
@@ -112,7 +126,7 @@ def runs_a_week(schedule: Schedule) -> float:
     return timedelta(weeks=1) / schedule.interval if schedule.interval else len(schedule.days)
 
 
-def _instant(local: datetime, zone: ZoneInfo) -> datetime:
+def _instant(local: datetime, zone: tzinfo) -> datetime:
     """When a clock in this zone first shows this, or shows more than it."""
     before = local.replace(tzinfo=zone).astimezone(UTC)
     if before.astimezone(zone).replace(tzinfo=None) == local:
@@ -131,6 +145,7 @@ def _instant(local: datetime, zone: ZoneInfo) -> datetime:
 
 ChatKind = Literal["slack", "discord", "teams", "telegram", "ntfy"]
 Kind = Literal["webhook", "mail", "file"] | ChatKind
+TargetOnly = Literal["complaints", "unusual"]
 CHATS: Mapping[ChatKind, tuple[str, ...]] = MappingProxyType({
     "slack": ("hooks.slack.com",), "discord": ("discord.com", "discordapp.com"),
     "teams": ("webhook.office.com", "logic.azure.com", "api.powerplatform.com"),
@@ -138,15 +153,35 @@ CHATS: Mapping[ChatKind, tuple[str, ...]] = MappingProxyType({
 })  # fmt: skip
 """Chats that take text, and the servers by which an address is known to be of one."""
 _LONGEST_NAME = 100
+_RULES = "`only complaints` or `only unusual`, then perhaps `digest 08:00` or `digest mon 08:00`"
+# The rule of a receiver: `only unusual digest mon 08:00`.
+_RULE = re.compile(r"(?:only (?P<only>complaints|unusual)(?: |$))?(?:digest (?P<digest>(?:[a-z,]+ )?\d{1,2}:\d\d))?")
+# A path, which may hold spaces, and a rule behind it.
+_RULED_PATH = re.compile(rf"(?P<path>.+?) (?=only |digest )(?P<rule>{_RULE.pattern})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A receiver of notifications: a webhook, a chat, e-mail or a file."""
+    """A receiver of notifications, a webhook, a chat, e-mail or a file, with its rule."""
 
     kind: Kind
     address: str = field(repr=False)
     """A URL, which may hold a secret, an address of e-mail, or a path."""
+    only: TargetOnly | None = None
+    """What it is told of: complaints, or runs with an unusual change; None: every run with news."""
+    digest: str = ""
+    """`08:00` or `mon 08:00`: when it is told of everything new since the time before; empty: at once."""
+
+    @property
+    def rule(self) -> str:
+        """The words of its rule, as `with_rule` reads them; empty where it has none."""
+        only = f"only {self.only}" if self.only else ""
+        return " ".join(filter(None, (only, self.digest and f"digest {self.digest}")))
+
+    @property
+    def described(self) -> str:
+        """What may be shown of it, with its rule."""
+        return f"{self.shown} {self.rule}".strip()
 
     @property
     def shown(self) -> str:
@@ -156,7 +191,45 @@ class Target:
         return f"{self.kind}:{one_line(clean(public))}"
 
 
+def digest_schedule(words: str) -> Schedule:
+    """The times of `08:00`, on each day, or of `mon 08:00`; raises `UsageError`."""
+    return schedule_of(words if " " in words else f"daily {words}")
+
+
+def with_rule(target: Target, words: str) -> Target:
+    """The receiver with the rule of these words: `only complaints`, `only unusual`, `digest 08:00`, or none.
+
+    Raises:
+        UsageError: they are no rule.
+    """
+    match = _RULE.fullmatch(" ".join(words.lower().split()))
+    if match is None:
+        raise UsageError(f"“{one_line(clean(words))[:40]}” is no rule of a receiver; write {_RULES}", field="notify")
+    if match["digest"]:
+        try:
+            digest_schedule(match["digest"])
+        except UsageError:
+            raise UsageError(
+                f"“{match['digest'][:40]}” is no time of a digest; write {_RULES}", field="notify"
+            ) from None
+    only = next((each for each in get_args(TargetOnly) if each == match["only"]), None)
+    return replace(target, only=only, digest=match["digest"] or "")
+
+
 def target_of(text: str, *, files: bool) -> Target:
+    """The receiver of an address, which a rule may follow: `mailto:ann@example.org only complaints digest 08:00`.
+
+    Raises:
+        UsageError: it is no address, or what follows is no rule.
+    """
+    address, _, rule = text.strip().partition(" ")
+    if address.startswith("file:"):
+        match = _RULED_PATH.fullmatch(text.strip())
+        address, rule = (match["path"], match["rule"]) if match else (text.strip(), "")
+    return with_rule(_address_of(address, files=files), rule)
+
+
+def _address_of(text: str, *, files: bool) -> Target:
     """`https://...`, `slack:https://...` or another of `CHATS`, `mailto:ADDRESS`, or, where allowed, `file:PATH`.
 
     An address of a chat's own server needs no prefix; `webhook:https://...` is none of a chat, whatever its server.

@@ -34,6 +34,16 @@ class RunClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class DigestClaim:
+    """The right of this process alone, until a stored time, to send the digests of a watch that are due."""
+
+    watch: Watch
+    runs: Sequence[WatchRun]  # that wait for a digest, oldest first: those of the first claim, also of a later process
+    due_at: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class KeptCounts:
     """The counts of a stored run."""
 
@@ -187,6 +197,14 @@ class Watches(Protocol):
     async def release_claim(self, claim: RunClaim) -> None:
         """Let any process continue an interrupted run, by the same id."""
 
+    async def claim_digest(self, now: datetime, until: datetime) -> DigestClaim | None:
+        """Claim the longest due digests of a watch, of any tenant; None where none are due and free."""
+
+    async def finish_digest(
+        self, claim: DigestClaim, deliveries: Mapping[str, Sequence[Delivery]], now: datetime
+    ) -> None:
+        """Store deliveries by id of the run, and when a digest is due after `now`; nothing when the claim is lost."""
+
     async def watch_runs(self, tenant: str, watch_id: str, limit: int, *, news: bool = False) -> Sequence[WatchRun]:
         """Runs, the newest first; with `news` only those that were sent."""
 
@@ -222,13 +240,15 @@ class EntryState:
     read_at: datetime | None = None
     starred: bool = False
     note: str = ""
+    assigned: str = ""
+    """Name of whoever shall deal with it; empty: nobody."""
     not_about: bool = False
     """Somebody said that it is not about the product: a correction."""
 
 
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
-    """A new post of a watch, as the inbox keeps it; it outlives its watch where it has a star or a note."""
+    """A new post of a watch, as the inbox keeps it; with a star, a note or a name assigned it outlives its watch."""
 
     id: str
     """Ids of later entries are greater."""
@@ -254,6 +274,9 @@ class InboxFilter:
     source: str = ""
     complaints: bool = False
     text: str = ""
+    assigned: str = ""
+    newest: str = ""
+    """Id of an entry; those that came later are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +302,8 @@ class InboxSettings:
     filters: Mapping[str, str] = field(default_factory=dict)
     """Query strings by name, in the order in which they were saved."""
     last: InboxAction | None = None
+    keys: bool = True
+    """Single keys do things on the page."""
     has_feed: bool = False
 
 
@@ -297,6 +322,9 @@ class Inbox(Protocol):
 
     async def inbox_entry(self, tenant: str, entry_id: str) -> InboxEntry | None:
         """The entry of this id."""
+
+    async def inbox_entry_of(self, tenant: str, watch_id: str, key: str) -> InboxEntry | None:
+        """The entry of a post that a watch found, by its key."""
 
     async def keep_state(self, tenant: str, entry_id: str, state: EntryState) -> bool:
         """Store what was made of an entry; False when it is gone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
@@ -18,6 +18,8 @@ VERSION = 1
 State = Literal["baseline", "changed", "nothing", "not_asked", "failed"]
 """The first run, by which later ones are measured; something is new or unusual; nothing is; no
 source could be asked; it ended without a report."""
+WITHOUT_ANSWER = frozenset({"not_asked", "failed"})
+_COMPLAINTS = frozenset({"complaint", "sounds_negative"})
 
 
 class SourceCount(Published):
@@ -109,6 +111,8 @@ Failure = Literal[
     "insecure", "timed_out", "unreachable", "unwritable",
 ]  # fmt: skip
 """Why a message did not arrive; docs/watches.md has a row for each."""
+Held = Literal["rule", "digest", "removed"]
+"""Why a receiver was not told: its rule leaves the run out; it waits for its digest; it was removed before that."""
 
 
 class Delivery(Published):
@@ -124,6 +128,15 @@ class Delivery(Published):
     """Why it was not, with what helps."""
     at: Timestamp | None = None
     """When it was tried last."""
+    held: Annotated[Held | SkipJsonSchema[None], WHERE_THERE] = None
+    """Why it was not tried, which is no failure; `reason` says it in words."""
+    receiver: Annotated[str, IF_SET] = ""
+    """A mark of the receiver's address, which tells two of one server apart."""
+
+    @property
+    def missed(self) -> bool:
+        """Whether it was tried in vain."""
+        return not (self.delivered or self.held)
 
 
 class WatchRun(Published):
@@ -163,3 +176,14 @@ class WatchRun(Published):
     """Posts that hold the name and were not judged: too many waited, or the model's provider refused them."""
     agreement: Annotated[Agreement | SkipJsonSchema[None], WHERE_THERE] = None
     """Of such posts, where `LISTENPOST_AGREEMENT` is set; other runs have it in their report."""
+
+    @property
+    def waits_for_digest(self) -> bool:
+        """Whether some receiver is told of it later."""
+        return any(delivery.held == "digest" for delivery in self.deliveries)
+
+
+def of_complaints(new: Sequence[NewPost], unusual: Sequence[Change]) -> tuple[tuple[NewPost, ...], tuple[Change, ...]]:
+    """The complaints among new posts, and the changes that say that there are more of them."""
+    changes = (change for change in unusual if change.more and change.measure in _COMPLAINTS)
+    return tuple(post for post in new if post.complains), tuple(changes)

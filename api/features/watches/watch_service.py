@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 from api.choices import WINDOW_DAYS, Window
@@ -23,16 +24,25 @@ from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
 from api.features.watches import unusual_changes
 from api.features.watches.new_posts import CountedRun, counted, sifted, sources_heard
 from api.features.watches.new_questions import new_questions
-from api.features.watches.notification import Message, run_message, trial_message
+from api.features.watches.notification import trial_message
+from api.features.watches.receiver_rules import Send, held_back, message_to, named, send_digest, targets_of
 from api.features.watches.watch import Target, Watch, check_one_product, length_of, next_after, zone_of
 from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
-from api.features.watches.watch_run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
+from api.features.watches.watch_run import (
+    VERSION,
+    WITHOUT_ANSWER,
+    Delivery,
+    Gap,
+    RunCounts,
+    State,
+    WatchRun,
+    of_complaints,
+)
 from api.reports.report import Report
 from api.services.product import Ask, compared_products, with_one_name
 
 Analyze = Callable[[Watch, Ask, str], Awaitable[Report]]
 """The report for a watch's request; for one run id it is made and paid once."""
-Send = Callable[[Watch, Target, Message], Awaitable[Delivery]]
 LEASE = timedelta(minutes=30)  # after this time another process may take a run that has not ended
 PAST = timedelta(days=84)
 MOST_PAST = 2100
@@ -43,8 +53,8 @@ SLACK = timedelta(minutes=30)
 MOST_NEWS = 100  # runs with news, the newest, that can be sent again
 # Within this time a source that stopped answering is asked for all it had meanwhile.
 _PATIENCE = timedelta(days=31)
-_COMPLAINTS = frozenset({"complaint", "sounds_negative"})
-_WITHOUT_ANSWER = frozenset({"not_asked", "failed"})
+# Time after which another process sends digests whose process was killed, and watches whose digests are sent at a time.
+_DIGEST_LEASE, _DIGESTS = timedelta(minutes=5), 4
 
 
 def utc_now() -> datetime:
@@ -144,19 +154,34 @@ class WatchRunner:
         """
         watch = claim.watch
         if await self._is_news(claim, run):
-            message = run_message(watch, run, self.places)
-            sent = await asyncio.gather(
-                *(
-                    run_step(f"tell {number}", Delivery, partial(self.send, watch, target, message))
-                    for number, target in enumerate(watch.notify)
-                )
-            )
+
+            async def tell(number: int, target: Target) -> Delivery:
+                if held := held_back(watch, run, target):
+                    return held
+                message = message_to(target, watch, run, self.places)
+                sending = partial(self.send, watch, target, message)
+                return named(watch, target, await run_step(f"tell {number}", Delivery, sending))
+
+            sent = await asyncio.gather(*starmap(tell, enumerate(watch.notify)))
             run = run.model_copy(update={"news": True, "deliveries": tuple(sent)})
         due_at = watch.due_at if run.as_it_happens else self._next_due(watch)
         # sent before it is stored: a process that dies in between sends again by the same run id
         following = judged_from if run.news else None
         await self.store.finish_run(claim, run, learnt, due_at, judged, following, unjudged_before)
         return run
+
+    async def send_digests(self) -> Sequence[Watch]:
+        """Send all digests that are due; the watches whose receivers were told."""
+        told: list[Watch] = []
+
+        async def send_next() -> None:
+            now = self.clock()
+            while (claim := await self.store.claim_digest(now, now + _DIGEST_LEASE)) is not None:
+                await self.store.finish_digest(claim, await send_digest(claim, now, self.send, self.places), now)
+                told.append(claim.watch)
+
+        await asyncio.gather(*(send_next() for _ in range(_DIGESTS)))
+        return told
 
     def _next_due(self, watch: Watch) -> datetime:
         now = self.clock()
@@ -219,8 +244,7 @@ class WatchRunner:
         changes = unusual_changes.marked_changes(measurements, now.keys, self.places)
         new = now.new
         if watch.only == "complaints":
-            new = tuple(post for post in new if post.complains)
-            changes = tuple(c for c in changes if c.more and c.measure in _COMPLAINTS)
+            new, changes = of_complaints(new, changes)
         state: State = "changed" if new or changes else "nothing"
         reason = None
         if watch.began_at is None:
@@ -255,11 +279,11 @@ class WatchRunner:
         watch = claim.watch
         if not await self.store.holds_claim(claim):  # the watch was removed meanwhile
             return False
-        if run.state in _WITHOUT_ANSWER:
+        if run.state in WITHOUT_ANSWER:
             # those of streams stand between
             runs = await self.store.watch_runs(watch.tenant, watch.id, MOST_NEWS)
             before = [earlier.state for earlier in runs if not earlier.as_it_happens]
-            return not before or before[0] not in _WITHOUT_ANSWER
+            return not before or before[0] not in WITHOUT_ANSWER
         if run.state == "baseline" and watch.tell_first:  # of the stream or of the schedule, whichever comes first
             sent = await self.store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
             return all(earlier.state != "baseline" for earlier in sent)
@@ -323,7 +347,7 @@ async def send_trial(send: Send, watch: Watch) -> Sequence[Delivery]:
 async def undelivered_runs(store: Watches, watch: Watch) -> Sequence[WatchRun]:
     """Runs with news that some target has not received, the newest first."""
     runs = await store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True)
-    return [run for run in runs if not all(delivery.delivered for delivery in run.deliveries)]
+    return [run for run in runs if any(delivery.missed for delivery in run.deliveries)]
 
 
 async def run_to_resend(store: Watches, watch: Watch, run_id: str, *, abbreviated: bool = False) -> WatchRun:
@@ -337,28 +361,18 @@ async def run_to_resend(store: Watches, watch: Watch, run_id: str, *, abbreviate
 
 
 def undelivered_targets(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
-    """By index of the delivery, targets that missed a run; equally shown ones in their order."""
-    targets: dict[str, list[Target]] = {}
-    for target in reversed(watch.notify):
-        targets.setdefault(target.shown, []).append(target)
-    missed = {}
-    for index, delivery in enumerate(run.deliveries):
-        if fitting := targets.get(delivery.target):
-            target = fitting.pop()
-            if not delivery.delivered:
-                missed[index] = target
-    return missed
+    """By index of the delivery, receivers that missed a run."""
+    return {index: target for index, target in targets_of(watch, run).items() if run.deliveries[index].missed}
 
 
 async def resend(store: Watches, send: Send, places: SourceLabels, watch: Watch, run: WatchRun) -> WatchRun:
     """Send a run, by its id, to the targets that have not received it, and store the deliveries."""
-    message = run_message(watch, run, places)
     deliveries = list(run.deliveries)
 
     async def repeat(index: int, target: Target) -> None:
-        now = await send(watch, target, message)
-        tries = deliveries[index].tries + now.tries
-        deliveries[index] = now.model_copy(update={"tries": tries})
+        now = await send(watch, target, message_to(target, watch, run, places))
+        kept = {"tries": deliveries[index].tries + now.tries, "receiver": deliveries[index].receiver}
+        deliveries[index] = now.model_copy(update=kept)
 
     missed = undelivered_targets(watch, run)
     await asyncio.gather(*(repeat(index, target) for index, target in missed.items()))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.choices import MAX_TREND_WEEKS, TREND_WEEKS
-from api.core.text import SHORT_ID, utc_minute
+from api.core.text import SHORT_ID, quantity, utc_minute
 from api.errors import UsageError
 from api.interfaces.cli.output import Data, DataFormat, as_json, closing, say, tell
 from api.interfaces.cli.stored_commands import opened_store
@@ -145,19 +145,21 @@ async def _change(name: str, fields: dict[str, object], words: str) -> None:
 
 
 async def show(name: WatchName, form: Data = "text") -> None:
-    """Show one watch: its question, its receivers, its last run, what did not arrive."""
+    """Show one watch: its question, its receivers, its last run, what did not arrive and what rules held back."""
     from api.features.watches.notification import run_text
-    from api.features.watches.watch_service import undelivered_runs
+    from api.features.watches.watch_service import MOST_NEWS, undelivered_runs
     from api.interfaces.cli.terminal_text import shown
-    from api.interfaces.shared.watch_view import meaning_words, undelivered_views, watch_view
+    from api.interfaces.shared.watch_view import held_views, meaning_words, undelivered_views, watch_view
 
     async with opened_watch(name) as (store, watch):
         runs = await store.watch_runs(watch.tenant, watch.id, 1)
         missing = undelivered_views(await undelivered_runs(store, watch))
+        held = held_views(await store.watch_runs(watch.tenant, watch.id, MOST_NEWS, news=True))
     if form == "json":
         more = {
             "last_run": runs[0].model_dump(mode="json") if runs else None,
             "undelivered": [delivery.model_dump(mode="json") for delivery in missing],
+            "held_back": [back.model_dump(mode="json") for back in held],
         }
         say(as_json({**watch_view(watch).model_dump(mode="json"), **more}))
         return
@@ -169,13 +171,17 @@ async def show(name: WatchName, form: Data = "text") -> None:
     sources = ", ".join(watch.sources) or "all that are set"
     limit = f", limit {watch.limit}" if watch.limit else ""
     say(f"of: {sources}; depth {watch.depth}{limit}{'; sample world' if watch.sandbox else ''}")
-    receivers = ", ".join(target.shown for target in watch.notify) or "nobody"
+    receivers = ", ".join(target.described for target in watch.notify) or "nobody"
     only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
     at_once = "; posts of streams as it happens" if watch.as_it_happens else ""
     say(f"tells: {receivers}{only}{feed}{at_once}")
     for run in runs:
         say("")
         _print(run, run_text(watch, run, ALL_SOURCES))
+    for back in held:
+        number = quantity(back.runs, "run")
+        last = f"{utc_minute(back.created_at)}, run {back.run_id[:SHORT_ID]}"
+        say(f"held back: {number} from {back.target}: {back.reason} (the last {last})")
     for delivery in missing:
         when = f"{utc_minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
         say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
@@ -232,7 +238,7 @@ async def run_watches(
     due: Annotated[bool, typer.Option("--due", help="Run every watch that is due.")] = False,
     form: Data = "text",
 ) -> int:
-    """Run one watch now, or all that are due; see docs/watches.md.
+    """Run one watch now, or all that are due, and send digests that are due; see docs/watches.md.
 
     Exits with 4 when a run failed, or no source answered it.
     """
@@ -244,6 +250,7 @@ async def run_watches(
     from api.features.analyses.api_keys import LOCAL
     from api.features.watches.notification import run_text
     from api.features.watches.watch_service import find_watch
+    from api.interfaces.cli.terminal_text import shown
 
     code, number = 0, 0
     async with closing(await open_app_context(bootstrap.load_settings())) as app_context:
@@ -265,6 +272,9 @@ async def run_watches(
                 say(as_json(run.model_dump(mode="json")))
             else:
                 _print(run, run_text(watch, run, ALL_SOURCES))
+        for watch in await watching.send_digests() if due else ():
+            number += 1
+            tell(f"the digest of “{shown(watch.name)}” was sent")
     if not number:
         tell("nothing is due")
     return code
@@ -352,13 +362,15 @@ def _print(run: WatchRun, text: str) -> None:
         address = web_url(line.strip())  # alone on its line; within others nothing is to be opened
         say(f"{'  ' if line.startswith('  ') else ''}{address or shown(line)}")
     for delivery in run.deliveries:
-        outcome = "delivered" if delivery.delivered else f"undelivered: {delivery.reason}"
+        failed = "held back" if delivery.held else "undelivered"
+        outcome = "delivered" if delivery.delivered else f"{failed}: {delivery.reason}"
         tell(f"{delivery.target}: {outcome}")
 
 
 def _all_arrived(deliveries: Sequence[Delivery]) -> bool:
     """Print what became of each; whether all arrived."""
     for delivery in deliveries:
-        words = "arrived" if delivery.delivered else f"did not arrive: {delivery.reason}"
+        failed = "held back" if delivery.held else "did not arrive"
+        words = "arrived" if delivery.delivered else f"{failed}: {delivery.reason}"
         say(f"{delivery.target}: {words}")
-    return all(delivery.delivered for delivery in deliveries)
+    return not any(delivery.missed for delivery in deliveries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -24,13 +25,12 @@ from api.features.analyses.inbox import (
     undo,
     unmute,
 )
-from api.features.watches.watch_ports import InboxFilter
 from api.interfaces.http.access import Looker, OpenContext
 from api.interfaces.http.analysis_routes import COMMON
 from api.interfaces.http.errors_json import WRONG_LIMIT, documented
 from api.interfaces.http.event_stream import unless_kept
 from api.interfaces.http.watch_routes import FeedAddress
-from api.interfaces.shared.listing_requests import EntryPatch, InboxFilters, InboxRequest
+from api.interfaces.shared.listing_requests import EntryPatch, InboxFilters, InboxRequest, ReadRequest
 from api.interfaces.shared.requests import RequestBody
 from api.interfaces.shared.watch_view import MEDIA_TYPE, EntryView, inbox_atom, inbox_json_feed
 from api.sources import ALL_SOURCES
@@ -104,7 +104,7 @@ async def list_inbox(tenant: Looker, app_context: OpenContext, query: Annotated[
     wanted = query.filters(await store.watches(tenant.id) if query.watch else ())
     entries = await store.inbox(tenant.id, wanted, query.limit + 1, query.cursor or "")
     shown = entries[: query.limit]
-    unread = InboxFilter("unread", wanted.watch_id, wanted.source, wanted.complaints, wanted.text)
+    unread = replace(wanted, show="unread")
     return InboxPage(
         entries=[EntryView.of(entry) for entry in shown],
         unread=await store.inbox_count(tenant.id, unread, MOST_COUNTED),
@@ -125,10 +125,11 @@ async def read_settings(tenant: Looker, app_context: OpenContext) -> InboxState:
 
 
 @router.post("/read", responses=documented(*_COMMON), summary="Mark entries as read")
-async def mark_read(tenant: Looker, app_context: OpenContext, query: Annotated[InboxFilters, Query()]) -> ReadCount:
-    """All unread entries of a filter at once."""
+async def mark_read(tenant: Looker, app_context: OpenContext, query: Annotated[ReadRequest, Query()]) -> ReadCount:
+    """All unread entries of a filter at once, up to the `newest` that was shown."""
     watches = await app_context.store.watches(tenant.id) if query.watch else ()
-    return ReadCount(changed=await read_all(app_context.store, tenant.id, query.filters(watches)))
+    wanted = replace(query.filters(watches), newest=query.newest)
+    return ReadCount(changed=await read_all(app_context.store, tenant.id, wanted))
 
 
 @router.post("/undo", responses=documented(404, *_COMMON), summary="Take back the last change")
@@ -199,6 +200,6 @@ async def read_inbox_feed(
 
 @router.patch("/entries/{entry_id}", responses=documented(404, 413, *_COMMON), summary="Change an entry")
 async def patch_entry(entry_id: str, body: EntryPatch, tenant: Looker, app_context: OpenContext) -> EntryView:
-    """Read, starred, with a note, or not about the product: a correction, from which the gate learns."""
-    change = EntryChange(body.read, body.starred, body.note, body.not_about)
+    """Read, starred, with a note, assigned, or not about the product: a correction, from which the gate learns."""
+    change = EntryChange(body.read, body.starred, body.note, body.assigned, body.not_about)
     return EntryView.of(await change_entry(app_context.store, tenant.id, entry_id, change))

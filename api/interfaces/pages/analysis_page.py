@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -28,13 +28,14 @@ from api.core.progress import (
     Writing,
 )
 from api.core.text import clean, cut, one_line, quantity
-from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable
+from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable, UsageError
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.feedback import source_of
 from api.features.analyses.share_links import (
     CorrectionLink,
+    LinkAct,
     LinkedPost,
-    correct_by_link,
+    act_by_link,
     linked_post,
     linked_report,
     open_link,
@@ -46,7 +47,7 @@ from api.interfaces.http.analysis_routes import is_possible, shown_as
 from api.interfaces.http.event_stream import HEADERS, MEDIA_TYPE, RETRY, frame, pour, unless_gone
 from api.interfaces.pages.replay_form import ReplayForm
 from api.interfaces.pages.report_files import as_file, kind_of, report_values
-from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Visitor, page, server_of
+from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Visitor, fields_of, page, server_of
 from api.interfaces.pages.templates_rendering import rendered
 from api.interfaces.shared import chart_data, presentation
 from api.reports.report import Report
@@ -443,22 +444,27 @@ OpenedLink = Annotated[CorrectionLink, Depends(correction_link)]
 
 @share_router.get("/corrections/{watch_id}/{report_id}")
 async def correction_page(request: Request, link: OpenedLink, app_context: OpenContext) -> Response:
-    """Asks whether the post of a link is not about the product; opening it changes nothing, as scanners of mail do."""
-    post = await linked_post(app_context.store, app_context.keys, app_context.limits, link)
-    return _corrected(request, post, done=False)
+    """Asks what shall become of the post of a link; opening it changes nothing, as scanners of mail do."""
+    return _linked(request, await linked_post(app_context.store, app_context.keys, app_context.limits, link))
 
 
 @share_router.post("/corrections/{watch_id}/{report_id}")
 async def correct_post(request: Request, link: OpenedLink, app_context: OpenContext) -> Response:
-    """Store the correction of the link's post and confirm it; the signature replaces a login."""
-    post = await correct_by_link(app_context.store, app_context.keys, app_context.limits, link)
-    return _corrected(request, post, done=True)
+    """Do to the link's post what the button says, and confirm it; the signature replaces a login."""
+    named = (await fields_of(request)).get("do", ["not_about"])[0]
+    act = next((act for act in get_args(LinkAct) if act == named), None)
+    if act is None:
+        raise UsageError("this is no action of a link", field="do")
+    return _linked(request, await act_by_link(app_context.store, app_context.keys, app_context.limits, link, act), act)
 
 
-def _corrected(request: Request, post: LinkedPost, *, done: bool) -> Response:
+_DONE = {"star": "Starred", "read": "Marked as read", "not_about": "Marked as not about it"}
+
+
+def _linked(request: Request, post: LinkedPost, done: str = "") -> Response:
     answer = page(
         request, None, "correct.html",
-        title="Marked as not about it" if done else "Is this post not about it?",
+        title=_DONE.get(done, "What about this post?"), state=post.entry.state if post.entry else None,
         post=cut(one_line(clean(post.item.title)), _LONGEST_POST) or post.item.key,
         origin=presentation.source_title(source_of(post.report, post.item.key) or ""),
         query=post.watch.query, watch=post.watch.name,

@@ -13,6 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 from api.bootstrap.app_context import AppContext
 from api.errors import Conflict, ListenpostError, NotFound, UsageError
 from api.features.analyses.inbox import (
+    LONGEST_ASSIGNED,
     LONGEST_NAME,
     LONGEST_NOTE,
     MOST_COUNTED,
@@ -23,6 +24,7 @@ from api.features.analyses.inbox import (
     read_all,
     remove_filter,
     save_filter,
+    switch_keys,
     undo,
     unmute,
 )
@@ -52,6 +54,7 @@ _ACTIONS: Mapping[str, Callable[[Store, str, str], Awaitable[Any]]] = {
     "unmute": unmute,
     "remove_filter": remove_filter,
     "undo": lambda store, tenant, _: undo(store, tenant),
+    "keys": lambda store, tenant, value: switch_keys(store, tenant, on=value == "on"),
 }
 
 
@@ -69,6 +72,8 @@ async def act(request: Request, form: Ending, app_context: OpenContext) -> Respo
     try:
         if name == "note":
             await change_entry(store, tenant, value, EntryChange(note=form.text("note")))
+        elif name == "assign":
+            await change_entry(store, tenant, value, EntryChange(assigned=form.text("assigned")))
         elif name in _CHANGES:
             await change_entry(store, tenant, value, _CHANGES[name])
         elif name in _ACTIONS:
@@ -76,8 +81,8 @@ async def act(request: Request, form: Ending, app_context: OpenContext) -> Respo
         elif name == "save_filter":
             chosen = [(key, text) for key, text in parse_qsl(query) if key != "cursor"]
             await save_filter(store, tenant, form.text("name"), urlencode(chosen))
-        elif name == "read_all":
-            await read_all(store, tenant, _wanted(query).filters(()))
+        elif name == "read_all":  # up to the newest entry that the page showed
+            await read_all(store, tenant, replace(_wanted(query).filters(()), newest=value))
         elif name == "close_feed":
             await store.set_inbox_feed(tenant, None)
         elif name == "make_feed":
@@ -88,7 +93,7 @@ async def act(request: Request, form: Ending, app_context: OpenContext) -> Respo
     except (UsageError, NotFound, Conflict) as error:
         return await _shown(request, form.visitor, app_context, query, error=error)
     anchor = ""
-    if name in _CHANGES or name == "note":
+    if name in _CHANGES or name in {"note", "assign"}:
         at_entry = await store.inbox(
             tenant, _wanted(query).filters(()), 1, f"{value}g"
         )  # itself, else the next: ids are hexadecimal
@@ -122,7 +127,7 @@ async def _shown(
     filters = wanted.filters(watches)
     chosen = {
         "show": wanted.show, "watch": filters.watch_id, "source": filters.source,
-        "complaints": "true" if wanted.complaints else "", "text": wanted.text,
+        "complaints": "true" if wanted.complaints else "", "text": wanted.text, "assigned": filters.assigned,
     }  # fmt: skip
     kept = {name: value for name, value in chosen.items() if value}
     settings = await store.inbox_settings(tenant)
@@ -157,7 +162,7 @@ async def _shown(
         entry_title=entry_title,
         unread=unread,
         wrong={} if error is None else faults(error, {*chosen, "note", "name"} - {"show"}),
-        longest_note=LONGEST_NOTE, longest_name=LONGEST_NAME,
+        longest_note=LONGEST_NOTE, longest_name=LONGEST_NAME, longest_assigned=LONGEST_ASSIGNED,
         feed=feed,
     )  # fmt: skip
 
@@ -168,6 +173,7 @@ def _narrowed(filters: InboxFilter, names: Mapping[str, str]) -> list[str]:
         names.get(filters.watch_id, "a removed watch") if filters.watch_id else "",
         presentation.source_title(filters.source) if filters.source else "",
         "complaints" if filters.complaints else "",
+        f"assigned to {filters.assigned}" if filters.assigned else "",
         f"“{filters.text}”" if filters.text else "",
     )
     return [each for each in words if each]

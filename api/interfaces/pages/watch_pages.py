@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from api.features.analyses.share_links import open_feed
 from api.features.watches.notification import result_of
 from api.features.watches.trend import read_trend
 from api.features.watches.unusual_changes import FEWEST_RUNS
-from api.features.watches.watch import Target, Watch
+from api.features.watches.watch import Target, Watch, with_rule
 from api.features.watches.watch_run import Delivery
 from api.features.watches.watch_service import (
     changed_watch,
@@ -64,6 +65,8 @@ class WatchForm(QuestionForm):
     """Marks of those who are notified already, and shall be."""
     offered: Sequence[str] = ()
     """Marks of those whom the form showed: somebody may have added others since."""
+    rules: Mapping[str, str] = field(default_factory=dict)
+    """By mark, the words of the rule of each."""
 
     @classmethod
     def empty(cls, query: str) -> WatchForm:
@@ -75,16 +78,17 @@ class WatchForm(QuestionForm):
         """The watch as it is stored; addresses may hold secrets, so receivers are marks."""
         view = watch_view(watch)
         texts = {name: _typed(getattr(view, name)) for name in texts_of(WatchRequest, {})}
-        marks = [mark for mark, _ in _marked(watch)]
-        return cls(WatchRequest, {**texts, "notify": ""}, watch.sources, marks)
+        rules = {mark: target.rule for mark, target in _marked(watch)}
+        return cls(WatchRequest, {**texts, "notify": ""}, watch.sources, list(rules), rules=rules)
 
     @classmethod
     def sent(cls, fields: Mapping[str, Sequence[str]]) -> WatchForm:
         """The form as a person has sent it."""
         notify = {"notify": "".join(fields.get("notify", ())[:1])}
         texts = texts_of(WatchRequest, fields)
-        lists = [fields.get(name, ()) for name in ("source", "kept", "offered")]
-        return cls(WatchRequest, texts | notify, *lists)
+        sources, kept, offered = (fields.get(name, ()) for name in ("source", "kept", "offered"))
+        rules = dict(zip(offered, fields.get("rule", ()), strict=False))
+        return cls(WatchRequest, texts | notify, sources, kept, offered, rules)
 
     def watch_request(self, **more: object) -> WatchRequest:
         """The request, with what the form has no field for.
@@ -93,7 +97,9 @@ class WatchForm(QuestionForm):
             UsageError: a field holds what none of ours offers.
         """
         question_of(QuestionOptions(self.texts["query"]))
-        request: WatchRequest = self.request(notify=self.texts["notify"].split(), **more)
+        request: WatchRequest = self.request(
+            notify=[text for text in _BETWEEN.split(self.texts["notify"].strip()) if text], **more
+        )
         return request
 
     def changes(self, watch: Watch) -> dict[str, Any]:
@@ -106,8 +112,16 @@ class WatchForm(QuestionForm):
         if watch.began_at is not None:  # its first run is over, so the form does not ask
             more["tell_first"] = watch.tell_first
         fields = watch_fields(self.watch_request(**more))
-        kept = [target for mark, target in _marked(watch) if mark in self.kept or mark not in self.offered]
+        kept = [
+            with_rule(target, self.rules.get(mark, target.rule))
+            for mark, target in _marked(watch)
+            if mark in self.kept or mark not in self.offered
+        ]
         return fields | {"notify": (*kept, *fields["notify"])}
+
+
+# Between receivers; a rule behind one names none: `mailto:ann@example.org digest 08:00`.
+_BETWEEN = re.compile(r"\s+(?=[a-z]+:)", re.IGNORECASE)
 
 
 def _typed(value: object) -> str:
@@ -122,7 +136,7 @@ def receivers_of(watch: Watch) -> list[tuple[str, str]]:
 
 def _marked(watch: Watch) -> Iterator[tuple[str, Target]]:
     for target in watch.notify:
-        yield digest(f"{watch.id} {target.kind} {target.address}"), target
+        yield digest(f"{watch.id} {target.kind} {target.address} {target.rule}".rstrip()), target
 
 
 router = APIRouter(prefix="/watches", include_in_schema=False, route_class=PageRoute)

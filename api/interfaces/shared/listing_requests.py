@@ -19,7 +19,7 @@ from api.choices import (
     Show,
 )
 from api.core.domain import Decision
-from api.core.text import quantity, utc_minute
+from api.core.text import clean, one_line, quantity, utc_minute
 from api.interfaces.shared.requests import (
     About,
     CliOption,
@@ -286,17 +286,28 @@ class InboxFilters(RequestBody):
         str, Field(description="Only entries with this text in title, quote, site, watch or note.", max_length=200)
     ] = ""
 
+    assigned: Annotated[str, Field(description="Only entries assigned to this name.", max_length=80)] = ""
+
     def filters(self, watches: Sequence[Watch]) -> InboxFilter:
         """The filter as the inbox takes it; a watch may be named."""
         from api.features.watches.watch_ports import InboxFilter
 
         named = (watch.id for watch in watches if self.watch in {watch.name, watch.id})
         watch_id = next(named, self.watch)  # the id of a watch that was removed stays one
-        return InboxFilter(self.show, watch_id, self.source or "", self.complaints, self.text)
+        name = one_line(clean(self.assigned))
+        return InboxFilter(self.show, watch_id, self.source or "", self.complaints, self.text, name)
 
 
 class InboxRequest(InboxFilters, PageRequest):
     """Which entries of the inbox, a page at a time."""
+
+
+class ReadRequest(InboxFilters):
+    """Which entries are marked as read."""
+
+    newest: Annotated[
+        str, Field(description="Id of the newest entry that was shown; later ones stay unread.", max_length=60)
+    ] = ""
 
 
 class EntryPatch(RequestBody):
@@ -306,6 +317,9 @@ class EntryPatch(RequestBody):
     read: Annotated[bool | None, Field(description="Whether it is read.")] = None
     starred: Annotated[bool | None, Field(description="Whether it has a star.")] = None
     note: Annotated[str | None, Field(description="A note; empty removes it.", max_length=1_000)] = None
+    assigned: Annotated[
+        str | None, Field(description="Name of whoever shall deal with it; empty: nobody.", max_length=80)
+    ] = None
     not_about: Annotated[
         bool | None, Field(description="Whether it is not about the product: a correction, from which the gate learns.")
     ] = None

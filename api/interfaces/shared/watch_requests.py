@@ -74,7 +74,8 @@ class WatchRequest(WatchOptions):
         tuple[Annotated[str, Field(max_length=2_000)], ...],
         Field(
             description="Receivers of notifications: `https://...`, `slack:https://...` (also `discord:`, `teams:`, "
-            "`telegram:`, `ntfy:`) or `mailto:ann@example.org`; on the command line also `file:PATH`.",
+            "`telegram:`, `ntfy:`) or `mailto:ann@example.org`; on the command line also `file:PATH`. A rule may "
+            "follow each: `only complaints` or `only unusual`, and `digest 08:00` or `digest mon 08:00`.",
             max_length=MAX_RECEIVERS,
         ),
     ] = ()

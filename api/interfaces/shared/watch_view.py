@@ -24,7 +24,7 @@ from api.errors import UsageError
 from api.features.watches.notification import run_text, without_settings
 from api.features.watches.watch import Watch, name_of_query, new_watch, schedule_of, target_of, zone_of
 from api.features.watches.watch_ports import EntryState, InboxEntry
-from api.features.watches.watch_run import Delivery, Gap, NewPost, WatchRun
+from api.features.watches.watch_run import Delivery, Gap, Held, NewPost, WatchRun
 from api.features.watches.watch_service import utc_now
 from api.interfaces.shared.watch_requests import WatchOptions, WatchPatch, WatchRequest
 from api.pipeline.gate.name_matches import namesake
@@ -62,7 +62,7 @@ class WatchView(_ShownOptions):
     id: str
     notify: Annotated[
         tuple[str, ...],
-        Field(description="Kind and server of each receiver; of e-mail and files the whole."),
+        Field(description="Kind and server of each receiver, of e-mail and files the whole; then its rule."),
     ]
     feed: bool
     """It has a feed, whose address was shown once."""
@@ -82,7 +82,7 @@ class WatchList(BaseModel):
 def watch_view(watch: Watch) -> WatchView:
     """What may be shown of a watch."""
     own = {name: getattr(watch, name, None) for name in WatchView.model_fields}
-    targets = tuple(target.shown for target in watch.notify)
+    targets = tuple(target.described for target in watch.notify)
     given = {"tz": watch.zone, "notify": targets, "feed": watch.feed is not None}
     return WatchView(**{**own, **given})
 
@@ -133,8 +133,36 @@ def undelivered_views(runs: Sequence[WatchRun]) -> list[UndeliveredView]:
         UndeliveredView(**dict(delivery), run_id=run.id, created_at=run.created_at)
         for run in runs
         for delivery in run.deliveries
-        if not delivery.delivered
+        if delivery.missed
     ]
+
+
+class HeldView(BaseModel):
+    """Runs that a receiver was not told of, for one reason."""
+
+    target: str
+    held: Held
+    reason: str
+    runs: int
+    run_id: str
+    """The newest of them."""
+    created_at: AwareDatetime
+    """When that began."""
+
+
+def held_views(runs: Sequence[WatchRun]) -> list[HeldView]:
+    """What rules hold back of these runs, which are the newest first: once for each receiver and reason."""
+    views: dict[tuple[str, str, str], HeldView] = {}
+    for run in runs:
+        for delivery in run.deliveries:
+            if delivery.held is not None:
+                known = delivery.receiver, delivery.held, delivery.reason
+                newest = HeldView(
+                    target=delivery.target, held=delivery.held, reason=delivery.reason, runs=0,
+                    run_id=run.id, created_at=run.created_at,
+                )  # fmt: skip
+                views.setdefault(known, newest).runs += 1
+    return list(views.values())
 
 
 def meaning_words(watch: Watch) -> str:
@@ -234,6 +262,8 @@ class EntryView(BaseModel):
     """When it was marked as read; None of an unread entry."""
     starred: bool
     note: str
+    assigned: str
+    """Name of whoever shall deal with it; empty: nobody."""
     not_about: bool
     """It was marked as not about the product."""
     post: NewPost

@@ -12,11 +12,11 @@ import pytest
 
 from api.core.domain import Outcome
 from api.errors import UsageError
-from api.features.watches.notification import Message, run_message, run_text, signature, trial_message
+from api.features.watches.notification import Message, digest_message, run_message, run_text, signature, trial_message
 from api.features.watches.watch import Target, check_watch, name_of_query, new_watch, target_of
 from api.features.watches.watch_run import Gap, NewQuestion
 from tests.features.comparisons.made import PLACES
-from tests.features.watches.example_run import CHANGE, POST, run
+from tests.features.watches.example_run import CHANGE, POST, new_post, run
 from tests.features.watches.made import MONDAY, WATCH
 
 SLACK = Target("slack", "https://hooks.slack.com/services/T/B/x")
@@ -131,18 +131,33 @@ def test_program_gets_everything() -> None:
     assert (trial["type"], trial["id"]) == ("watch.test", "t1")
 
 
-def test_people_get_links_that_correct_where_the_server_has_an_address() -> None:
+def test_people_get_a_link_for_each_post_where_the_server_has_an_address() -> None:
     """Below each post, in Slack and mail alone, and the same whenever the run is sent again."""
     message = run_message(WATCH, run(new=(POST,)), PLACES)
     again = run_message(WATCH, run(new=(POST,)), PLACES)
-    line = next(line for line in message.text_for("https://l.example").splitlines() if "Not about it?" in line)
+    line = next(line for line in message.text_for("https://l.example").splitlines() if "corrections" in line)
 
-    assert line.startswith("  Not about it? https://l.example/corrections/")
+    assert line.startswith("  Star, mark as read, not about it: https://l.example/corrections/")
     assert "item=reddit%3A1&until=" in line
     assert line in again.text_for("https://l.example")
     assert "corrections" in json.loads(message.for_chat(SLACK, "https://l.example"))["text"]
     assert message.text_for("") == message.text
     assert "corrections" not in message.text + message.body.decode() + message.for_chat(SLACK).decode()
+
+
+def test_a_digest_has_the_link_of_each_post_in_its_report() -> None:
+    """Of posts without a report there is none; the same runs for another receiver are another message."""
+    streamed = run(id="run2", report_id=None, new=(new_post(2),), as_it_happens=True, more=70, counts=None)
+    runs = [run(new=(POST,), unusual=(CHANGE,)), streamed]
+    message, other = (digest_message(WATCH, runs, receiver, PLACES) for receiver in "ab")
+    lines = message.text_for("https://l.example").splitlines()
+    assert lines[0] == "Ember: 72 new posts and 1 unusual change since 2026-11-02 08:00Z"
+    assert [line.partition("?")[0] for line in lines if "corrections" in line] == [
+        "  Star, mark as read, not about it: https://l.example/corrections/w1/r1"
+    ]
+    assert "- and 42 more, all in the inbox" in lines
+    assert message.run_id != other.run_id
+    assert message == digest_message(WATCH, runs, "a", PLACES)
 
 
 def test_receivers_are_not_told_what_the_settings_lack() -> None:

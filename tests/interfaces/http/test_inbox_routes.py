@@ -64,6 +64,22 @@ async def test_what_a_watch_told_is_triaged(served: Served) -> None:
     assert (await client.post(f"{INBOX}/undo")).status_code == 404
 
 
+async def test_entries_are_assigned_and_read_up_to_the_newest_that_was_shown(served: Served) -> None:
+    """A filter has a name, too; a later entry stays unread."""
+    store, client = served.app_context.store, served.client
+    watch = replace(WATCH, tenant=LOCAL.id)
+    await store.add_watch(watch, 9)
+    await bring(store, watch, new_post(1), new_post(2))
+    first, second = (await listed(client))["entries"]
+    await bring(store, watch, new_post(3), hours=1)
+    assigned = await client.patch(f"{INBOX}/entries/{second['id']}", json={"assigned": " Ann  Lee"})
+    assert (assigned.json()["assigned"], first["assigned"]) == ("Ann Lee", "")
+    assert (await client.patch(f"{INBOX}/entries/{second['id']}", json={"assigned": "x" * 81})).status_code == 422
+    assert [entry["id"] for entry in (await listed(client, "?assigned=Ann+Lee"))["entries"]] == [second["id"]]
+    assert (await client.post(f"{INBOX}/read?newest={first['id']}")).json() == {"changed": 2}
+    assert [entry["post"]["key"] for entry in (await listed(client, "?show=unread"))["entries"]] == ["reddit:3"]
+
+
 async def test_a_post_without_a_report_is_corrected_for_the_question_of_its_watch(served: Served) -> None:
     """As one of a stream; once the watch is gone, too, nothing is left to correct."""
     store, client = served.app_context.store, served.client

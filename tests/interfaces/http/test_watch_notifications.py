@@ -56,6 +56,28 @@ async def test_trial_tries_each_kind(opening: Opening) -> None:
     assert (nobody.status_code, code(nobody)) == (422, "invalid_request")
 
 
+async def test_each_receiver_has_its_rule(opening: Opening) -> None:
+    """Shown as it was written; what it holds back is in the run, with the reason, and in the inbox."""
+    with MailServer({"RCPT": "250 OK"}) as mail:
+        async with opening(**mailing(mail)) as served:
+            rules = ("", " only unusual", " digest mon 08:00")
+            mark = await added(served, notify=[f"mailto:ann{at}@example.org{rule}" for at, rule in enumerate(rules)])
+            watch = (await served.client.get(f"{URL}/{mark}")).json()
+            run = (await served.client.post(f"{URL}/{mark}/run")).json()
+            missed = (await served.client.get(f"{URL}/{mark}/undelivered")).json()["undelivered"]
+            inbox = (await served.client.get("/v1/inbox")).json()
+            wrong = await served.client.patch(f"{URL}/{mark}", json={"notify": ["mailto:ann@example.org at 08:00"]})
+    assert watch["notify"] == [f"mail:ann{at}@example.org{rule}" for at, rule in enumerate(rules)]
+    assert [(each["delivered"], each.get("held"), each["reason"]) for each in run["deliveries"]] == [
+        (True, None, ""),
+        (False, "rule", "nothing unusual in it"),
+        (False, "digest", "waits for the digest of mon 08:00"),
+    ]
+    assert (len(mail.mails), missed, inbox["unread"]) == (1, [], len(run["new"]))
+    assert (wrong.status_code, code(wrong)) == (422, "invalid_request")
+    assert "is no rule of a receiver" in wrong.text
+
+
 async def test_what_did_not_arrive_is_listed_and_sent_again(opening: Opening) -> None:
     """By the same id, so that the receiver sees one run; then the list is empty."""
     replies = {"RCPT": "550 no"}

@@ -11,9 +11,11 @@ from api.core.domain import Question
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.corrections import question_digest
 from api.features.analyses.feedback import withdraw
+from api.features.analyses.inbox import undo
 from api.features.analyses.share_links import CorrectionLink
 from api.features.watches.notification import LINK_LIFETIME, correction_path, correction_signature
 from api.features.watches.watch import Watch
+from api.features.watches.watch_ports import EntryState
 from api.features.watches.watch_run import WatchRun
 from tests.interfaces.http.conftest import Served
 from tests.interfaces.http.watch_requests import OURA, URL
@@ -63,6 +65,45 @@ async def test_a_link_asks_and_its_button_corrects_once(served: Served) -> None:
     assert (again.status_code, later.status_code) == (409, 409)
     assert undone.status_code == 200
     assert "this post was marked as not about it on" in later.text.replace("This post", "this post")
+
+
+async def test_a_link_stars_and_marks_as_read_each_once(served: Served) -> None:
+    """Until that is undone; the correction is one of the inbox, too."""
+    watch, run = await ran(served, tell_first=True)
+    path, key, store = path_of(watch, run), run.new[0].key, served.app_context.store
+
+    async def state() -> EntryState:
+        entry = await store.inbox_entry_of(LOCAL.id, watch.id, key)
+        assert entry is not None
+        return entry.state
+
+    opened = await served.client.get(path)
+    starred = await served.client.post(path, data={"do": "star"})
+    again = await served.client.post(path, data={"do": "star"})
+    assert ("Mark as read</button>" in opened.text, 'value="star"' in opened.text) == (True, True)
+    assert ("<h1>Starred</h1>" in starred.text, 'value="star"' in starred.text) == (True, False)
+    assert (again.status_code, "is starred already" in again.text) == (409, True)
+    assert (await state()).starred
+    await undo(store, LOCAL.id)
+    assert (await served.client.post(path, data={"do": "star"})).status_code == 200
+
+    read = [(await served.client.post(path, data={"do": "read"})).status_code for _ in range(2)]
+    unknown = await served.client.post(path, data={"do": "mute"})
+    assert (read, unknown.status_code, await corrections(served)) == ([200, 409], 422, {})
+    wrong = await served.client.post(path, data={"do": "not_about"})
+    assert "It is marked as not about Oura." in wrong.text
+    assert (await state()).not_about
+    assert await corrections(served) == {key: False}
+    assert (await served.client.get(path)).status_code == 409
+
+
+async def test_a_post_that_is_not_in_the_inbox_can_be_corrected_alone(served: Served) -> None:
+    """As those of a first run that told nobody."""
+    watch, run = await ran(served)
+    path = path_of(watch, run)
+    assert 'value="star"' not in (await served.client.get(path)).text
+    assert (await served.client.post(path, data={"do": "star"})).status_code == 404
+    assert (await served.client.post(path, data={"do": "not_about"})).status_code == 200
 
 
 async def test_what_was_changed_in_a_link_is_refused(served: Served) -> None:

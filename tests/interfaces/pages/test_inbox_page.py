@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -70,6 +71,51 @@ async def test_an_entry_is_triaged_by_forms(served: Served) -> None:
     await submit(client, "/inbox", do="read_all", list="complaints=true")
     assert "Nothing is unread." in words((await client.get("/inbox")).text)
     assert "1 entry marked as read." in words((await client.get("/inbox")).text)
+
+
+async def test_only_what_the_page_showed_is_marked_as_read(served: Served) -> None:
+    """What comes after the page was made stays unread."""
+    store, client = served.app_context.store, served.client
+    await store.add_watch(EMBER, 9)
+    await bring(store, EMBER, new_post(1), new_post(2))
+    page = (await client.get("/inbox")).text
+    (button,) = re.findall(r'value="(read_all [^"]+)"', page)
+    await bring(store, EMBER, new_post(3), hours=1)
+    await submit(client, "/inbox", do=button, list="")
+
+    assert [entry.state.read_at is None for entry in await entries_of(store)] == [True, False, False]
+    await submit(client, "/inbox", do="undo", list="")
+    assert all(entry.state.read_at is None for entry in await entries_of(store))
+
+
+async def test_an_entry_is_assigned_to_a_name(served: Served) -> None:
+    """It is shown and filtered by it, stays when its watch goes, and can be undone; a name is text and short."""
+    store, client = served.app_context.store, served.client
+    await store.add_watch(EMBER, 9)
+    await bring(store, EMBER, new_post(1), new_post(2))
+    first, _ = await entries_of(store)
+    await submit(client, "/inbox", do=f"assign {first.id}", assigned=" <b>Ann</b>\n Lee ", list="")
+    page = (await client.get("/inbox?assigned=%3Cb%3EAnn%3C/b%3E+Lee")).text
+    assert "Assigned to <b>Ann</b> Lee" in words(page)
+    assert "Filter: assigned to <b>Ann</b> Lee" in words(page)
+    assert ("Post 1" in page, "Post 2" in page) == (True, False)
+    await submit(client, "/inbox", do="undo", list="")
+    assert [entry.state.assigned for entry in await entries_of(store)] == ["", ""]
+    long = await submit(client, "/inbox", do=f"assign {first.id}", assigned="x" * 81, list="")
+    assert (long.status_code, "a name of at most 80 characters" in long.text) == (422, True)
+    await submit(client, "/inbox", do=f"assign {first.id}", assigned="Ann", list="")
+    await store.drop_watch(LOCAL.id, EMBER.id)
+    assert [entry.state.assigned for entry in await entries_of(store)] == ["Ann"]
+
+
+async def test_single_keys_are_switched_off(served: Served) -> None:
+    """For all pages of the inbox from then on, without a script, and on again."""
+    await served.app_context.store.add_watch(EMBER, 9)
+    keys = []
+    for name in ("on", "off", "on"):
+        await submit(served.client, "/inbox", do=f"keys {name}", list="")
+        keys.append('<details id="keys" data-on>' in (await served.client.get("/inbox")).text)
+    assert keys == [True, False, True]
 
 
 async def test_a_filter_is_an_address_that_is_saved_by_name(served: Served) -> None:

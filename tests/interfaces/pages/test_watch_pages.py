@@ -196,6 +196,30 @@ async def test_watch_is_changed(served: Served) -> None:
     assert ", 07:30 (Asia/Tokyo time). It has not run yet." in page
 
 
+async def test_a_rule_stands_beside_its_receiver(served: Served) -> None:
+    """It is changed without the address, which is shown nowhere; a wrong one is said."""
+    notify = "https://hooks.slack.com/hush only unusual\r\nmailto:ann@example.org digest 08:00"
+    await submit(served.client, "/watches", **OURA, notify=notify)
+    (watch,) = await served.app_context.store.watches(LOCAL.id)
+    path = f"/watches/{watch.id}"
+    html = (await served.client.get(f"{path}/edit")).text
+    rules = [each.get("value") for each in Tags(html).named("input") if each.get("name") == "rule"]
+    marks = [mark for mark, _ in receivers_of(watch)]
+    await submit(served.client, f"{path}/edit", **OURA, offered=marks, kept=marks, rule=["", "only complaints"])
+    (new,) = await served.app_context.store.watches(LOCAL.id)
+    page = await text(served, path)
+    wrong = {"offered": marks, "kept": marks, "rule": ["sometimes", ""]}
+    marks = [mark for mark, _ in receivers_of(new)]
+    refused = await submit(served.client, f"{path}/edit", **OURA, **wrong | {"offered": marks, "kept": marks})
+
+    assert (rules, "hush" in html) == (["only unusual", "digest 08:00"], False)
+    assert [target.rule for target in new.notify] == ["", "only complaints"]
+    assert [target.address for target in new.notify] == [target.address for target in watch.notify]
+    assert "Slack at hooks.slack.com, e-mail to ann@example.org only complaints" in page
+    assert (refused.status_code, "“sometimes” is no rule of a receiver" in refused.text) == (422, True)
+    assert 'value="sometimes"' in refused.text
+
+
 async def test_watch_is_not_changed_into_one_of_several_products(served: Served) -> None:
     """The form says so beside the question."""
     await submit(served.client, "/watches", **OURA)

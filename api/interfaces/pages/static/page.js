@@ -210,6 +210,7 @@ if (inbox) {
   const entries = () => [...inbox.querySelectorAll('[data-entry]')];
   const at = () => entries().findIndex((entry) => entry.contains(document.activeElement));
   document.addEventListener('keydown', (event) => {
+    if (!inbox.querySelector('#keys[data-on]')) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, textarea')) return;
     const [all, here] = [entries(), at()];
     const step = { j: 1, k: -1 }[event.key];
@@ -253,7 +254,7 @@ if (inbox) {
     const left = [...inbox.querySelectorAll('textarea, input[id]')]
       .map((field) => ({ field, focused: field === document.activeElement }))
       .filter(({ field, focused }) => (focused || field.value !== field.defaultValue)
-        && ![fields.get('note'), fields.get('name')].includes(field.value));
+        && ![fields.get('note'), fields.get('name'), fields.get('assigned')].includes(field.value));
     for (const part of ['#inbox', '.top nav']) grow(document.querySelector(part), fresh.querySelector(part));
     document.title = fresh.title;
     for (const { field: old, focused } of left) {

@@ -1,0 +1,130 @@
+"""Rules of receivers: what each is told of a run, at once or in its digest, and which is meant by a stored delivery."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from api.core.display_names import SourceLabels
+from api.features.watches.notification import Message, digest_message, run_message
+from api.features.watches.watch import Target, Watch, digest_after
+from api.features.watches.watch_ports import DigestClaim
+from api.features.watches.watch_run import WITHOUT_ANSWER, Delivery, Held, WatchRun, of_complaints
+
+Send = Callable[[Watch, Target, Message], Awaitable[Delivery]]
+_LEFT_OUT = {"complaints": "no complaint in it", "unusual": "nothing unusual in it"}
+
+
+def mark_of(watch: Watch, target: Target) -> str:
+    """By which a delivery names its receiver without its address: HMAC-SHA256 by the watch's secret, shortened."""
+    address = f"receiver {target.kind}:{target.address}".encode("utf-8", "surrogatepass")
+    return hmac.new(watch.secret.encode(), address, hashlib.sha256).hexdigest()[:16]
+
+
+def told_of(watch: Watch, run: WatchRun, target: Target) -> tuple[Watch, WatchRun] | None:
+    """Watch and run as a receiver is told of them; None where its rule leaves the run out.
+
+    That a watch fails or hears nothing is told to all, by whatever rule.
+    """
+    if target.only is None or run.state in WITHOUT_ANSWER:
+        return watch, run
+    if target.only == "unusual":
+        return (watch, run) if run.unusual else None
+    new, changes = of_complaints(run.new, run.unusual)
+    if not (new or changes):
+        return None
+    # of posts that a run does not list nobody knows which complain
+    more = run.more if watch.only else 0
+    kept = {"new": new, "unusual": changes, "questions": (), "more": more}
+    return replace(watch, only="complaints"), run.model_copy(update=kept)
+
+
+def message_to(target: Target, watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
+    """The message of a run for a receiver; the whole run where its present rule would leave it out."""
+    return run_message(*(told_of(watch, run, target) or (watch, run)), places)
+
+
+def held_back(watch: Watch, run: WatchRun, target: Target) -> Delivery | None:
+    """Why a receiver is not told of a run now; None where it is."""
+    if told_of(watch, run, target) is None:
+        return _held(watch, target, "rule", _LEFT_OUT[target.only or "complaints"])
+    if target.digest and run.state not in WITHOUT_ANSWER:
+        return _held(watch, target, "digest", f"waits for the digest of {target.digest}")
+    return None
+
+
+def _held(watch: Watch, target: Target, held: Held, reason: str) -> Delivery:
+    receiver = mark_of(watch, target)
+    return Delivery(target=target.shown, delivered=False, tries=0, held=held, reason=reason, receiver=receiver)
+
+
+def targets_of(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
+    """By index of a delivery of a run, its receiver, where the watch still has it.
+
+    In runs of older versions, which name none, equally shown receivers stand in their order.
+    """
+    shown: dict[str, list[Target]] = {}
+    for target in reversed(watch.notify):
+        shown.setdefault(target.shown, []).append(target)
+    found = {}
+    for index, delivery in enumerate(run.deliveries):
+        if delivery.receiver:
+            same = [target for target in watch.notify if mark_of(watch, target) == delivery.receiver]
+            # of two rules for one address the one with a digest
+            same.sort(key=lambda target: bool(target.digest) != (delivery.held == "digest"))
+        else:
+            same = shown.get(delivery.target, [])[-1:]
+            del shown.get(delivery.target, [])[-1:]
+        if same:
+            found[index] = same[0]
+    return found
+
+
+async def send_digest(
+    claim: DigestClaim, now: datetime, send: Send, places: SourceLabels
+) -> Mapping[str, tuple[Delivery, ...]]:
+    """Send the digests of a watch that are due, one to a receiver; by id of a run its deliveries after that.
+
+    What was sent before a process died is sent again under the same id: it depends on receiver and runs alone. Who has
+    no digest any more is told at once of what waited for it.
+    """
+    watch, since = claim.watch, claim.due_at - timedelta(microseconds=1)
+    deliveries = {run.id: list(run.deliveries) for run in claim.runs}
+    groups: dict[Target, list[tuple[WatchRun, int]]] = {}
+    for run in claim.runs:
+        targets = targets_of(watch, run)
+        for index, delivery in enumerate(run.deliveries):
+            if delivery.held != "digest":
+                continue
+            if (target := targets.get(index)) is None:
+                gone = {"held": "removed", "reason": "the receiver was removed before its digest"}
+                deliveries[run.id][index] = delivery.model_copy(update=gone)
+            elif not target.digest or digest_after(watch, target, since) <= now:
+                groups.setdefault(target, []).append((run, index))
+
+    async def send_to(target: Target, waiting: list[tuple[WatchRun, int]]) -> None:
+        told = {run.id: part for run, _ in waiting if (part := told_of(watch, run, target)) and not _is_empty(part[1])}
+        out = _held(watch, target, "rule", "its posts were deleted, or a new rule leaves it out")
+        delivery = out
+        if told:
+            shown = next(part[0] for part in told.values())
+            message = digest_message(shown, [part[1] for part in told.values()], mark_of(watch, target), places)
+            delivery = named(watch, target, await send(watch, target, message))
+        for run, index in waiting:
+            deliveries[run.id][index] = delivery if run.id in told else out
+
+    await asyncio.gather(*(send_to(target, waiting) for target, waiting in groups.items()))
+    return {run_id: tuple(each) for run_id, each in deliveries.items()}
+
+
+def named(watch: Watch, target: Target, delivery: Delivery) -> Delivery:
+    """The delivery with the mark of its receiver."""
+    return delivery.model_copy(update={"receiver": mark_of(watch, target)})
+
+
+def _is_empty(run: WatchRun) -> bool:
+    return not (run.new or run.unusual or run.questions or run.new_aspects)
