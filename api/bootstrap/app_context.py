@@ -17,18 +17,8 @@ from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over
+from api.bootstrap import build, build_gate, chat, in_sandbox, mode_of, only_over, storage
 from api.bootstrap.background_work import WATCH_RUN, BackgroundEngine, give_up_work, queue_due, resume_run, watching_of
-from api.bootstrap.storage import (
-    archive_search,
-    environment_keys,
-    open_store_of,
-    replaying,
-    with_agreement,
-    with_archive,
-    with_feeds,
-    with_report_items,
-)
 from api.choices import ReplayJudge
 from api.core.domain import Question
 from api.core.items import Gated, Item
@@ -266,7 +256,7 @@ class AppContext:
             words = "nobody knows the price of this `model`: state it in `LISTENPOST_MODEL_PRICES`"
             raise UsageError(words, field="model")
         product = await self._product_for(replace(ask, again=""))
-        over = replaying(product, before, judge, model)
+        over = storage.replaying(product, before, judge, model)
         corrected = await with_sense_and_corrections(self.store, tenant.id, ask)
         spending = self.limits.spending(tenant, usd=price.reserved, analyses=1)
         async with self.limits.queue.slot(tenant), spending as spent:
@@ -296,7 +286,7 @@ class AppContext:
 
     def _archive(self, product: Product) -> ArchiveSearch:
         if product.sample not in self._archives:
-            search = archive_search(self.settings, product, self.store)
+            search = storage.archive_search(self.settings, product, self.store)
             self._archives[product.sample] = search
         return self._archives[product.sample]
 
@@ -409,16 +399,16 @@ class AppContext:
                 )
             product = await asyncio.shield(self._sandbox)
         if ask.again:
-            return with_report_items(product, await stored_report(self.store, (tenant or LOCAL).id, ask.again))
+            return storage.with_report_items(product, await stored_report(self.store, (tenant or LOCAL).id, ask.again))
         if tenant is not None:
-            product = with_agreement(await self._with_feeds(product, tenant), self.settings, self.store, tenant)
+            product = storage.with_agreement(await self._with_feeds(product, tenant), self.settings, self.store, tenant)
         if ARCHIVE.name in ask.sources:
-            return with_archive(product, self.settings, self.store, tenant or LOCAL)
+            return storage.with_archive(product, self.settings, self.store, tenant or LOCAL)
         return product
 
     async def _with_feeds(self, product: Product, tenant: Tenant) -> Product:
         """See `with_feeds`; who follows the same feeds shares what is asked at the same time."""
-        following = await with_feeds(product, self.settings, self.store, self.feeds, tenant)
+        following = await storage.with_feeds(product, self.settings, self.store, self.feeds, tenant)
         if following is product:
             return product
         key = tuple(feed.address for feed in await self.store.followed(tenant.id))
@@ -468,13 +458,13 @@ async def open_app_context(settings: Settings, *, durable: bool = False) -> AppC
         ConfigurationError: the database URL is not one of SQLite or PostgreSQL.
         StoreUnavailable: the database cannot be used.
     """
-    store = await open_store_of(settings)
+    store = await storage.open_store_of(settings)
     await store.sweep()
     limits = settings.limits
     return AppContext(
         settings,
         store,
-        environment_keys(settings, store),
+        storage.environment_keys(settings, store),
         Limits(
             store,
             limits.requests_per_minute,
