@@ -30,7 +30,6 @@ from api.features.analyses.analysis_job import stored_report
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.limits import FairQueue, Limits, fetch_within
 from api.features.analyses.rejudging import with_sense_and_corrections
-from api.features.analyses.replay import Replay, replay_of
 from api.features.analyses.runner import KIND, Comparisons, Runner
 from api.features.analyses.store_ports import Store
 from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
@@ -41,6 +40,7 @@ from api.models.dialects import ModelCallLimiter
 from api.models.local.word_vectors import vectors
 from api.pipeline.gate.verdicts import Gate
 from api.reports.exhibits import Dossier
+from api.reports.replay import Replay, replay_of
 from api.reports.report import Fetched, Report
 from api.services import product as product_service
 from api.services.product import MOST_RUNS, Ask, Product, SourceAnswer, origin_of, question_of
@@ -265,7 +265,7 @@ class AppContext:
         return await asyncio.to_thread(replay_of, before, after)
 
     async def replay_estimate(self, ask: Ask, judge: ReplayJudge | None, model: str | None) -> Estimate:
-        """What `replay` takes."""
+        """Calls of a model and USD that `replay` takes, asking no source."""
         await self.product()
         from api.bootstrap.estimates import replay_estimate  # loads with the product
 

@@ -36,7 +36,7 @@ class BlueskySearch:
     """One account's search; belongs to one event loop. Its session is opened when it is first needed, and kept."""
 
     def __init__(self, settings: SourceSettings) -> None:
-        """Without a request."""
+        """Opens no session yet."""
         handle, password = (setting_value(settings, name) for name in BLUESKY_ACCOUNT)
         self._account = {"identifier": handle, "password": password}
         self._settings, self._opening = settings, asyncio.Lock()

@@ -13,8 +13,8 @@ from api.interfaces.cli.output import Data, OutputOptions, as_json, say, tell
 from api.interfaces.cli.stored_commands import AnalysisId, kept_of, opened_store
 
 if TYPE_CHECKING:
-    from api.features.analyses.replay import Replay
     from api.interfaces.shared.listing_requests import ReplayRequest
+    from api.reports.replay import Replay
 
 
 async def replay(
@@ -30,7 +30,7 @@ async def replay(
     from api.bootstrap.estimates import replay_estimate
     from api.bootstrap.storage import replaying, with_stored_sense_and_corrections
     from api.features.analyses.rejudging import ask_again
-    from api.features.analyses.replay import replay_of
+    from api.reports.replay import replay_of
     from api.services import product as product_service
     from api.sources.own_items import NAME, OwnItems
 

@@ -18,7 +18,6 @@ from api.errors import Conflict, NotFound, UsageError
 from api.features.analyses.analysis_job import AnalysisTask, stored_report
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.rejudging import ask_again, ask_again_and_remember
-from api.features.analyses.replay import Replay
 from api.features.analyses.store_ports import Filters, StoredAnalysis
 from api.interfaces.http.access import Asker, Looker, OpenContext, Reader
 from api.interfaces.http.errors_json import WRONG_DEPTH, WRONG_LIMIT, documented
@@ -43,6 +42,7 @@ from api.interfaces.shared.listing_requests import AgainRequest, ListingRequest,
 from api.interfaces.shared.markdown_report import report_markdown
 from api.interfaces.shared.requests import AnalysisRequest, RequestBody
 from api.reports.composition import Origin, clarified, source_report
+from api.reports.replay import Replay
 from api.reports.report import Report
 from api.services.product import Ask
 

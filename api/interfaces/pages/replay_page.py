@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from api.bootstrap.app_context import AppContext
 from api.errors import LimitReached, UsageError
 from api.features.analyses.rejudging import ask_again
-from api.features.analyses.replay import Replay
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
@@ -18,6 +17,7 @@ from api.interfaces.pages.forms import faults
 from api.interfaces.pages.replay_form import ReplayForm
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.shared import presentation
+from api.reports.replay import Replay
 from api.reports.report import Report
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)

@@ -27,13 +27,13 @@ from api.core.progress import (
     Writing,
 )
 from api.core.text import clean, cut, display_title, is_visible, one_line, quantity
-from api.features.analyses.replay import Replay
 from api.features.chat.chat_turn import Citation
 from api.features.comparisons.comparison import Comparison
 from api.models.answer_parsing import STAND_IN
 from api.pipeline.question.product_name import judged_words, product_in
 from api.reports.composition import credit_of, parts_of
 from api.reports.markdown_text import quotation
+from api.reports.replay import Replay
 from api.reports.report import DroppedItem, Fetched, Finding, KeptItem, Quote, Report, SourceReport
 from api.sources import OWN_ITEMS, SOURCE_TITLES
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from api.core.text import display_title, quantity
-from api.features.analyses.replay import Change, NotJudged, Replay, ReplayedClaim, ReplayedItem, ReplaySide
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import source_title
+from api.reports.replay import Change, NotJudged, Replay, ReplayedClaim, ReplayedItem, ReplaySide
 
 CLAIMS: Mapping[Change, str] = {
     "appears": "Claims that appear", "disappears": "Claims that disappear", "stays": "Claims that stay",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.features.analyses.replay import Replay, replay_of
+from api.reports.replay import Replay, replay_of
 from api.reports.report import Report
 from tests.store.made import dropped, finding, item, report, typed
 

@@ -86,7 +86,7 @@ class Replay(Published):
     same_verdicts: int
     """Those of them whose verdict is the same."""
     newly_kept: tuple[ReplayedItem, ...]
-    """Best first."""
+    """The most relevant first."""
     newly_dropped: tuple[ReplayedItem, ...]
     """In the order of the stored report."""
     claims: tuple[ReplayedClaim, ...]
