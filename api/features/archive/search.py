@@ -359,5 +359,5 @@ def hit_title(hit: ArchiveHit) -> str:
 
 def _languages(item: Item, piece: Chunk) -> Collection[str]:
     """What a piece may be in: what the file of its item said, else by its small words."""
-    said = "" if piece.comment else item.language
-    return {said} if said else languages_of(piece.text or piece.title)
+    stated = "" if piece.comment else item.language
+    return {stated} if stated else languages_of(piece.text or piece.title)
