@@ -74,7 +74,7 @@ async def test_a_key_is_needed_and_must_be_valid(
 
 
 async def test_a_key_that_nobody_needs_is_told_so(opening: Opening) -> None:
-    """By a header of each answer of a server without keys, the refusal too, which says only that the key is not valid."""
+    """By a header of each answer of a server without keys, also where that says that the key is not valid."""
     async with opening() as served:
         sent = await served.client.get("/v1/sources", headers=bearer("first"))
         plain = await served.client.get("/v1/sources")
