@@ -194,7 +194,8 @@ def commands(folder: str, analysis_id: str) -> Iterator[tuple[str, Sequence[str]
     yield "reports export ID", ("reports", "export", analysis_id)
     yield "corrections", ("corrections",)
     yield "watch list", ("watch", "list")
-    yield "watch run", ("watch", "run", "Obsidian")
+    yield "watch add", ("watch", "add", "Obsidian", "--name", "of commands", "--about", prose(MAX_ABOUT_LENGTH))
+    yield "watch run", ("watch", "run", "of commands")
 
 
 def largest_stored(client: httpx.Client) -> str:
