@@ -76,7 +76,7 @@ class Values:
             case "string":
                 return _TEXT[: min(schema.get("maxLength", self.longest), self.longest)]
             case "integer" | "number":
-                return schema.get("maximum", 500)
+                return int(schema.get("maximum", 500))
             case "boolean":
                 return True
         return None

@@ -44,7 +44,8 @@ SENTENCES = (
 )
 FILE_BYTES = 60_000_000
 """Bytes of the file that commands read; `--items` takes 64 MB."""
-GROUPS = ("import", "reports", "watch")
+OWN_FILE = "items.jsonl"
+"""A person's own items, which commands read as a file or from stdin."""
 DEFECTS = (1, -6, -9, -11)
 """Exit codes of a command that ended by a defect or a signal."""
 FORMS = ("text/markdown", "text/csv", "text/html", "application/json")
@@ -160,7 +161,8 @@ def published(client: httpx.Client, report: Mapping[str, Any]) -> Iterator[Call]
         "analysis_id": report["id"], "report_id": report["id"], "watch_id": watch["id"], "query": "Obsidian",
         "key": report["items"][0]["key"], "item_key": report["items"][0]["key"], "source": "reddit", "sources": [],
         "products": ["Oura", "Whoop", "Plaud", "Ember mug", "Obsidian"], "message": "Obsidian battery", "depth": "deep",
-        "items": items(prose, MAX_OWN_ITEMS, BODY_BYTES - 100_000), "sandbox": False, "since": "all", "cursor": None,
+        "items": items(prose, MAX_OWN_ITEMS, BODY_BYTES - 200_000), "sandbox": False, "since": "all", "cursor": None,
+        "messages": [], "language": "en", "name": "largest",
         "every": "daily 08:00", "tz": "UTC", "session_id": "large", "notify": [], "as_it_happens": False,
     }  # fmt: skip
     yield from route_calls(client.get("/openapi.json").json(), known, BODY_BYTES)
@@ -171,24 +173,29 @@ def published(client: httpx.Client, report: Mapping[str, Any]) -> Iterator[Call]
     yield from form_calls(pages, BODY_BYTES)
 
 
-def commands(folder: str, analysis_id: str) -> Iterator[Sequence[str]]:
-    """Commands over the same database, with the largest input of each."""
-    file = Path(folder, "items.jsonl")
+def commands(folder: str, analysis_id: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Commands over the same database with the largest input of each: a name, and the words."""
+    file = Path(folder, OWN_FILE)
     rows = items(prose, MAX_OWN_ITEMS, FILE_BYTES)
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    own = "--items", str(file)
-    yield "analyze", NAME, *own
-    yield "filter", NAME, "--source", "reviews", *own
-    yield "chat", f"{NAME} battery", *own
-    yield "import", str(file)
-    yield "import", "list"
-    yield "fetch", "reddit", "Obsidian", "--depth", "deep", "--limit", str(MAX_LIMIT)
-    yield "compare", "Oura", "Whoop", "Plaud", "Ember mug", "Obsidian", "--depth", "deep", "--limit", str(MAX_LIMIT)
-    yield "search", "battery lamp " * 30
-    yield "stats", "--since", "all"
-    yield "review", analysis_id
-    yield from (("reports", "list"), ("reports", "show", analysis_id), ("reports", "export", analysis_id))
-    yield from (("corrections",), ("watch", "list"), ("watch", "run", "Obsidian"))
+    deep = "--depth", "deep", "--limit", str(MAX_LIMIT)
+    yield "analyze --items FILE", ("analyze", NAME, "--items", str(file))
+    yield "filter < FILE", ("filter", NAME, "--source", "reviews")
+    yield "import FILE", ("import", str(file))
+    yield "import list", ("import", "list")
+    yield "chat --report ID", ("chat", f"{NAME} battery", "--report", analysis_id, "--depth", "deep")
+    yield "fetch reddit, deep", ("fetch", "reddit", "Obsidian", *deep)
+    yield "compare, five, deep", ("compare", "Oura", "Whoop", "Plaud", "Ember mug", "Obsidian", *deep)
+    yield "search", ("search", "battery lamp " * 30)
+    yield "stats --since all", ("stats", "--since", "all")
+    yield "review ID", ("review", analysis_id)
+    yield "reports list", ("reports", "list")
+    yield "reports show ID", ("reports", "show", analysis_id)
+    yield "reports export ID", ("reports", "export", analysis_id)
+    yield "corrections", ("corrections",)
+    yield "watch list", ("watch", "list")
+    yield "watch add", ("watch", "add", "Obsidian", "--name", "of commands", "--about", prose(MAX_ABOUT_LENGTH))
+    yield "watch run", ("watch", "run", "of commands")
 
 
 def largest_stored(client: httpx.Client) -> str:
@@ -246,9 +253,10 @@ def answered(client: httpx.Client, call: Call) -> int:
 def ended(variables: Mapping[str, str], folder: str, words: Sequence[str]) -> int:
     """Exit code of a command."""
     command = [sys.executable, "-c", "from api.interfaces.cli.main import run; run()", *words]
-    return subprocess.run(
-        command, env={**os.environ, **variables}, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=900
-    ).returncode
+    with Path(folder, OWN_FILE).open("rb") as file:
+        return subprocess.run(
+            command, env={**os.environ, **variables}, cwd=folder, stdin=file, capture_output=True, timeout=900
+        ).returncode
 
 
 def main() -> None:
@@ -294,9 +302,8 @@ def run_all(client: httpx.Client, variables: Mapping[str, str], folder: str, onl
     for make in (requests, lambda: reading(report()["id"]), lambda: published(client, report())):
         for call in make():
             measure(call.name, partial(answered, client, call), lambda status: status >= 500)
-    for words in commands(folder, report()["id"]):
-        name = f"`listenpost {' '.join(words[:2] if words[0] in GROUPS else words[:1])}`"
-        measure(name, partial(ended, variables, folder, words), lambda code: code in DEFECTS)
+    for name, words in commands(folder, report()["id"]):
+        measure(f"`listenpost {name}`", partial(ended, variables, folder, words), lambda code: code in DEFECTS)
     return wrong
 
 
