@@ -16,6 +16,7 @@ from api.bootstrap import pointed
 from api.bootstrap.background_work import watching_of
 from api.core.domain import Question
 from api.core.items import Gated, Item
+from api.core.shared_answers import answers_as_of
 from api.core.work import contained
 from api.errors import AccessDenied, StoreUnavailable
 from api.features.analyses.api_keys import REVOKED
@@ -55,7 +56,8 @@ def notifier_of_streams(context: AppContext, tells: Callable[[Watch], bool] = la
         tenant = await context.keys.tenant(watch.tenant)
         if tenant is None:
             raise AccessDenied(REVOKED)
-        return await context.judge_posts(tenant, Ask.of(watch), posts)
+        with answers_as_of(utc_now()):  # a model's verdicts on the same posts, for the same description
+            return await context.judge_posts(tenant, Ask.of(watch), posts)
 
     return StreamNotifier(context.store, watching_of(context), judge, context.sample, tells)
 

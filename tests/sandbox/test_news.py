@@ -14,7 +14,8 @@ import pytest
 
 from api.core.domain import FetchPlan
 from api.core.items import Batch
-from api.errors import Blocked, Broken, RateLimited, SourceError, Unreachable
+from api.errors import Blocked, Broken, RateLimited, SourceError, TimedOut, Unreachable
+from api.sandbox.faults import KINDS
 from api.sandbox.server import Sandbox
 from api.settings import SourceSettings
 from api.sources import SOURCES
@@ -56,7 +57,7 @@ async def answer(*faults: str) -> Batch:
     """What a question gets while these faults last."""
     with Sandbox.start(ROWS) as sandbox:
         sandbox.fault(*faults)
-        source = SOURCES["news"].build(SourceSettings.model_validate(sandbox.environment))
+        source = SOURCES["news"].build(SourceSettings.model_validate(sandbox.environment | {"source_timeout": 2}))
         async with aclosing(source):
             return await source.fetch(FetchPlan("Lumo lamp", 50))
 
@@ -70,6 +71,8 @@ FAILURES: list[tuple[str, type[SourceError]]] = [
     ("news.list=500", Unreachable),
     ("news.list=notjson", Blocked),
     ("news.feed=notjson", Blocked),
+    ("news.feed=hang", TimedOut),
+    ("news.feed=drip", TimedOut),
 ]
 
 
@@ -78,6 +81,11 @@ async def test_no_list_is_a_failure(fault: str, expected: type[SourceError]) -> 
     """Where nothing could be read, nothing is known."""
     with pytest.raises(expected):
         await answer(fault)
+
+
+def test_every_fault_is_in_a_table() -> None:
+    """None is left out."""
+    assert {fault.partition("=")[2].partition("@")[0] for fault, _ in (*FAILURES, *NOTED)} == KINDS["news"]
 
 
 NOTED = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Any
 
 import httpx
+import pytest
 
 from api.core.domain import FetchPlan
-from api.errors import Broken, RateLimited
+from api.errors import Blocked, Broken, RateLimited, SourceError, TimedOut, Unreachable
 from api.sandbox.corpus import game_id
 from api.sandbox.server import Sandbox
 from api.settings import SourceSettings
@@ -105,3 +107,19 @@ async def test_its_faults_are_told_apart() -> None:
     assert (ended.items, len(doubted.items)) == ((), 5)
     assert (len(repeated.items), repeated.full) == (100, False)
     assert isinstance(limited, RateLimited)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("500", Unreachable), ("hang", TimedOut), ("drip", TimedOut), ("notjson", Blocked)]
+)
+@pytest.mark.parametrize("endpoint", ["shop", "reviews"])
+async def test_a_server_that_fails_is_no_empty_answer(kind: str, expected: type[SourceError], endpoint: str) -> None:
+    """Whichever request meets it."""
+    with Sandbox.start(ROWS) as sandbox:
+        sandbox.fault(f"steam.{endpoint}={kind}")
+        source = SOURCES["steam"].build(SourceSettings.model_validate(sandbox.environment | {"source_timeout": 1}))
+        async with aclosing(source):
+            with pytest.raises(SourceError) as caught:
+                await source.fetch(FetchPlan("Lumo", 5))
+
+    assert type(caught.value) is expected

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from api.bootstrap.background_work import watching_of
+from api.bootstrap.stream_work import notifier_of_streams
+from api.core.items import Item
 from api.features.watches.watch_run import WatchRun
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.http.watch_requests import URL
@@ -108,3 +110,22 @@ async def test_what_one_leaves_out_the_other_keeps(opening: Opening, more: dict[
             await due(served)
             seen.append(await readable(served, "b", mark))
     assert seen[0] == seen[1]
+
+
+async def test_a_post_of_a_stream_is_judged_once_for_one_sense(opening: Opening) -> None:
+    """By a model, for all tenants who describe the product alike: each gets the same verdict, at the same cost."""
+    body = "The Ember mug leaks after a week"
+    post = Item(key="bluesky:at://did:plc:a/app.bsky.feed.post/1", id="1", source="bluesky", title="", body=body)
+    async with opening(keys="a,b,c") as served:
+        for key, about in (("a", "the heated mug"), ("b", "the heated mug"), ("c", "the travel mug")):
+            await added(served, key, query="Ember mug", about=about, as_it_happens=True)
+        notifier = notifier_of_streams(served.app_context)
+        watches = sorted(await served.app_context.store.streamed_watches(None), key=lambda watch: watch.about)
+        gated = [await notifier.judge(watch, [post]) for watch in watches]
+        asked = sum(entry.endpoint == "judge" for entry in served.sandbox.requests("openai"))
+
+    assert [watch.about for watch in watches] == ["the heated mug", "the heated mug", "the travel mug"]
+    assert len({watch.tenant for watch in watches}) == 3
+    assert gated[0] == gated[1]
+    assert gated[0].usage.input_tokens
+    assert asked == 2
