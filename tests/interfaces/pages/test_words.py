@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 
 from api.core.domain import Decision, Outcome, Stage, Status
 from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.store_ports import Filters
 from api.features.comparisons import comparison
 from api.features.watches import watch_run as watching
 from api.features.watches.notification import correction_path
@@ -125,6 +126,7 @@ async def prepared(served: Served) -> list[str]:
 
 async def sent(served: Served) -> dict[str, str]:
     """Pages that only a form leads to."""
+    newest = (await served.app_context.store.listing(LOCAL.id, Filters(), 1)).analyses[0]
     two = {"product": ["Oura", "Whoop"], "depth": "quick", "since": "all", "key": "k1"}
     forms: list[tuple[str, dict[str, Any]]] = [
         ("/sources", {}),
@@ -135,6 +137,8 @@ async def sent(served: Served) -> dict[str, str]:
         ("/ask", {"query": "Notion"}),
         ("/ask", {"query": "plaud.ai", "estimate": "1"}),
         ("/watches", {"query": "Oura", "every": "never"}),
+        (f"/analyses/{newest.id}/replay", {"judge": "local", "about": "a saucepan", "not_about": "a recorder"}),
+        (f"/analyses/{newest.id}/replay", {"step": "estimate"}),
     ]
     pages = [(path, fields, await submit(served.client, path, **fields)) for path, fields in forms]
     return {f"{path} {fields}": answer.text for path, fields, answer in pages}
