@@ -174,7 +174,7 @@ def test_each_extra_alone_runs_its_command(root: Path, tmp_path: Path, extra: st
     if extra == "postgres":
         variables["LISTENPOST_DATABASE_URL"] = "postgresql://listenpost@127.0.0.1:9/listenpost"
     if extra == "search":  # there must be something to find
-        asked = [program / "listenpost", "analyze", "plaud.ai", "--sandbox"]
+        asked = [str(program / "listenpost"), "analyze", "plaud.ai", "--sandbox"]
         subprocess.run(asked, cwd=tmp_path, env=variables, check=True, capture_output=True, timeout=120)
     with subprocess.Popen(
         [program / "listenpost", *words],

@@ -48,8 +48,7 @@ def serve(
 
     gc.freeze()
     gc.enable()
-    # `requests` silences it, which another thread that loads libraries at the time can undo
-    warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
+    warnings.filterwarnings("ignore", message="SOCKS support in urllib3")  # a thread may undo that `requests` does so
     settings = bootstrap.load_settings(sandbox=sandbox)
 
     async def work() -> None:
