@@ -13,6 +13,7 @@ from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
 
+import httpx
 import pytest
 
 from api.errors import EXTRAS, MissingExtra, extras_named, missing_module
@@ -150,6 +151,16 @@ ALONE: dict[str, tuple[tuple[str, ...], str]] = {
 """Of each extra a command that needs it, and a line that it prints."""
 
 
+def the_server_names_what_it_lacks(address: str) -> None:
+    """On the page beside a source, and in the API with a code."""
+    page = httpx.get(address, timeout=60).text
+    refused = httpx.post(f"{address}/mcp", json={}, timeout=60)
+
+    assert "listenpost[reddit]" in page
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "missing_extra")
+    assert "`pip install 'listenpost[mcp]'`" in refused.text
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_each_extra_alone_runs_its_command(root: Path, tmp_path: Path, extra: str) -> None:
@@ -163,8 +174,8 @@ def test_each_extra_alone_runs_its_command(root: Path, tmp_path: Path, extra: st
     if extra == "postgres":
         variables["LISTENPOST_DATABASE_URL"] = "postgresql://listenpost@127.0.0.1:9/listenpost"
     if extra == "search":  # there must be something to find
-        question: list[str | Path] = [program / "listenpost", "analyze", "plaud.ai", "--sandbox"]
-        subprocess.run(question, cwd=tmp_path, env=variables, check=True, capture_output=True, timeout=120)
+        asked = [str(program / "listenpost"), "analyze", "plaud.ai", "--sandbox"]
+        subprocess.run(asked, cwd=tmp_path, env=variables, check=True, capture_output=True, timeout=120)
     with subprocess.Popen(
         [program / "listenpost", *words],
         cwd=tmp_path, env=variables, text=True,
@@ -173,6 +184,8 @@ def test_each_extra_alone_runs_its_command(root: Path, tmp_path: Path, extra: st
         assert process.stdout is not None
         if extra in {"serve", "durable"}:  # they stay
             text = process.stdout.readline()
+            if extra == "serve":
+                the_server_names_what_it_lacks(text.split()[2])
             process.terminate()
         else:
             text, _ = process.communicate(f"{json.dumps(INITIALIZE)}\n" if extra == "mcp" else "", timeout=120)
