@@ -46,6 +46,8 @@ MIN_PRODUCTS, MAX_PRODUCTS = 2, 5
 """How many products a comparison takes."""
 MAX_RECEIVERS = 5
 """Most receivers that a watch notifies."""
+MAX_DATED_NOTES = 50
+"""Most notes of days that a watch has."""
 MAX_COMMENT_LENGTH = 2_000
 """Longest comment on a report or answer, in characters."""
 MAX_SESSION_ID_LENGTH = 128

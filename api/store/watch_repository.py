@@ -219,12 +219,12 @@ class WatchRepository(InboxRepository):
                     await connection.execute(update(watches).where(*same).values(digest_at=following, digest_runs=None))
                     continue
                 await connection.execute(update(watches).where(*same).values(digest_until=until, digest_runs=runs))
-                found = []
+                gathered = []
                 for some in batches(runs):
                     wanted = select(watch_runs.c.body).where(*_held(watch), watch_runs.c.id.in_(some))
-                    found += [run for body in await connection.scalars(wanted) if (run := _read(WatchRun, body))]
-                found.sort(key=lambda run: (run.created_at, run.id))
-                return DigestClaim(watch, found, row.digest_at, until)
+                    gathered += [run for body in await connection.scalars(wanted) if (run := _read(WatchRun, body))]
+                gathered.sort(key=lambda run: (run.created_at, run.id))
+                return DigestClaim(watch, gathered, row.digest_at, until)
         return None
 
     @unbroken

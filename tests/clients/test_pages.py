@@ -278,6 +278,7 @@ def test_the_inbox_is_worked_off(seen: Seen, manner: int) -> None:
     assert inbox["focused"] == inbox["ids"][1]
     assert inbox["small"] == 0
     assert inbox["draft"] == ("" if manner == 2 else "not saved yet")
+    assert inbox["stayed"] == ("" if manner == 2 else inbox["ids"][0])  # with the keys switched off
 
 
 def test_the_pictures_of_the_docs_are_current() -> None:

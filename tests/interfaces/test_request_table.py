@@ -80,6 +80,7 @@ NAMES = {
     "source": "sources", "session": "session_id", "report": "report_id", "question": "message",
     "item": "item_key", "not": "not_about", "mentions": "aim", "q": "query",
     "product": "products", "id": "session_id", "exclude_author": "exclude_authors", "exclude_site": "exclude_sites",
+    "note": "notes",
 }  # fmt: skip
 """Options of the command line and of forms whose name is another one in the request."""
 FILES = "the command line reads a person's own items from a file, a pipe or stdin"
@@ -157,6 +158,7 @@ OWN: Mapping[tuple[str, str], Collection[str]] = {
         "no_exclude",
         "no_exclude_author",
         "no_exclude_site",
+        "no_note",
     ),
     ("watch change", "page"): ("kept", "offered"),
     ("watch runs", "cli"): ("name",),

@@ -64,6 +64,17 @@ def test_a_receiver_has_a_rule_and_a_digest(here: Here, tmp_path: Path) -> None:
     assert "“weekly” is no rule of a receiver; write `only complaints`" in wrong.err
 
 
+def test_a_watch_has_notes_of_days(here: Here) -> None:
+    """Named anew by a change, and taken away."""
+    here(*ADD, "--note", "2026-11-20 Version 2.1", "--note", "2026-11-02 Sale")
+    added = here("watch", "show", "Oura", "--format", "json").json["notes"]
+    wrong = here("watch", "change", "Oura", "--note", "yesterday Sale")
+    here("watch", "change", "Oura", "--no-note")
+    assert added == ["2026-11-20 Version 2.1", "2026-11-02 Sale"]
+    assert "“yesterday Sale” is no note of a day; write one such as `2026-11-20 Version 2.1`" in wrong.err
+    assert here("watch", "show", "Oura", "--format", "json").json["notes"] == []
+
+
 def test_an_everyday_name_says_which_meaning_is_watched(here: Here) -> None:
     """All of them, until it is described; a name that means one thing says nothing."""
     plain = here("watch", "add", "Arc", "--sandbox")

@@ -105,8 +105,11 @@ async def read_all(store: Store, tenant: str, wanted: InboxFilter) -> int:
     """Mark all unread entries of a filter as read; how many they were.
 
     Raises:
+        UsageError: its `newest` is no id of an entry.
         StoreUnavailable: the database cannot be used.
     """
+    if wanted.newest and not (wanted.newest.isascii() and wanted.newest.isalnum()):
+        raise UsageError("`newest` is the id of an entry", field="newest")
     now = datetime.now(UTC)
     count = await store.mark_all_read(tenant, wanted, now)
     if count:

@@ -224,10 +224,10 @@ def run_text(
         if title and quoted:
             lines.append(f"  {quoted}")
         lines += address(post)
-        found = origins[post.key]
-        if server and found.report_id:
-            until = int((found.created_at + LINK_LIFETIME).timestamp())
-            link = f"{server}{correction_path(watch, found.report_id, post.key, until)}"
+        origin_run = origins[post.key]
+        if server and origin_run.report_id:
+            until = int((origin_run.created_at + LINK_LIFETIME).timestamp())
+            link = f"{server}{correction_path(watch, origin_run.report_id, post.key, until)}"
             lines.append(f"  Star, mark as read, not about it: {link}")
     if (more := len(run.new) + run.more - most) > 0:
         place = ", all in the inbox" if parts else ", all in the archive" if run.as_it_happens else ""

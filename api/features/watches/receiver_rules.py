@@ -70,7 +70,7 @@ def targets_of(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
     shown: dict[str, list[Target]] = {}
     for target in reversed(watch.notify):
         shown.setdefault(target.shown, []).append(target)
-    found = {}
+    receivers = {}
     for index, delivery in enumerate(run.deliveries):
         if delivery.receiver:
             same = [target for target in watch.notify if mark_of(watch, target) == delivery.receiver]
@@ -80,8 +80,8 @@ def targets_of(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
             same = shown.get(delivery.target, [])[-1:]
             del shown.get(delivery.target, [])[-1:]
         if same:
-            found[index] = same[0]
-    return found
+            receivers[index] = same[0]
+    return receivers
 
 
 async def send_digest(
@@ -107,15 +107,15 @@ async def send_digest(
                 groups.setdefault(target, []).append((run, index))
 
     async def send_to(target: Target, waiting: list[tuple[WatchRun, int]]) -> None:
-        told = {run.id: part for run, _ in waiting if (part := told_of(watch, run, target)) and not _is_empty(part[1])}
+        parts = {run.id: part for run, _ in waiting if (part := told_of(watch, run, target)) and not _is_empty(part[1])}
         out = _held(watch, target, "rule", "its posts were deleted, or a new rule leaves it out")
         delivery = out
-        if told:
-            shown = next(part[0] for part in told.values())
-            message = digest_message(shown, [part[1] for part in told.values()], mark_of(watch, target), places)
+        if parts:
+            shown = next(part[0] for part in parts.values())
+            message = digest_message(shown, [part[1] for part in parts.values()], mark_of(watch, target), places)
             delivery = named(watch, target, await send(watch, target, message))
         for run, index in waiting:
-            deliveries[run.id][index] = delivery if run.id in told else out
+            deliveries[run.id][index] = delivery if run.id in parts else out
 
     await asyncio.gather(*(send_to(target, waiting) for target, waiting in groups.items()))
     return {run_id: tuple(each) for run_id, each in deliveries.items()}

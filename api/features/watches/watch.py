@@ -10,9 +10,9 @@ import json
 import re
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from types import MappingProxyType
 from typing import Literal, get_args
 from urllib.parse import parse_qs, urlsplit
@@ -279,6 +279,8 @@ class Watch(QuestionOptions):
     """Its first run is told, too."""
     as_it_happens: bool = False
     """Posts of streams are told as they come, beside what its schedule finds."""
+    notes: tuple[str, ...] = ()
+    """What happened on a day: `2026-11-20 Version 2.1`; a mark in its picture over time."""
     paused: bool = False
     created_at: datetime
     due_at: datetime
@@ -325,9 +327,25 @@ def check_watch(watch: Watch) -> None:
     watch.blocklist  # noqa: B018 - what it raises
     schedule_of(watch.every)
     zone_of(watch.zone)
+    dated_notes(watch.notes)
     if len(watch.notify) > MAX_RECEIVERS:
         wrong = f"a watch tells {MAX_RECEIVERS} at most, not {len(watch.notify)}"
         raise UsageError(wrong, field="notify")
+
+
+def dated_notes(notes: Sequence[str]) -> list[tuple[date, str]]:
+    """Day and words of notes, oldest first; `UsageError` where one is not a day and words on one line."""
+    dated = []
+    for note in notes:
+        day, _, text = note.strip().partition(" ")
+        try:
+            dated.append((date.fromisoformat(day), one_line(clean(text))))
+        except ValueError:
+            dated.append((date.min, ""))
+        if not dated[-1][1]:
+            wrong = f"“{one_line(clean(note))[:40]}” is no note of a day; write one such as `2026-11-20 Version 2.1`"
+            raise UsageError(wrong, field="notes")
+    return sorted(dated)
 
 
 def check_one_product(watch: Watch) -> None:

@@ -172,16 +172,16 @@ class WatchRunner:
 
     async def send_digests(self) -> Sequence[Watch]:
         """Send all digests that are due; the watches whose receivers were told."""
-        told: list[Watch] = []
+        watches: list[Watch] = []
 
         async def send_next() -> None:
             now = self.clock()
             while (claim := await self.store.claim_digest(now, now + _DIGEST_LEASE)) is not None:
                 await self.store.finish_digest(claim, await send_digest(claim, now, self.send, self.places), now)
-                told.append(claim.watch)
+                watches.append(claim.watch)
 
         await asyncio.gather(*(send_next() for _ in range(_DIGESTS)))
-        return told
+        return watches
 
     def _next_due(self, watch: Watch) -> datetime:
         now = self.clock()

@@ -10,11 +10,12 @@ from itertools import groupby
 from api.core.text import quantity
 from api.features.analyses.statistics import Stats
 from api.features.watches.trend import SourceWeek, TrendLine
+from api.features.watches.watch import dated_notes
 from api.interfaces.pages.report_charts import NAME_COLUMN, Drawing, bar, dates, day_name, figure, name_of_row, rule
 from api.interfaces.shared import statistics_text
 from api.interfaces.shared.chart_data import UNHEARD, undated_of, undated_posts, weekly
 from api.interfaces.shared.presentation import source_title
-from api.interfaces.shared.svg import brief, part, percent, words
+from api.interfaces.shared.svg import brief, element, part, percent, title, words
 
 PERIODS = 60
 """Of a picture of the gate, the latest."""
@@ -35,8 +36,8 @@ class _SourceBars:
     """Words where all bars are empty and that is not the whole truth."""
 
 
-def watch_figure(line: TrendLine) -> str:
-    """Posts a week of each source; for a line of two weeks or more."""
+def watch_figure(line: TrendLine, notes: Sequence[str] = ()) -> str:
+    """Posts a week of each source, with a mark in the week of each note; for a line of two weeks or more."""
     caption = f"Posts a week, {_span(line.weeks[0].monday, line.weeks[-1].monday)}"
     note = (
         f"Each place on a scale of its own, with the number of its largest week; where a week was {UNHEARD}, {_GAPS}."
@@ -49,6 +50,12 @@ def watch_figure(line: TrendLine) -> str:
     table = [(day_name(week.monday), *(_posts(week.sources[source]) for source in line.sources)) for week in line.weeks]
     head = ("week from", *(row.name for row in rows))
     height, shapes = _drawn(rows, mondays, "largest week")
+    marks = [(day, text) for day, text in dated_notes(notes) if mondays[0] <= day < mondays[-1] + timedelta(7)]
+    for day, text in marks:
+        x = NAME_COLUMN + 0.5 * ((day - mondays[0]).days + 0.5) / (7 * len(mondays))
+        shapes.append(element("g", title(f"{day_name(day)}: {text}"), rule(x, 14, x, height - 20, "ends")))
+    if marks:
+        note += f" The lines mark: {'; '.join(f'{day_name(day)} {text}' for day, text in marks)}."
     return figure(caption, note, Drawing(height, shapes, f"{description}.", head, table))
 
 

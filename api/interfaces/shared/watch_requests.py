@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from api.choices import MAX_RECEIVERS, Only
-from api.interfaces.shared.requests import AskOptions, ExcludeOptions, Label, RequestBody, SourceNames, SubjectOptions
+from api.choices import MAX_DATED_NOTES, MAX_RECEIVERS, Only
+from api.interfaces.shared.requests import (
+    AskOptions,
+    CliOption,
+    ExcludeOptions,
+    Label,
+    RequestBody,
+    SourceNames,
+    SubjectOptions,
+)
 
 
 class WatchOptions(ExcludeOptions, AskOptions, SubjectOptions):
@@ -62,6 +70,16 @@ class WatchOptions(ExcludeOptions, AskOptions, SubjectOptions):
             max_length=100,
         ),
     ] = ""
+    notes: Annotated[
+        tuple[Annotated[str, Field(max_length=200)], ...],
+        Label("Notes", "a day and what happened, one a line, such as 2026-11-20 Version 2.1: a mark in its picture"),
+        CliOption("--note"),
+        Field(
+            description="What happened on a day, a release for example, marked in its picture over time: "
+            "`2026-11-20 Version 2.1`.",
+            max_length=MAX_DATED_NOTES,
+        ),
+    ] = ()
 
 
 class WatchRequest(WatchOptions):

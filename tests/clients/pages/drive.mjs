@@ -482,7 +482,7 @@ async function triaged(width, options = {}) {
   await page.locator(`#${ids[0]}`).waitFor();
   counts.push(await unread());
   const small = scripted ? await tooSmall(page.locator('.entries button:visible')) : 0;
-  let draft = '';
+  let [draft, stayed] = ['', ''];
   if (scripted) {
     await page.locator('[data-entry] summary').first().click();
     await marks.first().locator('textarea').fill('not saved yet');
@@ -493,6 +493,14 @@ async function triaged(width, options = {}) {
     await page.keyboard.press('?');
     await page.locator('#keys dl').waitFor();
     await looked(page, 'inbox', width, complaints);
+    await page.getByRole('button', { name: 'Switch these keys off' }).click();
+    await page.locator('#keys:not([data-on]) > summary').click();
+    await page.locator(`#${ids[0]}`).focus();
+    await page.keyboard.press('j');
+    stayed = await page.evaluate(() => document.activeElement.id);
+    await page.getByRole('button', { name: 'Switch these keys on' }).click();
+    await page.locator('#keys[data-on]').waitFor();
+    await page.locator(`#${ids[0]}`).focus();
     await page.keyboard.press('/');
     await page.keyboard.type('no such words');
     await page.keyboard.press('Enter');
@@ -501,7 +509,7 @@ async function triaged(width, options = {}) {
   }
   await page.getByText('No entry fits this filter.').waitFor();
   await context.close();
-  return { ids, counts, focused, small, draft, complaints };
+  return { ids, counts, focused, small, draft, stayed, complaints };
 }
 
 const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: [await entered(1280), await entered(360)],

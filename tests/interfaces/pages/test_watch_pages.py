@@ -196,6 +196,18 @@ async def test_watch_is_changed(served: Served) -> None:
     assert ", 07:30 (Asia/Tokyo time). It has not run yet." in page
 
 
+async def test_notes_of_days_stand_one_a_line(served: Served) -> None:
+    """They are kept, changed and refused where one has no day."""
+    await submit(served.client, "/watches", **OURA, notes="2026-11-20 Version 2.1\r\n\r\n2026-11-02 Sale")
+    (watch,) = await served.app_context.store.watches(LOCAL.id)
+    path = f"/watches/{watch.id}/edit"
+    html = (await served.client.get(path)).text
+    refused = await submit(served.client, path, **OURA, notes="Sale")
+    assert watch.notes == ("2026-11-20 Version 2.1", "2026-11-02 Sale")
+    assert "2026-11-20 Version 2.1\n2026-11-02 Sale</textarea>" in html
+    assert (refused.status_code, "“Sale” is no note of a day" in refused.text) == (422, True)
+
+
 async def test_a_rule_stands_beside_its_receiver(served: Served) -> None:
     """It is changed without the address, which is shown nowhere; a wrong one is said."""
     notify = "https://hooks.slack.com/hush only unusual\r\nmailto:ann@example.org digest 08:00"
