@@ -50,6 +50,12 @@ MAX_DATED_NOTES = 50
 """Most notes of days that a watch has."""
 MAX_COMMENT_LENGTH = 2_000
 """Longest comment on a report or answer, in characters."""
+MAX_NOTE_LENGTH = 1_000
+"""Longest note on an entry of the inbox, in characters."""
+MAX_ASSIGNED_LENGTH = 80
+"""Longest name that an entry is assigned to, in characters."""
+MAX_SITE_LENGTH = 200
+"""Longest site that is muted, in characters."""
 MAX_SESSION_ID_LENGTH = 128
 """Longest id of a conversation, in characters; chat front ends choose their own."""
 TREND_WEEKS, MAX_TREND_WEEKS = 26, 260

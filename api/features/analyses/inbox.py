@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from api.choices import MAX_ASSIGNED_LENGTH, MAX_NOTE_LENGTH, MAX_SITE_LENGTH
 from api.core.domain import Correction
 from api.core.text import clean, cut, is_visible, one_line
 from api.errors import NotFound, UsageError
@@ -23,10 +24,6 @@ from api.features.analyses.store_ports import Store
 from api.features.watches.watch_ports import EntryState, InboxAction, InboxEntry, InboxFilter, InboxSettings
 from api.services.product import Ask
 
-LONGEST_NOTE = 1_000
-"""Longest note on an entry, in characters."""
-LONGEST_ASSIGNED = 80
-"""Longest name to which an entry is assigned, in characters."""
 MOST_FILTERS, LONGEST_NAME, LONGEST_QUERY = 20, 60, 1_000
 """Saved filters of a tenant, and the characters of the name and the query string of each."""
 MOST_MUTED = 50
@@ -81,13 +78,13 @@ async def change_entry(store: Store, tenant: str, entry_id: str, change: EntryCh
         state, words = replace(state, starred=change.starred), "starred" if change.starred else "star removed"
     if change.note is not None:
         note = clean(change.note).strip()
-        if len(note) > LONGEST_NOTE:
-            raise UsageError(f"a note has {LONGEST_NOTE} characters at most; this has {len(note)}", field="note")
+        if len(note) > MAX_NOTE_LENGTH:
+            raise UsageError(f"a note has {MAX_NOTE_LENGTH} characters at most; this has {len(note)}", field="note")
         state, words = replace(state, note=note), "note saved" if note else "note removed"
     if change.assigned is not None:
         name = one_line(clean(change.assigned))
-        if len(name) > LONGEST_ASSIGNED or (name and not is_visible(name)):
-            wrong = f"an entry is assigned to a name of at most {LONGEST_ASSIGNED} characters"
+        if len(name) > MAX_ASSIGNED_LENGTH or (name and not is_visible(name)):
+            wrong = f"an entry is assigned to a name of at most {MAX_ASSIGNED_LENGTH} characters"
             raise UsageError(wrong, field="assigned")
         state, words = replace(state, assigned=name), f"assigned to {name}" if name else "assigned to nobody"
     if change.not_about is not None:
@@ -126,8 +123,8 @@ async def mute(store: Store, tenant: str, site: str) -> None:
         StoreUnavailable: the database cannot be used.
     """
     site = one_line(clean(site))
-    if not is_visible(site) or len(site) > 200:
-        raise UsageError("a site is a name of 1 to 200 characters, as an entry has it", field="site")
+    if not is_visible(site) or len(site) > MAX_SITE_LENGTH:
+        raise UsageError(f"a site is a name of 1 to {MAX_SITE_LENGTH} characters, as an entry has it", field="site")
 
     def muted(settings: InboxSettings) -> InboxSettings:
         sites = tuple(dict.fromkeys((*settings.sites, site)))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from api.choices import Show
+from api.choices import MAX_SITE_LENGTH, Show
 from api.features.analyses.inbox import (
     LONGEST_NAME,
     LONGEST_QUERY,
@@ -94,7 +94,7 @@ class FeedFilters(InboxFilters):
 class MuteBody(RequestBody):
     """A site, as an entry has it."""
 
-    site: Annotated[str, Field(min_length=1, max_length=200)]
+    site: Annotated[str, Field(min_length=1, max_length=MAX_SITE_LENGTH)]
 
 
 @router.get("", responses=documented(*_COMMON, wrong=WRONG_LIMIT), summary="List the inbox")
@@ -161,7 +161,9 @@ async def mute_site(body: MuteBody, tenant: Looker, app_context: OpenContext) ->
 
 @router.delete("/muted", status_code=204, responses=documented(*_COMMON), summary="Show a site again")
 async def show_site(
-    site: Annotated[str, Query(max_length=200, description="A muted site.")], tenant: Looker, app_context: OpenContext
+    site: Annotated[str, Query(max_length=MAX_SITE_LENGTH, description="A muted site.")],
+    tenant: Looker,
+    app_context: OpenContext,
 ) -> None:
     """Its entries are listed again."""
     await unmute(app_context.store, tenant.id, site)

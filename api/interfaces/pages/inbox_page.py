@@ -11,11 +11,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
+from api.choices import MAX_ASSIGNED_LENGTH, MAX_NOTE_LENGTH
 from api.errors import Conflict, ListenpostError, NotFound, UsageError
 from api.features.analyses.inbox import (
-    LONGEST_ASSIGNED,
     LONGEST_NAME,
-    LONGEST_NOTE,
     MOST_COUNTED,
     EntryChange,
     change_entry,
@@ -32,7 +31,7 @@ from api.features.analyses.store_ports import Store
 from api.features.watches.watch_ports import InboxEntry, InboxFilter
 from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.forms import faults, validated
-from api.interfaces.pages.screen import Ending, Guest, PageRoute, Visitor, count_unread, page, server_of
+from api.interfaces.pages.screen import Ending, Guest, PageRoute, Visitor, page, server_of
 from api.interfaces.shared import presentation
 from api.interfaces.shared.listing_requests import InboxRequest
 from api.interfaces.shared.watch_view import entry_title
@@ -140,7 +139,6 @@ async def _shown(
         return "/inbox?" + urlencode({**kept, **other})
 
     names = {watch.id: watch.name for watch in watches}
-    unread = await count_unread(store, tenant)
     return page(
         request, visitor, "inbox.html", 200 if error is None else error.status,
         title="Inbox",
@@ -160,9 +158,8 @@ async def _shown(
         settings=settings,
         last_title=entry_title(entry) if entry else "",
         entry_title=entry_title,
-        unread=unread,
         wrong={} if error is None else faults(error, {*chosen, "note", "name"} - {"show"}),
-        longest_note=LONGEST_NOTE, longest_name=LONGEST_NAME, longest_assigned=LONGEST_ASSIGNED,
+        longest_note=MAX_NOTE_LENGTH, longest_name=LONGEST_NAME, longest_assigned=MAX_ASSIGNED_LENGTH,
         feed=feed,
     )  # fmt: skip
 

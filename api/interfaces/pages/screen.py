@@ -200,19 +200,14 @@ async def _visitor(request: Request, app_context: AppContext) -> Visitor:
     return Visitor(logged_in, digest(f"csrf {word}"), keyed=True, signed_in=True, unread=unread)
 
 
-async def count_unread(store: Store, tenant: str) -> str:
-    """How many entries of the inbox are unread, at most `1000+`; empty where none is."""
-    count = await store.inbox_count(tenant, UNREAD, MOST_COUNTED)
-    return f"{count}{'+' if count == MOST_COUNTED else ''}" if count else ""
-
-
 async def _unread_for_menu(request: Request, store: Store, tenant: str) -> str:
-    """`count_unread`; empty where the inbox cannot be counted, since a page is worth more than that number."""
+    """How many entries of the inbox are unread, at most `1000+`; empty where none is, or where they cannot be counted."""
     try:
-        return await count_unread(store, tenant)
-    except StoreUnavailable as error:
+        count = await store.inbox_count(tenant, UNREAD, MOST_COUNTED)
+    except StoreUnavailable as error:  # a page is worth more than that number
         _log.warning("request %s: the menu has no count of the inbox: %s", trace_id_of(request.scope), error)
         return ""
+    return f"{count}{'+' if count == MOST_COUNTED else ''}" if count else ""
 
 
 Guest = Annotated[Visitor, Depends(visitor)]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.choices import (
+    MAX_ASSIGNED_LENGTH,
     MAX_COMMENT_LENGTH,
+    MAX_NOTE_LENGTH,
     MAX_TREND_WEEKS,
     STATISTICS_SINCE,
     TREND_WEEKS,
@@ -286,7 +288,9 @@ class InboxFilters(RequestBody):
         str, Field(description="Only entries with this text in title, quote, site, watch or note.", max_length=200)
     ] = ""
 
-    assigned: Annotated[str, Field(description="Only entries assigned to this name.", max_length=80)] = ""
+    assigned: Annotated[
+        str, Field(description="Only entries assigned to this name.", max_length=MAX_ASSIGNED_LENGTH)
+    ] = ""
 
     def filters(self, watches: Sequence[Watch]) -> InboxFilter:
         """The filter as the inbox takes it; a watch may be named."""
@@ -316,9 +320,10 @@ class EntryPatch(RequestBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"read": True}]})
     read: Annotated[bool | None, Field(description="Whether it is read.")] = None
     starred: Annotated[bool | None, Field(description="Whether it has a star.")] = None
-    note: Annotated[str | None, Field(description="A note; empty removes it.", max_length=1_000)] = None
+    note: Annotated[str | None, Field(description="A note; empty removes it.", max_length=MAX_NOTE_LENGTH)] = None
     assigned: Annotated[
-        str | None, Field(description="Name of whoever shall deal with it; empty: nobody.", max_length=80)
+        str | None,
+        Field(description="Name of whoever shall deal with it; empty: nobody.", max_length=MAX_ASSIGNED_LENGTH),
     ] = None
     not_about: Annotated[
         bool | None, Field(description="Whether it is not about the product: a correction, from which the gate learns.")
