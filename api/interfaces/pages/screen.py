@@ -201,7 +201,7 @@ async def _visitor(request: Request, app_context: AppContext) -> Visitor:
 
 
 async def _unread_for_menu(request: Request, store: Store, tenant: str) -> str:
-    """How many entries of the inbox are unread, at most `1000+`; empty where none is, or where they cannot be counted."""
+    """Number of unread entries of the inbox, at most `1000+`; empty where none is, or where they cannot be counted."""
     try:
         count = await store.inbox_count(tenant, UNREAD, MOST_COUNTED)
     except StoreUnavailable as error:  # a page is worth more than that number
