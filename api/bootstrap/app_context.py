@@ -117,7 +117,7 @@ class AppContext:
     """By whether sample data is searched."""
     _following: OrderedDict[tuple[str, ...], Product] = field(default_factory=OrderedDict)
     """By addresses of followed feeds, those that were asked last."""
-    _digests: asyncio.Task[object] | None = None
+    _digests: asyncio.Task[None] | None = None
     """Sends the digests that are due."""
     closing_first: AsyncExitStack = field(default_factory=AsyncExitStack)
     """What ends before the store is closed."""
@@ -142,16 +142,11 @@ class AppContext:
         """Store what could not be stored before, and begin watches and digests that are due."""
         await self.runner.store_again()
         await queue_due(self)
-        if self._digests is None:
-            self.closing_first.push_async_callback(self._end_digests)
         if self._digests is None or self._digests.done():  # a receiver that does not answer holds up nothing else
-            sending = contained(watching_of(self).send_digests(), "sending digests")
-            self._digests = asyncio.create_task(sending, name="digests")
+            self._digests = asyncio.create_task(self._send_digests(), name="digests")
 
-    async def _end_digests(self) -> None:
-        if self._digests is not None:
-            self._digests.cancel()
-            await asyncio.wait({self._digests})
+    async def _send_digests(self) -> None:
+        await contained(watching_of(self).send_digests(), "sending digests")
 
     @property
     def comparisons(self) -> Comparisons:
@@ -354,6 +349,9 @@ class AppContext:
         await self.runner.aclose()
         if self.engine is not None:
             await self.engine.aclose()
+        if self._digests is not None:  # what was not sent is sent by the next process
+            self._digests.cancel()
+            await asyncio.wait({self._digests})
         if self._loading is not None:
             loading, self._loading = self._loading, None
             await asyncio.wait([loading])

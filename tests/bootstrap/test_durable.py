@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
@@ -31,7 +33,7 @@ from api.features.analyses.analysis_job import AnalysisTask, WorkOrder
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.runner import KIND
 from api.features.analyses.store_ports import StoredAnalysis
-from api.features.watches.watch import Watch, new_watch
+from api.features.watches.watch import Target, Watch, new_watch
 from api.features.watches.watch_run import WatchRun
 from api.features.watches.watch_service import utc_now
 from api.sandbox.server import Sandbox
@@ -129,6 +131,25 @@ async def test_a_watch_runs_at_once_where_it_is_asked_to(sandbox: Sandbox) -> No
         runs = await opened.store.watch_runs(LOCAL.id, paused.id, 9)
     assert (run.state, run.watch_id) == ("baseline", paused.id)
     assert [kept.id for kept in runs] == [run.id]
+
+
+async def test_a_server_sends_digests_that_are_due(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Once, however often it looks; here what waited for a digest that was taken away."""
+    file = tmp_path / "heard.jsonl"
+    waiting = Target("file", str(file), digest="08:00")
+    async with app_context() as opened:
+        paused = replace(watch(), every="every 31 days", paused=True, tell_first=True, notify=(waiting,))
+        await keep_watch(opened.store, paused, new=True)
+        run = await run_watch(opened, paused)
+        await keep_watch(opened.store, replace(paused, notify=(replace(waiting, digest=""),)), new=False)
+        assert opened.engine is not None
+        while not all(delivery.delivered for delivery in run.deliveries):
+            await opened.engine.look()
+            (run,) = await opened.store.watch_runs(LOCAL.id, paused.id, 9)
+        for _ in range(3):
+            await opened.engine.look()
+    (line,) = file.read_text("utf-8").splitlines()
+    assert [part["id"] for part in json.loads(line)["runs"]] == [run.id]
 
 
 async def test_run_whose_process_stops_has_not_failed(sandbox: Sandbox) -> None:

@@ -101,6 +101,7 @@ TOOLS = {
         "depth",
         "limit",
         "only",
+        "notes",
         "name",
         "sandbox",
     },

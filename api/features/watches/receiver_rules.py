@@ -108,7 +108,7 @@ async def send_digest(
 
     async def send_to(target: Target, waiting: list[tuple[WatchRun, int]]) -> None:
         parts = {run.id: part for run, _ in waiting if (part := told_of(watch, run, target)) and not _is_empty(part[1])}
-        out = _held(watch, target, "rule", "its posts were deleted, or a new rule leaves it out")
+        out = _held(watch, target, "rule", "nothing is in it to tell, or no longer")
         delivery = out
         if parts:
             shown = next(part[0] for part in parts.values())
