@@ -1,4 +1,4 @@
-"""Streams that are read for watches told as it happens: by `listenpost listen`, and inside a server."""
+"""Streams that are read for watches that notify as it happens: by `listenpost listen`, and inside a server."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ MOST_TURNS = 8
 _LOOK_BACK = timedelta(hours=36)
 FEEDS = "feeds"
 STREAMED = frozenset({"bluesky", FEEDS})
-"""Streams without a switch of their own in `listen`: a watch that names a stream is told of it alone, others of all."""
+"""Streams without a switch of their own in `listen`: a watch that names a stream gets it alone, others all."""
 OnNews = Callable[[Watch, WatchRun], None]
 """Called with each run that is news."""
 
 
-def notifier_of_streams(context: AppContext, tells: Callable[[Watch], bool] = lambda watch: True) -> StreamNotifier:
-    """Judges and tells within the limits of each watch's tenant, those that it `tells`."""
+def notifier_of_streams(context: AppContext, notifies: Callable[[Watch], bool] = lambda watch: True) -> StreamNotifier:
+    """Judges and notifies within the limits of each watch's tenant, for watches that `notifies` takes."""
 
     async def judge(watch: Watch, posts: Sequence[Item]) -> Gated:
         tenant = await context.keys.tenant(watch.tenant)
@@ -59,7 +59,7 @@ def notifier_of_streams(context: AppContext, tells: Callable[[Watch], bool] = la
         with answers_as_of(utc_now()):  # a model's verdicts on the same posts, for the same description
             return await context.judge_posts(tenant, Ask.of(watch), posts)
 
-    return StreamNotifier(context.store, watching_of(context), judge, context.sample, tells)
+    return StreamNotifier(context.store, watching_of(context), judge, context.sample, notifies)
 
 
 async def history_of(context: AppContext, streams: Sequence[Stream], watch: Watch) -> Ask:
@@ -112,7 +112,7 @@ async def listen(
 ) -> None:
     """Read the streams and tell of what they bring, until cancelled; `on_news` is called with each run that is news.
 
-    With `made_up_only` nobody is told but by watches of the sample world; else those of a live server follow none.
+    With `made_up_only` only watches of the sample world notify; else those of a live server follow none.
     """
 
     def is_told(watch: Watch) -> bool:
@@ -172,7 +172,7 @@ def stream_in_background(context: AppContext) -> None:
 
 
 async def _followed(context: AppContext) -> None:
-    """Wait for a watch that is told as it happens: until then nothing is loaded, read or written."""
+    """Wait for a watch that notifies as it happens: until then nothing is loaded, read or written."""
     while True:
         try:
             if await context.store.streamed_count():

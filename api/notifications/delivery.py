@@ -76,7 +76,7 @@ class Webhooks:
     """Posts messages, each over a connection of its own."""
 
     private: bool = False
-    """Addresses within our own network may be told, too."""
+    """Addresses within our own network may be receivers, too."""
     seconds: float = SECONDS
     server: str = ""
     """Address of this server, for the links in messages to people; empty: they have none."""

@@ -1,4 +1,4 @@
-"""Bluesky's stream for watches that are told as it happens: posts as items, and what was deleted, in batches."""
+"""Bluesky's stream for watches that notify as it happens: posts as items, and what was deleted, in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Followed feeds for watches that are told as it happens: each asked once an hour for all tenants, see `Stream`."""
+"""Followed feeds for watches that notify as it happens: each asked once an hour for all tenants, see `Stream`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Article lists of the GDELT Project for watches that are told as it happens: each read once for all, see `Stream`."""
+"""Article lists of the GDELT Project for watches that notify as it happens, each read once; see `Stream`."""
 
 from __future__ import annotations
 

@@ -428,7 +428,7 @@ watches = _table(
 )  # fmt: skip
 """`claim` is the run that a process does until `claimed_until`; then another may take it over.
 `feed` is the SHA-256 digest of the token that reads its feed. `streamed_at` is when one that follows streams was
-changed last; NULL where it does not, or is paused. `history_due` is NULL as soon as what was written before was told.
+changed last; NULL where it does not, or is paused. `history_due` is NULL once receivers were notified of earlier posts.
 Before `judged_from` none of its waiting posts is judged; `unjudged` were dropped since its last run of a stream.
 At `digest_at` some receiver gets its digest; `digest_runs` are those that a process gathered for it, which sends them
 until `digest_until`: another that takes over sends the same ones."""

@@ -69,7 +69,7 @@ class WatchRepository(InboxRepository):
                 columns["history_due"] = True
             if await connection.scalar(select(watch_runs.c.id).where(*_held(watch)).limit(1)):
                 columns["digest_at"] = datetime.now(UTC)  # for receivers that have no digest any more, or are gone
-            if not watch.follows_streams:  # nor is told of them when it goes on
+            if not watch.follows_streams:  # nor is notified of them when it goes on
                 mine = stream_posts.c.tenant == watch.tenant, stream_posts.c.watch_id == watch.id
                 await connection.execute(delete(stream_posts).where(*mine))
             changed = update(watches).where(*_is(watch.tenant, watch.id)).values(**columns)
@@ -136,7 +136,7 @@ class WatchRepository(InboxRepository):
             began_at=sql.coalesce(watches.c.began_at, began), claim=None, claimed_until=None,
             **{"judged_from": judged_from} if judged_from else {},
             **{"history_due": None} if history else {},
-            # where nobody is told of this run, the next one says so
+            # where nobody is notified of this run, the next one says so
             **{"unjudged": sql.coalesce(watches.c.unjudged, 0) + newly_unjudged} if newly_unjudged else {},
             # a person may have taken the digest away meanwhile
             **{"digest_at": sql.coalesce(watches.c.digest_at, run.created_at)} if run.waits_for_digest else {},
@@ -155,7 +155,7 @@ class WatchRepository(InboxRepository):
                 )
                 told_later = set(await connection.scalars(waiting))
                 learnt = [post for post in learnt if identity(post.key) not in told_later]
-            # of posts that came by a stream only what was told: others are looked at every second
+            # of posts that came by a stream only those of notifications: others are looked at every second
             row = self._database.upsert(
                 watch_runs, ("tenant", "watch_id", "id"), **owner, id=run.id, rule=watch.rule,
                 counts=run.counts and run.counts.model_dump(mode="json"),

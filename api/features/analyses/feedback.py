@@ -1,4 +1,4 @@
-"""What people think of a report, a finding or an item: kept here, and told to whoever watches."""
+"""What people think of a report, a finding or an item: stored here, and sent to Langfuse."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ Send = Callable[[Rated], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class GivenOnTurn:
-    """What was kept of a turn, and whether whoever watches was told."""
+    """What was kept of a turn, and whether Langfuse took it."""
 
     session_id: str
     turn: RatedTurn
     watched: Watched
     why: str = ""
-    """Why whoever watches was not told; else empty."""
+    """Why Langfuse did not take it; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Feedback as it was kept, and whether whoever watches was told."""
+    """Feedback as it was kept, and whether Langfuse took it."""
 
     feedback: Feedback
     decision: str
     """The report's decision, such as `full_report`."""
     watched: Watched
     why: str = ""
-    """Why whoever watches was not told; else empty."""
+    """Why Langfuse did not take it; else empty."""
     sample: bool = False
     """The report is made of sample data."""
     repeated: bool = False
@@ -102,14 +102,14 @@ async def give(
     opinion: Vote,
     send: Send | None,
 ) -> Given:
-    """Keep it, then tell whoever watches; that it could not be told loses nothing.
+    """Store it, then send it to Langfuse; a failure of that loses nothing.
 
     Without `send`, and of a report that has no trace or is sample data, nobody is told.
 
     Raises:
         NotFound: the tenant keeps no such report, or it has no such finding or item.
         UsageError: the analysis is not done, the comment is too long, or there are too many.
-        StoreUnavailable: the database cannot be used, so nothing was kept or told.
+        StoreUnavailable: the database cannot be used, so nothing was stored or sent.
     """
     if opinion.finding is not None and opinion.item_key is not None:
         raise UsageError("rate a finding or an item, not both at once")
@@ -150,7 +150,7 @@ def worded(comment: str) -> str:
 
 
 async def inform(send: Send | None, rated: Rated, trace_id: str | None) -> tuple[Watched, str]:
-    """Whether whoever watches was told, and why not; `off` also where there is no trace for it."""
+    """Whether Langfuse took it, and why not; `off` also where there is no trace for it."""
     if send is None or trace_id is None:
         return "off", ""
     why = await send(rated)

@@ -284,7 +284,7 @@ class Runner:
             return
         kept = await self._store.get(tenant.id, request.analysis_id)
         if kept is not None and (kept.state, kept.reason) == ("failed", CANCELLED):
-            return  # its process died before the engine was told
+            return  # its process died before the engine knew
         set_caller(request.caller)
         adopt_trace_id(request.trace_id)
         task = AnalysisTask(

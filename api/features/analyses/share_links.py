@@ -32,7 +32,7 @@ _CHANGES: Mapping[LinkAct, EntryChange] = MappingProxyType({
     "star": EntryChange(starred=True), "read": EntryChange(read=True), "not_about": EntryChange(not_about=True),
 })  # fmt: skip
 ENTRIES = 50
-"""Runs in a feed, the newest that were worth telling."""
+"""Runs in a feed, the newest that are news."""
 
 
 async def open_feed(shelf: Watches, watch: Watch) -> str:

@@ -70,7 +70,7 @@ class Message:
 
 
 def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
-    """The message of a run, for people outside, who are not told what this server's settings lack."""
+    """The message of a run, for people outside, without what this server's settings lack."""
     run = without_settings(run)
     return _message(watch, "watch.run", run, places, {"run": _published(run)})
 
@@ -169,7 +169,7 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = ut
             written = since.replace("since", "written since")
             if run.as_it_happens:
                 words = f"{quantity(run.kept, 'post')} in the archive, the feeds and the last hours of the streams"
-                return f"{words}; from now on {noun}s are told as they come"
+                return f"{words}; from now on there is a message for {noun}s as they come"
             words = f"the first run found {quantity(run.kept, 'post')}{written} or without a date"
             return f"{words}; later runs report {noun}s"
         case "nothing":

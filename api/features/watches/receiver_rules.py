@@ -1,4 +1,4 @@
-"""Rules of receivers: what each is told of a run, at once or in its digest, and which is meant by a stored delivery."""
+"""Rules of receivers: what of a run each gets, at once or in its digest, and which one a stored delivery means."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def mark_of(watch: Watch, target: Target) -> str:
 
 
 def told_of(watch: Watch, run: WatchRun, target: Target) -> tuple[Watch, WatchRun] | None:
-    """Watch and run as a receiver is told of them; None where its rule leaves the run out.
+    """Watch and run as a receiver is notified of them; None where its rule leaves the run out.
 
-    That a watch fails or hears nothing is told to all, by whatever rule.
+    Of a watch that fails or gets no answer all are notified, whatever their rule.
     """
     if target.only is None or run.state in WITHOUT_ANSWER:
         return watch, run
@@ -49,7 +49,7 @@ def message_to(target: Target, watch: Watch, run: WatchRun, places: SourceLabels
 
 
 def held_back(watch: Watch, run: WatchRun, target: Target) -> Delivery | None:
-    """Why a receiver is not told of a run now; None where it is."""
+    """Why a receiver is not notified of a run now; None where it is."""
     if told_of(watch, run, target) is None:
         return _held(watch, target, "rule", _LEFT_OUT[target.only or "complaints"])
     if target.digest and run.state not in WITHOUT_ANSWER:
@@ -90,7 +90,7 @@ async def send_digest(
     """Send the digests of a watch that are due, one to a receiver; by id of a run its deliveries after that.
 
     What was sent before a process died is sent again under the same id: it depends on receiver and runs alone. Who has
-    no digest any more is told at once of what waited for it.
+    no digest any more is notified at once of what waited for it.
     """
     watch, since = claim.watch, claim.due_at - timedelta(microseconds=1)
     deliveries = {run.id: list(run.deliveries) for run in claim.runs}

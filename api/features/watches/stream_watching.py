@@ -1,4 +1,4 @@
-"""Watches that are told as it happens: streams are read once for all tenants, and what names a watch is judged for it.
+"""Watches that notify as it happens: streams are read once for all tenants, matched by name, judged.
 
 Two loops of one process, both repeated safely by another after a kill: `StreamListener` stores posts that hold the
 name of a watch together with how far the stream was read; `StreamNotifier` judges what waits, sends it and stores a
@@ -61,7 +61,7 @@ _REFRESH_SECONDS, _REMOVAL_SECONDS = 5.0, 30.0
 _MOST_PENDING = 1_000
 # First runs that are made in one turn, and how long one may take before another process makes it.
 _HISTORIES, _HISTORY = 4, timedelta(minutes=10)
-# Watches that are judged and told at a time: a receiver that does not answer takes half a minute.
+# Watches whose posts are judged and sent at a time: a receiver that does not answer takes half a minute.
 _AT_ONCE = 16
 MOST_LONE_FAILURES = 3
 """Calls for one post alone that end with an HTTP error, after which it counts as refused."""
@@ -129,7 +129,7 @@ class StreamListener:
     sample: bool = False
     """Whether the posts are made up."""
     follows: Callable[[Watch], bool] = lambda watch: not watch.sandbox
-    """Which of the watches that are told as it happens get posts of this stream."""
+    """Which of the watches that notify as it happens get posts of this stream."""
     counts: ListenerCounts = field(default_factory=ListenerCounts)
     _watched: dict[WatchId, tuple[str, str]] = field(default_factory=dict)
     """Query and description of each watch whose name is looked for."""
@@ -272,19 +272,19 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True)
 class StreamNotifier:
-    """Judges posts that wait, and tells those who watch."""
+    """Judges posts that wait, and notifies the receivers."""
 
     store: StreamStore
     watching: WatchRunner
     judge: Judge
     sample: bool = False
     """Whether the posts are made up."""
-    tells: Callable[[Watch], bool] = lambda watch: True
-    """Whether a watch is told here; of others nothing is looked at."""
+    notifies: Callable[[Watch], bool] = lambda watch: True
+    """Whether a watch notifies here; of others nothing is looked at."""
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
     _under_way: set[WatchId] = field(default_factory=set)
     _untold: set[WatchId] = field(default_factory=set)
-    """Watches that `tells` refused; they are not claimed again."""
+    """Watches that `notifies` refused; they are not claimed again."""
     _lone_failures: Counter[str] = field(default_factory=Counter)
     """By key of a post, how often a call for it alone failed."""
     _pauses: dict[WatchId, timedelta] = field(default_factory=dict)
@@ -348,7 +348,7 @@ class StreamNotifier:
         claim = await self.store.claim_watch(*watch_id, now, now + lease, f"{STREAM_RUN}{new_run_id()}")
         if claim is None:
             return None
-        if not self.tells(claim.watch):
+        if not self.notifies(claim.watch):
             self._untold.add(watch_id)
             await self.store.release_claim(claim)
             return None

@@ -168,9 +168,9 @@ class Target:
     address: str = field(repr=False)
     """A URL, which may hold a secret, an address of e-mail, or a path."""
     only: TargetOnly | None = None
-    """What it is told of: complaints, or runs with an unusual change; None: every run with news."""
+    """Of what it is notified: complaints, or runs with an unusual change; None: every run with news."""
     digest: str = ""
-    """`08:00` or `mon 08:00`: when it is told of everything new since the time before; empty: at once."""
+    """`08:00` or `mon 08:00`: when it is notified of everything new since the time before; empty: at once."""
 
     @property
     def rule(self) -> str:
@@ -271,14 +271,14 @@ class Watch(QuestionOptions):
     every: str
     zone: str = "UTC"
     only: Only | None = None
-    """What is told; None: every new post."""
+    """Of what it notifies; None: every new post."""
     notify: tuple[Target, ...] = ()
     secret: str = field(repr=False)
     """With which what a webhook gets is signed."""
     tell_first: bool = False
-    """Its first run is told, too."""
+    """It notifies of its first run, too."""
     as_it_happens: bool = False
-    """Posts of streams are told as they come, beside what its schedule finds."""
+    """It notifies of posts of streams as they come, beside what its schedule finds."""
     notes: tuple[str, ...] = ()
     """What happened on a day: `2026-11-20 Version 2.1`; a mark in its picture over time."""
     paused: bool = False
@@ -305,7 +305,7 @@ class Watch(QuestionOptions):
 
     @property
     def is_signed(self) -> bool:
-        """What is told of it is signed with its secret, which somebody needs to know."""
+        """Its notifications are signed with its secret, which the receiver needs to know."""
         return any(target.kind == "webhook" for target in self.notify)
 
     @property
@@ -318,7 +318,7 @@ def check_watch(watch: Watch) -> None:
     """Refuse one that could never run.
 
     Raises:
-        UsageError: its name, question, schedule or zone makes no sense, or too many are to be told.
+        UsageError: its name, question, schedule or zone makes no sense, or it has too many receivers.
     """
     if not 0 < len(watch.name) <= _LONGEST_NAME or watch.name != one_line(clean(watch.name)):
         wrong = f"the name of a watch is one line of 1 to {_LONGEST_NAME} characters"
@@ -329,7 +329,7 @@ def check_watch(watch: Watch) -> None:
     zone_of(watch.zone)
     dated_notes(watch.notes)
     if len(watch.notify) > MAX_RECEIVERS:
-        wrong = f"a watch tells {MAX_RECEIVERS} at most, not {len(watch.notify)}"
+        wrong = f"a watch has {MAX_RECEIVERS} receivers at most, not {len(watch.notify)}"
         raise UsageError(wrong, field="notify")
 
 

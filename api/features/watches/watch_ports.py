@@ -64,7 +64,7 @@ class StreamBatch:
     at: datetime | None = None
     """Up to when the stream was read; None where it does not say."""
     tenants: frozenset[str] | None = None
-    """Whose watches may be told of the posts; None: everybody's."""
+    """Whose watches may get the posts; None: everybody's."""
 
 
 class Stream(Protocol):
@@ -121,7 +121,7 @@ class Streams(Protocol):
         """Number of watches that follow streams."""
 
     async def without_history(self, now: datetime, most: int) -> Sequence[WatchId]:
-        """Watches that follow streams and have not been told yet what was written before, the oldest first."""
+        """Watches that follow streams and were not notified yet of what was written before, the oldest first."""
 
     async def pending_watches(self, now: datetime, most: int) -> Sequence[WatchId]:
         """Watches that have posts to be judged and whose turn it is, those that wait longest first."""
@@ -191,7 +191,7 @@ class Watches(Protocol):
         `judged` are keys of posts of streams that are pending no longer; those that were kept go into the archive,
         but for those that were deleted meanwhile. Until `judged_from` no further ones are judged.
         `unjudged_before` of the run's unjudged posts were counted before it. Posts that wait for a stream's message are
-        not seen by a first run that nobody was told of.
+        not seen by a first run of which nobody was notified.
         """
 
     async def release_claim(self, claim: RunClaim) -> None:

@@ -112,7 +112,7 @@ Failure = Literal[
 ]  # fmt: skip
 """Why a message did not arrive; docs/watches.md has a row for each."""
 Held = Literal["rule", "digest", "removed"]
-"""Why a receiver was not told: its rule leaves the run out; it waits for its digest; it was removed before that."""
+"""Why a receiver was not notified: its rule leaves the run out; it waits for its digest; it was removed before that."""
 
 
 class Delivery(Published):
@@ -163,7 +163,7 @@ class WatchRun(Published):
     sample: bool
     created_at: AwareDatetime
     news: bool = False
-    """Worth telling: everybody who is to be told was, and it stands in the feed."""
+    """News: receivers were notified, and it stands in the feed."""
     questions: tuple[NewQuestion, ...] = ()
     """Asked for the first time; those that most posts ask first."""
     deliveries: tuple[Delivery, ...] = ()
@@ -179,7 +179,7 @@ class WatchRun(Published):
 
     @property
     def waits_for_digest(self) -> bool:
-        """Whether some receiver is told of it later."""
+        """Whether some receiver is notified of it later."""
         return any(delivery.held == "digest" for delivery in self.deliveries)
 
 

@@ -171,7 +171,7 @@ class WatchRunner:
         return run
 
     async def send_digests(self) -> Sequence[Watch]:
-        """Send all digests that are due; the watches whose receivers were told."""
+        """Send all digests that are due; the watches whose receivers were notified."""
         watches: list[Watch] = []
 
         async def send_next() -> None:
@@ -216,7 +216,7 @@ class WatchRunner:
         return run, sift.learnt
 
     async def history(self, claim: RunClaim, ask: Ask) -> tuple[WatchRun, Sequence[SeenPost]] | None:
-        """The first run of a watch told as it happens, and what it learnt: what was written before, in one report.
+        """The first run of a watch that notifies as it happens: what was written before, in one report.
 
         None where no source answered, so that it is tried again. It has no counts: no run of the schedule is measured
         by it.

@@ -115,9 +115,9 @@ async def work(sandbox: Sandbox = False) -> int:
 
 
 async def listen(sandbox: Sandbox = False) -> int:
-    """Read streams (Bluesky, feeds) for watches told as it happens, until interrupted; see docs/watches.md.
+    """Read streams (Bluesky, feeds) for watches that notify as it happens, until interrupted; see docs/watches.md.
 
-    Prints what it tells. Of several processes one reads, and another goes on when that one ends.
+    Prints each notification. Of several processes one reads, and another goes on when that one ends.
     """
     from api import bootstrap
     from api.bootstrap.app_context import open_app_context
@@ -136,7 +136,7 @@ async def listen(sandbox: Sandbox = False) -> int:
             tell(f"listening to {names} for {quantity(followed, 'watch', 'watches')}; Ctrl-C ends it")
             if not followed:
                 option = " --sandbox" * made_up_only
-                tell(f'none is told as it happens; `listenpost watch add "PRODUCT" --as-it-happens{option}` adds one')
+                tell(f'no watch notifies as it happens: `listenpost watch add "PRODUCT" --as-it-happens{option}`')
 
             def print_run(watch: Watch, run: WatchRun) -> None:
                 say(run_text(watch, run, ALL_SOURCES))

@@ -174,7 +174,7 @@ async def show(name: WatchName, form: Data = "text") -> None:
     receivers = ", ".join(target.described for target in watch.notify) or "nobody"
     only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
     at_once = "; posts of streams as it happens" if watch.as_it_happens else ""
-    say(f"tells: {receivers}{only}{feed}{at_once}")
+    say(f"receivers: {receivers}{only}{feed}{at_once}")
     for run in runs:
         say("")
         _print(run, run_text(watch, run, ALL_SOURCES))
@@ -186,7 +186,7 @@ async def show(name: WatchName, form: Data = "text") -> None:
         when = f"{utc_minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
         say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
     if missing:
-        tell(f"`listenpost watch notify-again {watch.id[:SHORT_ID]}` tells once more")
+        tell(f"`listenpost watch notify-again {watch.id[:SHORT_ID]}` notifies once more")
 
 
 async def history(
@@ -313,7 +313,7 @@ async def notify_again(
         else:
             runs = [await run_to_resend(store, watch, run, abbreviated=True)]
         if not runs:
-            tell("everybody was told; nothing is sent")
+            tell("every receiver was notified; nothing is sent")
         for missed in runs:
             say(f"{utc_minute(missed.created_at)}, run {missed.id[:SHORT_ID]}")
             now = await resend(store, send, ALL_SOURCES, watch, missed)

@@ -249,7 +249,7 @@ class TurnFeedback(RequestBody):
 
 
 class KeptTurnFeedback(BaseModel):
-    """As it is kept with the turn: the last word of its author, and whether Langfuse was told."""
+    """As it is kept with the turn: the last word of its author, and whether Langfuse took it."""
 
     session_id: str
     turn: int

@@ -31,7 +31,7 @@ MEDIA_TYPE = "text/event-stream"
 KINDS = frozenset(
     f"source.{step}" for step in ("started", "fetched", "judged", "refetching", "looked_again", "kept", "gathered")
 ) | {"graded", "writing"}
-"""What is told on the way, after `begun`; `report` or `error` is the last event."""
+"""Events on the way, after `begun`; `report` or `error` is the last event."""
 EVENT_SCHEMA = {
     "type": "object",
     "properties": {

@@ -46,14 +46,14 @@ class KeptFeedback(BaseModel):
 
 
 class LangfuseState(BaseModel):
-    """Whether Langfuse was told: `failed` has a reason, and the feedback is kept all the same."""
+    """Whether Langfuse took it: `failed` has a reason, and the feedback is kept all the same."""
 
     status: Watched
     reason: str | None
 
 
 class GivenFeedback(KeptFeedback):
-    """What was kept just now, and whether Langfuse was told."""
+    """What was kept just now, and whether Langfuse took it."""
 
     langfuse: LangfuseState
 

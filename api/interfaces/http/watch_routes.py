@@ -106,7 +106,7 @@ async def remove_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -
     summary="Run a watch now",
 )
 async def run_watch(request: Request, watch_id: str, tenant: Asker, app_context: OpenContext) -> WatchRun | Response:
-    """Due or not, within your limits like any analysis; who is to be told is told."""
+    """Due or not, within your limits like any analysis; receivers are notified of it."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     running = ran_now(app_context, watch)
     return await unless_gone(request.receive, running) or Response(status_code=GONE)
@@ -120,7 +120,7 @@ async def run_watch(request: Request, watch_id: str, tenant: Asker, app_context:
 async def list_runs(
     watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[RunsRequest, Query()]
 ) -> RunList:
-    """Each with what changed, and whether those who are told could be reached."""
+    """Each with what changed, and whether receivers could be reached."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     runs = await app_context.store.watch_runs(tenant.id, watch.id, query.limit)
     return RunList(runs=list(runs))
@@ -132,7 +132,7 @@ _NOTIFICATION_ERRORS = (404, 422, *COMMON)
 
 
 class DeliveryList(BaseModel):
-    """What became of a message, for each who is to be told."""
+    """What became of a message, for each receiver."""
 
     deliveries: list[Delivery]
 
@@ -153,7 +153,7 @@ class FeedAddress(BaseModel):
     "/notify-test",
     responses=documented(*_NOTIFICATION_ERRORS),
     response_model=DeliveryList,
-    summary="Send a trial to everybody who is told",
+    summary="Send a trial to every receiver",
 )
 async def try_notifying(
     request: Request, watch_id: str, tenant: Asker, app_context: OpenContext
@@ -173,7 +173,7 @@ async def try_notifying(
     summary="List what did not arrive of a watch",
 )
 async def list_undelivered(watch_id: str, tenant: Asker, app_context: OpenContext) -> UndeliveredList:
-    """Of the last 100 runs that were worth telling, with the reason and the time."""
+    """Of the last 100 runs that are news, with the reason and the time."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     return UndeliveredList(undelivered=undelivered_views(await undelivered_runs(app_context.store, watch)))
 
@@ -229,7 +229,7 @@ async def read_feed(
     app_context: OpenContext,
     token: str = "",
 ) -> Response:
-    """Atom, by its token instead of a key: the last 50 runs that were worth telling."""
+    """Atom, by its token instead of a key: the last 50 runs that are news."""
     watch, runs = await feed_of(app_context.store, app_context.keys, app_context.limits, watch_id, token)
     body = atom(watch, runs, ALL_SOURCES)
     return unless_kept(request, Response(body, media_type=MEDIA_TYPE))

@@ -101,7 +101,7 @@ def watch_tools(app_context: AppContext) -> list[Tool]:
         view, note = watch_view(new), meaning_note(requested, new)
         text = (
             f"`{new.id}` is watched: {view.every} ({view.tz}). Its first run is due at once, by "
-            "`listenpost serve`, `work` or `watch run --due`; `list_watches` then tells the rest."
+            "`listenpost serve`, `work` or `watch run --due`; `list_watches` then has the rest."
         )
         text += f" Note: {note}." if note else ""
         return Answer(text, view.model_dump(mode="json"))

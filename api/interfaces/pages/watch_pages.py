@@ -130,7 +130,7 @@ def _typed(value: object) -> str:
 
 
 def receivers_of(watch: Watch) -> list[tuple[str, str]]:
-    """Everybody who is told, by a mark and in words."""
+    """Receivers, by a mark and in words."""
     return [(mark, target_words(target.shown)) for mark, target in _marked(watch)]
 
 
@@ -175,7 +175,7 @@ async def watch_page(request: Request, watch_id: str, visitor: Guest, app_contex
 
 @router.get("/{watch_id}/edit")
 async def edit_page(request: Request, watch_id: str, visitor: Guest, app_context: OpenContext) -> Response:
-    """What it asks, when, and who is told, to be written anew."""
+    """What it asks, when, and its receivers, to be written anew."""
     watch = await find_watch(app_context.store, visitor.tenant.id, watch_id)
     return await _edit(request, visitor, app_context, watch, WatchForm.of_watch(watch))
 
@@ -221,7 +221,7 @@ async def resume(watch_id: str, form: Filled, app_context: OpenContext) -> Respo
 
 @router.post("/{watch_id}/run")
 async def run(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
-    """Due or not; the page comes when it has ended, and who is to be told is told."""
+    """Due or not; the page comes when it has ended, and receivers are notified."""
     watch = await submitted_watch(form, app_context, watch_id)
     ended = await unless_gone(request.receive, run_watch(app_context, watch))
     return Response(status_code=GONE) if ended is None else shown_watch(watch)
@@ -367,7 +367,7 @@ notification_page_router = APIRouter(prefix="/watches/{watch_id}", include_in_sc
 
 @notification_page_router.post("/try")
 async def try_telling(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
-    """Send a trial to everybody who is told, and say what became of it."""
+    """Send a trial to every receiver, and say what became of it."""
     watch = await submitted_watch(form, app_context, watch_id)
     sending = send_trial(notifier_of(app_context.settings).send, watch)
     return await _answered(request, form, app_context, watch, sending)

@@ -99,7 +99,7 @@ class WatchRequest(WatchOptions):
     ] = ()
     as_it_happens: Annotated[
         bool,
-        Label("Tell as it happens", "posts of Bluesky and of followed feeds as they come, beside the schedule"),
+        Label("Notify as it happens", "posts of Bluesky and of followed feeds as they come, beside the schedule"),
         Field(
             description="Notify of posts of Bluesky within seconds and of followed feeds as they are read, at most "
             "12 times an hour, beside the schedule; needs `listenpost listen`, or a server (Bluesky: `BLUESKY=on`).",

@@ -120,7 +120,7 @@ def watch_fields(request: WatchOptions, *, files: bool = False) -> dict[str, Any
 
 
 class UndeliveredView(Delivery):
-    """Somebody who was not told of a run."""
+    """A receiver that was not notified of a run."""
 
     run_id: str
     created_at: AwareDatetime
@@ -128,7 +128,7 @@ class UndeliveredView(Delivery):
 
 
 def undelivered_views(runs: Sequence[WatchRun]) -> list[UndeliveredView]:
-    """Each who was not told, of the newest run first."""
+    """Receivers that were not notified, of the newest run first."""
     return [
         UndeliveredView(**dict(delivery), run_id=run.id, created_at=run.created_at)
         for run in runs
@@ -138,7 +138,7 @@ def undelivered_views(runs: Sequence[WatchRun]) -> list[UndeliveredView]:
 
 
 class HeldView(BaseModel):
-    """Runs that a receiver was not told of, for one reason."""
+    """Runs of which a receiver was not notified, for one reason."""
 
     target: str
     held: Held

@@ -37,7 +37,7 @@ class Counts:
     unjudged: int = 0
     """Of `total_scored`, those that passed because nobody judged whether they are about it."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """How many items each stage dropped; told in the notes."""
+    """Number of items that each stage dropped, as the notes say."""
 
 
 @dataclass(frozen=True, slots=True)
