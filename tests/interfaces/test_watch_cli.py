@@ -54,10 +54,10 @@ def test_a_receiver_has_a_rule_and_a_digest(here: Here, tmp_path: Path) -> None:
     wrong = here("watch", "change", "Oura", "--notify", "mailto:ann@example.org weekly")
 
     assert f"file:{file}: held back: waits for the digest of mon 08:00" in ran.err
-    assert f"tells: file:{file} digest mon 08:00, file:{other} only unusual\n" in shown.out
+    assert f"receivers: file:{file} digest mon 08:00, file:{other} only unusual\n" in shown.out
     assert f"held back: 1 run from file:{other}: nothing unusual in it (the last " in shown.out
     assert [(each["held"], each["runs"]) for each in held] == [("digest", 1), ("rule", 1)]
-    assert (again.err, written) == ("everybody was told; nothing is sent\n", False)
+    assert (again.err, written) == ("every receiver was notified; nothing is sent\n", False)
     assert sent.err == "the digest of “Oura” was sent\n"
     assert json.loads(file.read_text())["type"] == "watch.digest"
     assert not other.exists()
@@ -182,9 +182,9 @@ def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     (listed,) = json.loads(here("watch", "list", "--format", "json").out)
     assert "asks: Oura - a ring that measures" in shown.out
     assert "of: lemmy, github; depth quick; sample world" in shown.out
-    assert "tells: webhook:hooks.example\n" in shown.out
+    assert "receivers: webhook:hooks.example\n" in shown.out
     assert "depth deep" in silent
-    assert f"tells: file:{Path('heard').absolute()}; only complaints" in silent
+    assert f"receivers: file:{Path('heard').absolute()}; only complaints" in silent
     assert secret[0] not in changed.err + renamed.err
     assert secret[0] in signed.err
     assert as_json.json == {**listed, "last_run": None, "undelivered": [], "held_back": []}
@@ -254,7 +254,7 @@ def mailing(server: MailServer) -> dict[str, str]:
 def test_what_did_not_arrive_is_sent_again(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it, or one run, until everybody was told."""
     here(*ADD, "--notify", "mailto:ann@example.org", "--tell-first")
-    assert here("watch", "notify-again", "Oura").err == "everybody was told; nothing is sent\n"
+    assert here("watch", "notify-again", "Oura").err == "every receiver was notified; nothing is sent\n"
     run = here("watch", "run", "Oura", "--format", "json").json
     refused = here("watch", "notify-again", "Oura")
     (missed,) = here("watch", "show", "Oura", "--format", "json").json["undelivered"]
@@ -273,7 +273,7 @@ def test_what_did_not_arrive_is_sent_again(here: Here, monkeypatch: pytest.Monke
         2,
     )
     assert "mail:ann@example.org: arrived" in taken.out
-    assert idle.err == "everybody was told; nothing is sent\n"
+    assert idle.err == "every receiver was notified; nothing is sent\n"
     assert [mail["Message-ID"] for mail in mail.mails] == [f"<{run['id']}@a.example>"]
     assert here("watch", "show", "Oura", "--format", "json").json["undelivered"] == []
 
@@ -294,10 +294,10 @@ def test_feed_is_given_renewed_and_closed(here: Here) -> None:
         assert "it is not shown again" in ended.err
     assert given.out != renewed.out
     assert "`--renew` makes another" in again.err
-    assert "tells: nobody; a feed" in shown.out
+    assert "receivers: nobody; a feed" in shown.out
     assert renewed.out.partition("token=")[2].strip() not in shown.out
     assert closed.err == "“Oura” has no feed\n"
-    assert "tells: nobody\n" in here("watch", "show", "Oura").out
+    assert "receivers: nobody\n" in here("watch", "show", "Oura").out
 
 
 def test_run_that_hears_nothing_ends_with_4(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

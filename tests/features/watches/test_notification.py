@@ -219,7 +219,7 @@ def test_targets() -> None:
         ({"query": "   "}, "Nothing was asked"),
         ({"every": "never"}, "is no schedule"),
         ({"zone": "Mars"}, "no time zone"),
-        ({"notify": (Target("file", "x"),) * 6}, "tells 5 at most, not 6"),
+        ({"notify": (Target("file", "x"),) * 6}, "has 5 receivers at most, not 6"),
     ],
 )
 def test_watch_that_could_never_run(more: dict[str, Any], words: str) -> None:
