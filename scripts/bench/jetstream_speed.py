@@ -237,6 +237,7 @@ class Reader:
                 killed = time.monotonic()
                 self.start()
             if time.time() > until and self.sender.sent.value < self.sender.most.value:
+                until = float("inf")
                 self.sender.most.value = self.sender.sent.value + 1_000
                 print(f"  the time is over: {self.sender.most.value:,} posts are sent", flush=True)
             time.sleep(LOOK_SECONDS)
