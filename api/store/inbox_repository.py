@@ -198,7 +198,9 @@ async def _fitting(connection: AsyncConnection, tenant: str, wanted: InboxFilter
     if wanted.complaints:
         fitting.append(inbox.c.complains)
     if wanted.assigned:
-        fitting.append(inbox.c.assigned == wanted.assigned)
+        # SQLite's `lower` knows ASCII alone
+        named = inbox.c.assigned == wanted.assigned
+        fitting.append(or_(named, sql.lower(inbox.c.assigned) == wanted.assigned.lower()))
     if wanted.newest:
         fitting.append(inbox.c.id <= wanted.newest)
     if text := fold(wanted.text.strip()):

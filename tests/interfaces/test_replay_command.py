@@ -33,7 +33,7 @@ def test_a_replay_shows_both_sides_and_stores_nothing(in_sandbox: Here) -> None:
     assert data.json["newly_kept"] == []
     assert "Newly dropped\n-------------" in text.out
     assert "a mug that heats" in text.out
-    assert "before" in text.out
+    assert "(before 1 post or comment, by 1 person)" in " ".join(text.out.split())
     assert "Nothing was spent." in text.out
     assert len(in_sandbox("reports", "list").out.splitlines()) == 1
 

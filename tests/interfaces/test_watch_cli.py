@@ -68,9 +68,11 @@ def test_a_watch_has_notes_of_days(here: Here) -> None:
     """Named anew by a change, and taken away."""
     here(*ADD, "--note", "2026-11-20 Version 2.1", "--note", "2026-11-02 Sale")
     added = here("watch", "show", "Oura", "--format", "json").json["notes"]
+    text = here("watch", "show", "Oura").out
     wrong = here("watch", "change", "Oura", "--note", "yesterday Sale")
     here("watch", "change", "Oura", "--no-note")
     assert added == ["2026-11-20 Version 2.1", "2026-11-02 Sale"]
+    assert "notes: 2026-11-02 Sale; 2026-11-20 Version 2.1\n" in text
     assert "“yesterday Sale” is no note of a day; write one such as `2026-11-20 Version 2.1`" in wrong.err
     assert here("watch", "show", "Oura", "--format", "json").json["notes"] == []
 

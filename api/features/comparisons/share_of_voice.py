@@ -28,13 +28,14 @@ def share_of_voice(products: Sequence[tuple[Standing, object]], unlike: Sequence
         for standing, report in products
         if isinstance(report, Report) and standing.state in {"compared", "nothing"}
     ]
-    left_out = _left_out([standing for standing, _ in parties])
+    left_out = _left_out(parties)
     if reason := _reason(parties, unlike):
         return _no_share(reason, left_out)
     names = dict.fromkeys(name for standing, _ in parties for name in standing.sources)
     places = [name for name in names if name not in left_out and parties[0][0].sources[name].outcome.answered]
     if not places:
-        return _no_share("no place was read to its end for every product: ask with a higher limit", left_out)
+        cut = any("cut by a limit" in why for why in left_out.values())
+        return _no_share(f"no place counts for every product{': ask with a higher limit' if cut else ''}", left_out)
     counted = [{name: _voices(report, name) for name in places} for _, report in parties]
     queries = [standing.query for standing, _ in parties]
     weeks = [sum((Counter(each.weeks) for each in of.values()), Counter[str]()) for of in counted]
@@ -69,14 +70,15 @@ def _reason(parties: Sequence[Party], unlike: Sequence[str]) -> str:
     return ""
 
 
-def _left_out(standings: Sequence[Standing]) -> dict[str, str]:
+def _left_out(parties: Sequence[Party]) -> dict[str, str]:
     """Places that count for no product, since something is unknown for one; not those that nobody has set up."""
     known: dict[str, str] = {}
-    for name in dict.fromkeys(name for standing in standings for name in standing.sources):
-        volumes = [(standing, standing.sources.get(name)) for standing in standings]
-        if all(volume is None or volume.outcome is Outcome.NOT_CONFIGURED for _, volume in volumes):
+    for name in dict.fromkeys(name for standing, _ in parties for name in standing.sources):
+        volumes = [standing.sources.get(name) for standing, _ in parties]
+        if all(volume is None or volume.outcome is Outcome.NOT_CONFIGURED for volume in volumes):
             continue
-        lacking = [(_lack(volume), _name(standing)) for standing, volume in volumes if _lack(volume)]
+        lacks = [(_lack(standing.sources.get(name), report, name), _name(standing)) for standing, report in parties]
+        lacking = [(why, of) for why, of in lacks if why]
         if lacking:
             known[name] = "; ".join(
                 f"{why} for {', '.join(of for other, of in lacking if other == why)}"
@@ -85,7 +87,7 @@ def _left_out(standings: Sequence[Standing]) -> dict[str, str]:
     return known
 
 
-def _lack(volume: SourceVolume | None) -> str:
+def _lack(volume: SourceVolume | None, report: Report, name: str) -> str:
     """Why a count of a place cannot be used; empty where it can."""
     if volume is None or volume.outcome in {Outcome.NOT_CONFIGURED, Outcome.NOT_ASKED}:
         return "not asked"
@@ -93,7 +95,9 @@ def _lack(volume: SourceVolume | None) -> str:
         return "no answer"
     if not volume.judged:
         return "not judged"
-    return "cut by a limit" if volume.capped else ""
+    if volume.capped:
+        return "cut by a limit"
+    return "its posts name no author" if volume.posts and name not in (report.figures.voices or {}) else ""
 
 
 def _voices(report: Report, place: str) -> Voices:

@@ -156,8 +156,9 @@ _LONGEST_NAME = 100
 _RULES = "`only complaints` or `only unusual`, then perhaps `digest 08:00` or `digest mon 08:00`"
 # The rule of a receiver: `only unusual digest mon 08:00`.
 _RULE = re.compile(r"(?:only (?P<only>complaints|unusual)(?: |$))?(?:digest (?P<digest>(?:[a-z,]+ )?\d{1,2}:\d\d))?")
-# A path, which may hold spaces, and a rule behind it.
-_RULED_PATH = re.compile(rf"(?P<path>.+?) (?=only |digest )(?P<rule>{_RULE.pattern})", re.DOTALL)
+# A path, which may hold spaces, and a rule behind it, right or wrong: `file:a b.jsonl only unusual`; a file's name goes
+# on with a dot or a slash: `file:the only one.jsonl`.
+_RULED_PATH = re.compile(r"(?P<path>.+?) (?P<rule>(?:only|digest) [^./]+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

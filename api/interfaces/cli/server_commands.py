@@ -115,9 +115,9 @@ async def work(sandbox: Sandbox = False) -> int:
 
 
 async def listen(sandbox: Sandbox = False) -> int:
-    """Read streams (Bluesky, feeds) for watches that notify as it happens, until interrupted; see docs/watches.md.
+    """Read streams (Bluesky, feeds, news) for watches that notify as it happens, until interrupted.
 
-    Prints each notification. Of several processes one reads, and another goes on when that one ends.
+    Prints each notification; see docs/watches.md. Of several processes one reads; when it ends, another goes on.
     """
     from api import bootstrap
     from api.bootstrap.app_context import open_app_context

@@ -58,8 +58,8 @@ async def add(request: WatchRequest) -> None:
     tell(f"watching “{watch.name}”, {watch.every} ({watch.zone}); the first run is due now:")
     if watch.as_it_happens:
         tell(
-            "posts of Bluesky and of followed feeds are sent as they come while `listenpost listen` runs, or a server "
-            "(for Bluesky with `BLUESKY=on`)"
+            "posts of Bluesky, of followed feeds and, with `NEWS=on`, articles are sent as they come while "
+            "`listenpost listen` runs, or a server (for Bluesky with `BLUESKY=on`)"
         )
     by_hand = f"`listenpost watch run {watch.id[:SHORT_ID]}`"
     tell(f"{by_hand}; else `listenpost serve`, `work` or `watch run --due` runs it")
@@ -147,6 +147,7 @@ async def _change(name: str, fields: dict[str, object], words: str) -> None:
 async def show(name: WatchName, form: Data = "text") -> None:
     """Show one watch: its question, its receivers, its last run, what did not arrive and what rules held back."""
     from api.features.watches.notification import run_text
+    from api.features.watches.watch import dated_notes
     from api.features.watches.watch_service import MOST_NEWS, undelivered_runs
     from api.interfaces.cli.terminal_text import shown
     from api.interfaces.shared.watch_view import held_views, meaning_words, undelivered_views, watch_view
@@ -175,6 +176,8 @@ async def show(name: WatchName, form: Data = "text") -> None:
     only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
     at_once = "; posts of streams as it happens" if watch.as_it_happens else ""
     say(f"receivers: {receivers}{only}{feed}{at_once}")
+    if watch.notes:
+        say(f"notes: {'; '.join(f'{day} {shown(text)}' for day, text in dated_notes(watch.notes))}")
     for run in runs:
         say("")
         _print(run, run_text(watch, run, ALL_SOURCES))

@@ -234,9 +234,12 @@ def voice_notes(comparison: Comparison) -> Iterator[str]:
         undated = f"; {quantity(voice.undated, 'post')} without a date in no week" if voice.undated else ""
         yield f"Counted, for every product: {titles}{span}{undated}."
         yield (
-            "People are counted, not posts: whoever wrote six times in a place is one person there, and one in each "
-            "week in which they wrote. In brackets: where a share lies with 95 % confidence, each taken by itself."
+            "People are counted, not posts: whoever wrote six posts in a place is one person there, and one in each "
+            "week in which they wrote. Who only commented is not counted. The range of a share is its 95 % interval, "
+            "each taken by itself."
         )
+        if len(weeks) > WEEKS:
+            yield f"Of {len(weeks)} weeks in which anybody wrote, the last {WEEKS} are shown; JSON has all."
     if voice.left_out:
         listed = "; ".join(f"{presentation.source_title(name)} ({why})" for name, why in voice.left_out.items())
         yield f"Left out for every product: {listed}."

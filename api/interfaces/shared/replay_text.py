@@ -17,7 +17,7 @@ _AIMS = {"about": "posts about it", "mention": "posts that only mention it, too"
 _NOT_JUDGED: Mapping[NotJudged, tuple[str, str]] = {
     "deleted": ("was deleted by its place", "were deleted by their places"),
     "copy": ("is a copy of another", "are copies of others"),
-    "unfit": ("is nobody's words", "are nobody's words"),
+    "unfit": ("was removed, has no text or is by no person", "were removed, have no text or are by no person"),
     "excluded": ("was left out as asked", "were left out as asked"),
 }
 
@@ -75,12 +75,15 @@ def claims(replay: Replay) -> list[tuple[str, list[ReplayedClaim]]]:
 
 
 def counts(claim: ReplayedClaim) -> str:
-    """Posts that carry a claim, now and before, and the people then: `4 posts; before 6 posts by 5 people`."""
-    posts, before = quantity(claim.posts, "post"), quantity(claim.posts_before, "post")
-    people = f" by {quantity(claim.people_before, 'person', 'people')}" if claim.people_before else ""
-    return {
-        "appears": posts, "disappears": f"before {before}{people}", "stays": f"{posts}; before {before}{people}",
-    }[claim.change]  # fmt: skip
+    """How many carry a claim, now and before, and the people then: `4 posts and comments; before 6, by 5 people`."""
+    people = f", by {quantity(claim.people_before, 'person', 'people')}" if claim.people_before else ""
+    if claim.change == "disappears":
+        return f"before {_texts(claim.posts_before)}{people}"
+    return _texts(claim.posts) + (f"; before {claim.posts_before}{people}" if claim.change == "stays" else "")
+
+
+def _texts(count: int) -> str:
+    return quantity(count, "post or comment", "posts and comments")
 
 
 def title(item: ReplayedItem) -> str:

@@ -99,10 +99,14 @@ class WatchRequest(WatchOptions):
     ] = ()
     as_it_happens: Annotated[
         bool,
-        Label("Notify as it happens", "posts of Bluesky and of followed feeds as they come, beside the schedule"),
+        Label(
+            "Notify as it happens",
+            "posts of Bluesky, of followed feeds and articles of News as they come, beside the schedule",
+        ),
         Field(
-            description="Notify of posts of Bluesky within seconds and of followed feeds as they are read, at most "
-            "12 times an hour, beside the schedule; needs `listenpost listen`, or a server (Bluesky: `BLUESKY=on`).",
+            description="Notify of posts of Bluesky within seconds, of followed feeds and (`NEWS=on`) articles as they "
+            "are read, at most 12 times an hour, beside the schedule; needs `listenpost listen`, or a server (Bluesky: "
+            "`BLUESKY=on`).",
         ),
     ] = False
     tell_first: Annotated[

@@ -259,7 +259,8 @@ class Figures(Published):
     authors: Annotated[Authors | SkipJsonSchema[None], WHERE_THERE] = None
     """Counted while authors are known; not in older reports."""
     voices: Annotated[Mapping[str, Voices] | SkipJsonSchema[None], WHERE_THERE] = None
-    """By source that was asked; counted while authors are known, not in older reports."""
+    """By source that was asked, but one whose posts name no author; counted while authors are known, not in older
+    reports."""
     sentiment: Annotated[Sentiment | SkipJsonSchema[None], WHERE_THERE] = None
     timeline: Annotated[Timeline | SkipJsonSchema[None], WHERE_THERE] = None
     aspects: Annotated[tuple[AspectCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
@@ -324,6 +325,8 @@ def _voices(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str, 
     for name in sorted({gathered.source for gathered in sources}):
         keys = {entry.item.key for gathered in sources if gathered.source == name for entry in gathered.kept}
         items = [entry.item for entry in kept if entry.item.key in keys]
+        if items and not any(item.author for item in items):  # listings of a shop, for example
+            continue
         days = [item.created_at.astimezone(UTC).date() for item in items if item.created_at is not None]
         weeks = Counter(
             monday

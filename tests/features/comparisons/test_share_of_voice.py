@@ -44,6 +44,20 @@ def test_shares_are_of_people_with_their_intervals() -> None:
     ]  # fmt: skip
 
 
+def test_a_place_whose_posts_name_no_author_counts_for_no_product() -> None:
+    """Listings of a shop; where it is all that was asked, no limit is to blame."""
+    mug, nobody = {"reddit": {"people": 2, "weeks": {}, "undated": 0}}, posts("Ember", "Warm.", place="lemmy")
+    ember = about("Ember", [*posts("Ember", "Hot."), *nobody], figures={"voices": mug})
+    ohom = spoken("Ohom", {"reddit": 1, "lemmy": 1})
+    alone = about("Ember", nobody, figures={"voices": {}})
+
+    voice = voice_of(ember, ohom)
+    assert (people(voice.total), voice.left_out) == (
+        {"Ember": 2, "Ohom": 1}, {"lemmy": "its posts name no author for Ember"},
+    )  # fmt: skip
+    assert voice_of(alone, spoken("Ohom", {"lemmy": 1})).reason == "no place counts for every product"
+
+
 @pytest.mark.parametrize(
     ("lemmy", "why"),
     [
@@ -101,7 +115,7 @@ def test_without_people_places_or_like_questions_there_is_no_share() -> None:
             "is of an older version",
             "was judged again",
             "were not asked alike (depth:",
-            "read to its end",
+            "ask with a higher limit",
             "fewer than two",
         ),
         strict=True,

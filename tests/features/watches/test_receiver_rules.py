@@ -50,7 +50,7 @@ def told_by(*rules: str) -> Watch:
         ("mailto:ann@example.org  Only  UNUSUAL digest 8:00", "only unusual digest 8:00"),
         (f"{HOOK} digest mon,thu 08:00", "digest mon,thu 08:00"),
         ("file:/a b/only c.jsonl digest 08:00", "digest 08:00"),
-        ("file:/a b/the only digest", ""),
+        ("file:/a b/the only digest.jsonl", ""),
     ],
 )
 def test_a_rule_stands_behind_the_address(written: str, rule: str) -> None:
@@ -70,6 +70,13 @@ def test_what_is_no_rule_is_refused(rule: str) -> None:
     with pytest.raises(UsageError, match="write `only complaints`") as refused:
         target_of(f"mailto:ann@example.org {rule}", files=False)
     assert refused.value.field == "notify"
+
+
+@pytest.mark.parametrize("rule", ["only everything", "digest 8", "digest 08:00 only complaints"])
+def test_a_wrong_rule_is_no_part_of_a_path(rule: str) -> None:
+    """A file of such a name would be written, and nobody would know why."""
+    with pytest.raises(UsageError, match=f"“{rule}” is no rule of a receiver"):
+        target_of(f"file:/a b/heard.jsonl {rule}", files=True)
 
 
 def test_a_digest_is_due_by_the_clock_of_the_watch() -> None:

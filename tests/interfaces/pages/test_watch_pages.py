@@ -191,18 +191,20 @@ async def test_watch_is_changed(served: Served) -> None:
         only="complaints", sources=("reddit", "youtube"), due_at=new.due_at,
         notify=(Target("mail", "ann@example.org"), Target("mail", "bob@example.org")),
     )  # fmt: skip
-    assert "e-mail to ann@example.org, e-mail to bob@example.org" in page
+    assert "e-mail to ann@example.org e-mail to bob@example.org" in page
     assert "Looks every day at 07:30 (Asia/Tokyo time). Next run: " in page
     assert ", 07:30 (Asia/Tokyo time). It has not run yet." in page
 
 
 async def test_notes_of_days_stand_one_a_line(served: Served) -> None:
-    """They are kept, changed and refused where one has no day."""
+    """They are kept, listed from the first day on, changed and refused where one has no day."""
     await submit(served.client, "/watches", **OURA, notes="2026-11-20 Version 2.1\r\n\r\n2026-11-02 Sale")
     (watch,) = await served.app_context.store.watches(LOCAL.id)
     path = f"/watches/{watch.id}/edit"
     html = (await served.client.get(path)).text
+    listed = (await served.client.get(f"/watches/{watch.id}")).text
     refused = await submit(served.client, path, **OURA, notes="Sale")
+    assert "2026-11-20 Version 2.1<br>" in listed
     assert watch.notes == ("2026-11-20 Version 2.1", "2026-11-02 Sale")
     assert "2026-11-20 Version 2.1\n2026-11-02 Sale</textarea>" in html
     assert (refused.status_code, "“Sale” is no note of a day" in refused.text) == (422, True)
@@ -227,7 +229,7 @@ async def test_a_rule_stands_beside_its_receiver(served: Served) -> None:
     assert (rules, "hush" in html) == (["only unusual", "digest 08:00"], False)
     assert [target.rule for target in new.notify] == ["", "only complaints"]
     assert [target.address for target in new.notify] == [target.address for target in watch.notify]
-    assert "Slack at hooks.slack.com, e-mail to ann@example.org only complaints" in page
+    assert "Slack at hooks.slack.com e-mail to ann@example.org only complaints" in page
     assert (refused.status_code, "“sometimes” is no rule of a receiver" in refused.text) == (422, True)
     assert 'value="sometimes"' in refused.text
 

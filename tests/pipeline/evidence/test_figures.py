@@ -124,7 +124,8 @@ def test_a_person_counts_once() -> None:
 
 def test_voices_are_people_by_source_and_week() -> None:
     """
-    Who wrote six times is one, and one in each week in which they wrote; undated items are in none.
+    Who wrote six times is one, and one in each week in which they wrote; undated items are in none. Listings of a shop
+    are nobody's.
     """
     monday, sunday = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 8, 23, tzinfo=UTC)
     later = datetime(2026, 11, 9, tzinfo=UTC)
@@ -132,8 +133,10 @@ def test_voices_are_people_by_source_and_week() -> None:
         one(f"a:{n}", author="ada", created_at=moment) for n, moment in enumerate([monday] * 3 + [sunday] * 2 + [later])
     ]
     kept += [one("a:b", author="bo", created_at=sunday), one("a:c"), one("b:x", author="ada", created_at=monday)]
+    kept += [one("d:x", created_at=monday), one("d:y")]
     sources = tuple(
-        Gathered(name, "q", Outcome.OK, kept=tuple(each for each in kept if each.item.source == name)) for name in "abc"
+        Gathered(name, "q", Outcome.OK, kept=tuple(each for each in kept if each.item.source == name))
+        for name in "abcd"
     )
     found = counted(*kept, sources=sources)["voices"]
 
