@@ -156,7 +156,7 @@ async def linked_post(store: Store, keys: Keys, limits: Limits, link: Correction
     if since:
         marked = "about it" if since[0].correction.relevant else "not about it"
         day = f"{since[0].created_at:%Y-%m-%d}"
-        raise Conflict(f"this post was marked as {marked} on {day}; a link works once until its correction is undone")
+        raise Conflict(f"this post was marked as {marked} on {day}; the link works again once that is undone")
     return LinkedPost(watch, report, item, await store.inbox_entry_of(tenant.id, watch.id, link.key))
 
 

@@ -55,7 +55,7 @@ def watch_figure(line: TrendLine, notes: Sequence[str] = ()) -> str:
         x = NAME_COLUMN + 0.5 * ((day - mondays[0]).days + 0.5) / (7 * len(mondays))
         shapes.append(element("g", title(f"{day_name(day)}: {text}"), rule(x, 14, x, height - 20, "ends")))
     if marks:
-        note += f" The lines mark: {'; '.join(f'{day_name(day)} {text}' for day, text in marks)}."
+        note += f" Marked by a line: {'; '.join(f'{day_name(day)} {text}' for day, text in marks)}."
     return figure(caption, note, Drawing(height, shapes, f"{description}.", head, table))
 
 

@@ -18,15 +18,15 @@ class ReplayForm:
     fields: Mapping[str, FormField]
     texts: Mapping[str, str]
     senses: Sequence[tuple[str, str]]
-    """The groups of the report by their numbers, and 0 for no description at all."""
+    """The groups of the report by their numbers, and 0 for no description at all; none where it has neither."""
 
     @classmethod
     def of(cls, report: Report, submitted: Mapping[str, Sequence[str]]) -> ReplayForm:
         """The form of a report as it was sent; empty where nothing was."""
         senses = [(str(sense.number), sense.name or ", ".join(sense.words)) for sense in report.senses]
-        none = ("0", "none, and no description")
         shown = [(number, presentation.shortened(words, presentation.LONGEST_HEADING)) for number, words in senses]
-        return cls(form_fields(ReplayRequest), texts_of(ReplayRequest, submitted), [*shown, none])
+        none = [("0", "none, and no description")] if senses or report.about or report.not_about else []
+        return cls(form_fields(ReplayRequest), texts_of(ReplayRequest, submitted), [*shown, *none])
 
     @property
     def request(self) -> ReplayRequest:

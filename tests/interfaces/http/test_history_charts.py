@@ -58,7 +58,7 @@ def test_a_note_is_a_mark_in_the_week_of_its_day() -> None:
     notes = ("2026-11-18 Version <b>2</b>", "2026-11-01 Before", "2026-11-29 Sale", "2026-11-30 After")
     figure, plain = watch_figure(trend(*FOUR).lines[0], notes), watch_figure(trend(*FOUR).lines[0])
     assert figure.count('class="ends"') - plain.count('class="ends"') == 2
-    assert "The lines mark: 18 Nov 2026 Version &lt;b&gt;2&lt;/b&gt;; 29 Nov 2026 Sale." in figure
+    assert "Marked by a line: 18 Nov 2026 Version &lt;b&gt;2&lt;/b&gt;; 29 Nov 2026 Sale." in figure
     assert "<title>18 Nov 2026: Version &lt;b&gt;2&lt;/b&gt;</title>" in figure
     assert fits(figure)
 
