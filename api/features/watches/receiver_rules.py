@@ -114,12 +114,12 @@ async def send_digest(
 
     async def send_to(target: Target, waiting: list[tuple[WatchRun, int]]) -> None:
         parts = {run.id: part for run, _ in waiting if (part := told_of(watch, run, target)) and not _is_empty(part[1])}
-        out = _held(watch, target, "rule", "nothing is in it to tell, or no longer")
+        out = _held(watch, target, "rule", "nothing of it is news for this rule, or its posts were deleted")
         delivery = out
         if parts:
             shown = next(part[0] for part in parts.values())
-            told, receiver = [part[1] for part in parts.values()], f"{mark_of(watch, target)} {target.rule}"
-            message = await asyncio.to_thread(digest_message, shown, told, receiver, places)
+            runs, receiver = [part[1] for part in parts.values()], f"{mark_of(watch, target)} {target.rule}"
+            message = await asyncio.to_thread(digest_message, shown, runs, receiver, places)
             delivery = named(watch, target, await send(watch, target, message))
         for run, index in waiting:
             deliveries[run.id][index] = delivery if run.id in parts else out
