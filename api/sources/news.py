@@ -286,9 +286,10 @@ class NewsSource(KeylessSource):
             raise (Blocked if reply.html else Broken)(NAME, "no feed of its lists", retry_at=reply.wait)
         match = _NEWEST.search(reply.body)
         newest = parsed_date(match[1]) if match else None
+        newest = None if newest is None else plausible_time(min(newest, datetime.now(UTC)))
         if newest is None:
             raise Broken(NAME, "a feed without lastBuildDate")
-        return min(newest, datetime.now(UTC)).replace(second=0, microsecond=0)
+        return newest.replace(second=0, microsecond=0)
 
     async def list_of(self, stamp: str, newest: datetime) -> bytes | None:
         """The packed list of a minute, asked for once in a process; None where there is none. Raises `SourceError`."""
@@ -297,6 +298,10 @@ class NewsSource(KeylessSource):
         return self._lists.get(stamp) or await self._reading.share(
             stamp, lambda listener: self._content_of(stamp, newest)
         )
+
+    def forget(self, stamp: str) -> None:
+        """Ask for a list anew when it is wanted again, since it was not whole."""
+        self._lists.drop(stamp)
 
     async def _content_of(self, stamp: str, newest: datetime) -> bytes | None:
         reply = await self._reply(f"{LISTS}/{stamp}.gal.json.gz")
@@ -374,15 +379,15 @@ def read_list(content: bytes, names: NameFilter, stamp: str) -> tuple[ListCounts
     return counts, hits
 
 
-def articles_in(content: bytes) -> list[Item]:
-    """All articles of a list, each story once; lines that are none are left out."""
-    hits = []
-    for line in lines_of(content, ListCounts()):
+def articles_in(content: bytes) -> tuple[list[Item], bool]:
+    """All articles of a list, each story once, and whether it is whole; lines that are none are left out."""
+    hits, counts = [], ListCounts()
+    for line in lines_of(content, counts):
         try:
             hits.append(ArticleHit(as_dict(json.loads(line)), True, ""))
         except (ValueError, RecursionError):
             continue
-    return items_of(hits)
+    return items_of(hits), not counts.damaged
 
 
 def names_it(names: NameFilter, text: str) -> bool:
@@ -434,6 +439,7 @@ def _unpacked(content: bytes, counts: ListCounts) -> Iterator[bytes]:
 def items_of(hits: Sequence[ArticleHit]) -> list[Item]:
     """Each story once: headlines that name the product first, of these the newest list first."""
     by_address: dict[str, Item] = {}
+    places: dict[str, dict[str, None]] = {}
     by_title: dict[str, str] = {}
     for hit in sorted(hits, key=lambda hit: (hit.titled, hit.stamp), reverse=True):
         item = article_of(hit.fields)
@@ -442,12 +448,12 @@ def items_of(hits: Sequence[ArticleHit]) -> list[Item]:
         address, title = item.key, canonical(item.title)
         if len(words(item.title)) >= _TELLING:
             address = by_title.setdefault(title, address)
-        known = by_address.get(address)
-        if known is None:
-            by_address[address] = item
-        elif item.place not in (places := known.places or (known.place or "",)):
-            by_address[address] = known.edited(places=(*places, item.place or ""))
-    return list(by_address.values())
+        by_address.setdefault(address, item)
+        places.setdefault(address, {})[item.place or ""] = None
+    return [
+        item if len(places[address]) == 1 else item.edited(places=tuple(places[address]))
+        for address, item in by_address.items()
+    ]
 
 
 def article_of(fields: Mapping[str, Any]) -> Item | None:

@@ -38,7 +38,7 @@ class NewsStream:
         self._settings, self._pause = settings, pause
 
     async def read(self, cursor: str) -> AsyncGenerator[StreamBatch]:
-        """Batches without end; a list that appears late is read within 45 minutes, and one that cannot be is left."""
+        """Batches without end; a list that appears late is read within 45 minutes; one that is not whole, again."""
         done: set[str] = set()
         async with aclosing(NewsSource(self._settings)) as source:
             newest = await source.newest()
@@ -54,9 +54,14 @@ class NewsStream:
                             content = await source.list_of(stamp, newest)
                         except Broken:
                             continue
-                        if content is not None:
+                        if content is None:
+                            continue
+                        articles, whole = await asyncio.to_thread(articles_in, content)
+                        posts += articles
+                        if whole:
                             done.add(stamp)
-                            posts += await asyncio.to_thread(articles_in, content)
+                        else:
+                            source.forget(stamp)
                     yield StreamBatch(tuple(posts))
                     quarter += QUARTER
                 since = max(since, newest - SETTLED)

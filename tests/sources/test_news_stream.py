@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,20 +13,21 @@ import pytest
 from api import bootstrap
 from api.bootstrap.app_context import open_app_context
 from api.bootstrap.stream_work import history_of, open_streams
-from api.errors import Unreachable
+from api.errors import Broken, Unreachable
 from api.features.watches.stream_watching import StreamListener
 from api.features.watches.watch_ports import WatchId
 from api.pipeline.gate.name_index import NameIndex
-from api.sources.news import QUARTER
+from api.sources.news import QUARTER, articles_in
 from api.sources.news_stream import ROUNDS, NewsStream
 from api.store import SqlStore, open_store
 from tests.features.watches.made import WATCH
 from tests.loopback import Reply
 from tests.sources.emulators import on
-from tests.sources.keyless_emulators import NewsEmulator, article, gal
+from tests.sources.keyless_emulators import RSS, NewsEmulator, article, gal
 
 NOTE = replace(WATCH, query="Plaud Note", as_it_happens=True)
 STAMP = "%Y%m%d%H%M%S"
+STORY = "Plaud Note records a meeting on its own"
 
 
 class Ended(Exception):
@@ -110,6 +112,36 @@ async def test_a_list_that_cannot_be_read_is_left(upstream: NewsEmulator, store:
     await read(upstream, store)
 
     assert await waiting(store) == ([] if len(reply.body) > 8_000_000 else ["https://daily.example/7"])
+
+
+async def test_a_damaged_list_is_read_again(upstream: NewsEmulator, store: SqlStore) -> None:
+    """Its beginning counts at once, the rest when it is whole."""
+    await read(upstream, store)
+    upstream.newest += QUARTER
+    stamp = f"{upstream.newest:{STAMP}}"
+    rows = [article(number, f"https://daily.example/{number}") for number in range(3)]
+    whole = gal([*rows, *(f"{number:x}" * 40 for number in range(9_999))])
+    upstream.fault = on(stamp, replace(whole, body=whole.body[: len(whole.body) // 2]), 1)
+    await read(upstream, store, quarters=1)
+
+    assert upstream.lists.count(stamp) == 2
+    assert await waiting(store) == [f"https://daily.example/{number}" for number in range(3)]
+
+
+@pytest.mark.parametrize("date", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "soon"])
+async def test_a_feed_of_no_time_is_broken(upstream: NewsEmulator, store: SqlStore, date: str) -> None:
+    """Nothing can be read back from there."""
+    upstream.fault = on("feed.rss", Reply(200, f"<rss><lastBuildDate>{date}</lastBuildDate></rss>", RSS))
+    with pytest.raises(Broken, match="without lastBuildDate"):
+        await anext(aiter(NewsStream(upstream.settings()).read("")))
+
+
+def test_a_story_of_many_places_is_one() -> None:
+    """With all of them, each once, in order."""
+    rows = [article(number % 3_000, f"https://p{number % 3_000}.example/", title=STORY) for number in range(6_000)]
+    (item,), whole = articles_in("\n".join(map(json.dumps, rows)).encode())
+    assert item.places == tuple(f"p{number}.example" for number in range(3_000))
+    assert whole
 
 
 async def test_a_server_that_fails_is_told(upstream: NewsEmulator, store: SqlStore) -> None:
