@@ -391,7 +391,7 @@ async def test_a_first_run_that_tells_nobody_leaves_what_waits(world: World) -> 
 async def test_what_is_not_told_here_is_left_alone(world: World) -> None:
     """Its posts and its first run wait for who tells it."""
     await world.read(StreamBatch((post(1),), cursor="1"))
-    elsewhere = replace(world.notifier(), tells=lambda watch: False)
+    elsewhere = replace(world.notifier(), notifies=lambda watch: False)
 
     async def ask_of(watch: Watch) -> Ask:
         raise AssertionError("its first run is another's")
