@@ -77,7 +77,8 @@ async def test_entries_are_assigned_and_read_up_to_the_newest_that_was_shown(ser
     assert (await client.patch(f"{INBOX}/entries/{second['id']}", json={"assigned": "x" * 81})).status_code == 422
     for name in ("Ann+Lee", "ann+lee"):
         assert [entry["id"] for entry in (await listed(client, f"?assigned={name}"))["entries"]] == [second["id"]]
-    assert (await client.post(f"{INBOX}/read?newest=%00")).status_code == 422
+    for wrong in ("%00", "x", first["id"].upper() + "0"):
+        assert (await client.post(f"{INBOX}/read?newest={wrong}")).status_code == 422
     assert (await client.post(f"{INBOX}/read?newest={first['id']}")).json() == {"changed": 2}
     assert [entry["post"]["key"] for entry in (await listed(client, "?show=unread"))["entries"]] == ["reddit:3"]
 
