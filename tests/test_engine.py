@@ -179,6 +179,7 @@ async def test_work_of_which_four_processes_died_is_given_up(url: str) -> None:
         given_up.append((kind, request))
         if len(given_up) == 1:
             raise StoreUnavailable("the database is busy")
+        raise ValueError("no request that can be read, which nobody continues either")
 
     for number in range(DEATHS - 1):
         await asyncio.to_thread(die, url, f"dies {number}")

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from pydantic import TypeAdapter
 
 from api.bootstrap import mode_of
-from api.core.work import GiveUp, ProcessStopping, Resume, Work, WorkLease
-from api.errors import AccessDenied, Conflict, NotFound, StoreUnavailable, UsageError, extras_named
+from api.core.work import Defect, GiveUp, ProcessStopping, Resume, Work, WorkLease, translated
+from api.errors import AccessDenied, Conflict, ListenpostError, NotFound, StoreUnavailable, UsageError, extras_named
 from api.features.analyses.api_keys import REVOKED
 from api.features.analyses.rejudging import with_chosen_sense
 from api.features.analyses.store_ports import WATCH, Store
@@ -131,13 +132,19 @@ class BackgroundEngine:
         return engine
 
     async def _tend(self, engine: DurableEngine) -> None:
+        """Look again and again; what one part of a look meets ends neither the others nor the next look."""
         while True:
-            try:
-                await engine.tend(self.store.gone, self.give_up)
-                await self._fail_lost_work(engine)
-                await self.look()
-            except StoreUnavailable as error:
-                _log.warning("work of other processes could not be looked for: %s", error)
+            for part in (
+                partial(engine.tend, self.store.gone, self.give_up),
+                partial(self._fail_lost_work, engine),
+                self.look,
+            ):
+                try:
+                    await translated(part(), "a look for work of other processes", Defect)
+                except (ListenpostError, TimeoutError) as error:
+                    _log.warning("work of other processes could not be looked for: %s", error)
+                    if isinstance(error, StoreUnavailable):
+                        break
             await asyncio.sleep(self.pause)
 
     async def _fail_lost_work(self, engine: DurableEngine) -> None:

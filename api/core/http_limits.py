@@ -28,6 +28,8 @@ TOO_LARGE = f"an answer above {MAX_BYTES // 1_000_000} MB"
 PACKINGS = "gzip, deflate"
 """How a body may be packed, as the header that asks for it."""
 UNPACKABLE = "an answer that cannot be unpacked"
+MAX_PORT = 65_535
+"""Largest number of a port; libraries fail in ways of their own beyond it."""
 REDIRECTS = 3
 """Redirects that are followed for one answer, all on one server."""
 LONGEST_WAIT = 86_400.0

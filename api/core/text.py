@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
+from urllib.parse import urlsplit
 
 import regex
 
@@ -125,9 +126,12 @@ _WEB = regex.compile(r"https?://[^\s/?#\"'<>\\]++[^\s\"'<>\\]*+", regex.I)
 
 
 def web_url(value: object) -> str:
-    """The URL when it is http or https with a host, else nothing (`javascript:`, `data:`)."""
+    """The URL when it is http or https with a host, else nothing (`javascript:`, `data:`, a port above 65535)."""
     text = clean(value)
-    return text if _WEB.fullmatch(text) else ""
+    try:
+        return text if _WEB.fullmatch(text) and (urlsplit(text).port or 1) else ""
+    except ValueError:  # such a port, or brackets without an address
+        return ""
 
 
 # accents, vowel points and the like in scripts that are also written without them

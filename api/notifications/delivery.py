@@ -22,8 +22,10 @@ from ssl import SSLCertVerificationError, SSLContext, SSLError
 
 import httpx
 
-from api.core.http_limits import connection_failure, is_public, tls_context
+from api.core.http_limits import MAX_PORT, connection_failure, is_public, tls_context
 from api.core.text import clean, cut, one_line
+from api.core.work import Defect, translated
+from api.errors import ListenpostError
 from api.features.analyses.api_keys import LOCAL
 from api.features.watches.notification import Message, signature
 from api.features.watches.watch import Target, Watch
@@ -125,6 +127,8 @@ class Webhooks:
         its certificate is checked for the name.
         """
         name = url.raw_host.decode("ascii")
+        if (url.port or 0) > MAX_PORT:
+            raise httpx.InvalidURL(f"a port above {MAX_PORT}")
         entries = await asyncio.get_running_loop().getaddrinfo(name, url.port or 443, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         if refusal := refusal_of(url.scheme, addresses, private=self.private):
@@ -360,15 +364,18 @@ class Notifier:
         )
 
     async def _try(self, watch: Watch, target: Target, message: Message, number: int) -> Undelivered | None:
-        """Why it did not arrive; None when it did."""
+        """Why it did not arrive; None when it did. A defect is a failure, too, since others get theirs all the same."""
+        match target.kind:
+            case "file":
+                trying: Awaitable[None] = asyncio.to_thread(append, Path(target.address), message)
+            case "mail":
+                trying = self.mail.deliver(watch, target.address, message)
+            case _:
+                trying = self.webhooks.post(watch, target, message, number)
         try:
-            match target.kind:
-                case "file":
-                    await asyncio.to_thread(append, Path(target.address), message)
-                case "mail":
-                    await self.mail.deliver(watch, target.address, message)
-                case _:
-                    await self.webhooks.post(watch, target, message, number)
+            await translated(trying, f"sending to a receiver by {target.kind}", Defect, (Undelivered,))
         except Undelivered as failure:
             return failure
+        except ListenpostError as error:
+            return Undelivered("internal", error.public)
         return None

@@ -30,7 +30,7 @@ _FIRST, _LEAST_TIME = 24_000_000_000, 10**15
 _EVERY, _LIVE = 60.0, 0.05
 _DELETED_AFTER = 600.0
 # the app password of every account, and the token of its session
-_PASSWORD, _TOKEN = "sandbox", "sandbox-session"  # nosec B105 - of made-up accounts
+_PASSWORD, _TOKEN = "sandbox", "sandbox-session"  # nosec B105 # of made-up accounts
 _CHATTER = (
     "good morning, the kettle is on and the cat is not", "three trains, two of them late",
     "does anybody else count stairs", "おはようございます、今日も寒いですね", "le pain d'hier fait encore l'affaire",

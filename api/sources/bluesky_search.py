@@ -7,18 +7,17 @@ docs/sources/bluesky.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from api.core.http_limits import points_here
 from api.core.text import web_url
 from api.errors import Broken, RateLimited, Refused
 from api.settings import SourceSettings
 from api.sources import BLUESKY_ACCOUNT, setting_value
 from api.sources.item_fields import as_dict, as_list
 from api.sources.keyless_source import reply_failure
-from api.sources.web_client import Limit, Pace, Reply, WebClient, pace_of
+from api.sources.web_client import Limit, Pace, Reply, WebClient, pace_of, public_root
 
 NAME: Final = "bluesky"
 PAGE = 100
@@ -35,12 +34,13 @@ Session = tuple[WebClient, str]
 class BlueskySearch:
     """One account's search; belongs to one event loop. Its session is opened when it is first needed, and kept."""
 
-    def __init__(self, settings: SourceSettings) -> None:
-        """Opens no session yet."""
+    def __init__(self, settings: SourceSettings, root_of: Callable[[str, float], Awaitable[str]] = public_root) -> None:
+        """Opens no session yet; `root_of` is `public_root`."""
         handle, password = (setting_value(settings, name) for name in BLUESKY_ACCOUNT)
         self._account = {"identifier": handle, "password": password}
-        self._settings, self._opening = settings, asyncio.Lock()
+        self._settings, self._root_of, self._opening = settings, root_of, asyncio.Lock()
         self._login = self._client(settings.bluesky_login_url)
+        self._server = self._login
         self._session: Session | None = None
 
     async def posts(self, words: str, since: datetime | None) -> Sequence[Mapping[str, Any]]:
@@ -67,7 +67,6 @@ class BlueskySearch:
         async with self._opening:
             if self._session is not None and self._session is not instead_of:
                 return self._session
-            await self._close_session()
             pace = pace_of(NAME, f"{self._login.root} logins", _LOGINS)
             reply = await _paced(pace, self._login.post(_SESSION, self._account))
             if reply.status == 401 and not reply.html:
@@ -76,19 +75,21 @@ class BlueskySearch:
             token = answer.get("accessJwt")
             if not isinstance(token, str) or not (token.isascii() and token.isprintable()):
                 raise Broken(NAME, "a session without its token")
-            root = _server_of(answer)
-            self._session = self._client(root) if root else self._login, token
+            root = await self._root_of(_server_of(answer), self._settings.source_timeout) or self._login.root
+            if root != self._server.root:  # else a search that is under way goes on over its connection
+                await self._close_server()
+                self._server = self._login if root == self._login.root else self._client(root)
+            self._session = self._server, token
             return self._session
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._close_session()
+        await self._close_server()
         await self._login.aclose()
 
-    async def _close_session(self) -> None:
-        session, self._session = self._session, None
-        if session is not None and session[0] is not self._login:
-            await session[0].aclose()
+    async def _close_server(self) -> None:
+        if self._server is not self._login:
+            await self._server.aclose()
 
     def _client(self, root: str) -> WebClient:
         headers = {"User-Agent": self._settings.user_agent}
@@ -102,10 +103,9 @@ class BlueskySearch:
 
 
 def _server_of(session: Mapping[str, Any]) -> str:
-    """The address of the account's server, which a session names; empty for none, or one on this machine."""
+    """The address of the account's server, which a session names; empty for none."""
     services = map(as_dict, as_list(as_dict(session.get("didDoc")).get("service")))
-    address = next((web_url(each.get("serviceEndpoint")) for each in services if each.get("id") == "#atproto_pds"), "")
-    return address if address.startswith("https://") and not points_here(address) else ""
+    return next((web_url(each.get("serviceEndpoint")) for each in services if each.get("id") == "#atproto_pds"), "")
 
 
 async def _paced(pace: Pace, request: Awaitable[Reply]) -> Reply:

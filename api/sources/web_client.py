@@ -24,6 +24,7 @@ import httpx
 
 from api.core.context import count_requests
 from api.core.http_limits import (
+    MAX_PORT,
     PACKINGS,
     REDIRECTS,
     TOO_LARGE,
@@ -300,18 +301,37 @@ class PublicClient:
         if not any(same_server(str(url), trusted) for trusted in self._trusted):
             if url.scheme not in {"http", "https"} or not url.host:
                 raise NotPublic(self._name, "an address that is neither http nor https")
-            host = url.raw_host.decode("ascii")
-            port = url.port or (443 if url.scheme == "https" else 80)
-            entries = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
-            addresses = [str(entry[4][0]) for entry in entries]
-            if not addresses or not all(map(is_public, addresses)):
+            addresses = await _public_addresses(url)
+            if not addresses:
                 raise NotPublic(self._name, "an address within this network, which only `FEEDS` may hold")
-            there, extensions = url.copy_with(host=addresses[0]), {"sni_hostname": host}
+            there, extensions = url.copy_with(host=addresses[0]), {"sni_hostname": url.raw_host.decode("ascii")}
         count_requests()
         own = {**headers, "Host": url.netloc.decode("ascii")}
         request = client.build_request("GET", there, headers=own, extensions=extensions)
         request.url = _Shown(request.url)
         return await client.send(request, stream=True)
+
+
+async def _public_addresses(url: httpx.URL) -> list[str]:
+    """The addresses of a server; none where any is within this network. Raises `OSError`, of a port `InvalidURL`."""
+    port = url.port or (443 if url.scheme == "https" else 80)
+    if port > MAX_PORT:
+        raise httpx.InvalidURL(f"a port above {MAX_PORT}")
+    host = url.raw_host.decode("ascii").strip("[]")
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in entries]
+    return addresses if all(map(is_public, addresses)) else []
+
+
+async def public_root(address: str, seconds: float) -> str:
+    """Scheme, host and port of an https address on the internet; empty for another, or one not looked up in time."""
+    try:
+        url = httpx.URL(address)
+        async with asyncio.timeout(seconds):
+            known = url.scheme == "https" and url.host and await _public_addresses(url)
+    except (httpx.InvalidURL, OSError, UnicodeError):  # the last of a name that is too long
+        return ""
+    return f"https://{url.netloc.decode('ascii')}" if known else ""
 
 
 PATIENCE = 3.0

@@ -20,7 +20,7 @@ from dbos import DBOS, SetEnqueueOptions, SetWorkflowID, WorkflowStatus, error
 from pydantic import TypeAdapter
 
 from api.core.progress import EVENT_TYPES, Event, Listener, ignore_event
-from api.core.work import GiveUp, ProcessStopping, Resume, Work, WorkLease, translated
+from api.core.work import Defect, GiveUp, ProcessStopping, Resume, Work, WorkLease, translated
 from api.errors import ConfigurationError, Conflict, StoreUnavailable
 
 T = TypeVar("T")
@@ -238,7 +238,8 @@ class DurableEngine:
         ):
             if workflow.input is not None:
                 kind, request = workflow.input["args"]
-                await give_up(kind, request)
+                with suppress(Defect):  # which is logged, such as of a request that nobody can read
+                    await translated(give_up(kind, request), "giving up work", Defect)
             await DBOS.delete_workflows_async([workflow.workflow_id])  # last: who dies before it gives up once more
 
     async def _note_stop(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -68,7 +69,8 @@ class WatchRepository(InboxRepository):
             elif before is not None and not before.as_it_happens:
                 columns["history_due"] = True
             if await connection.scalar(select(watch_runs.c.id).where(*_held(watch)).limit(1)):
-                columns["digest_at"] = datetime.now(UTC)  # for receivers that have no digest any more, or are gone
+                # for receivers that have no digest any more, or are gone; one that is due stays so
+                columns["digest_at"] = min(filter(None, (datetime.now(UTC), row and row.digest_at)))
             if not watch.follows_streams:  # nor is notified of them when it goes on
                 mine = stream_posts.c.tenant == watch.tenant, stream_posts.c.watch_id == watch.id
                 await connection.execute(delete(stream_posts).where(*mine))
@@ -204,6 +206,8 @@ class WatchRepository(InboxRepository):
         )
         if not await self._rows(due):  # asked every few seconds, and seldom so
             return None
+        claimed: tuple[Watch, datetime] | None = None
+        bodies: list[Any] = []
         async with self._database.writing() as connection:
             locked = due.with_for_update(skip_locked=True)
             while (row := (await connection.execute(locked)).one_or_none()) is not None:
@@ -219,13 +223,14 @@ class WatchRepository(InboxRepository):
                     await connection.execute(update(watches).where(*same).values(digest_at=following, digest_runs=None))
                     continue
                 await connection.execute(update(watches).where(*same).values(digest_until=until, digest_runs=runs))
-                gathered = []
                 for some in batches(runs):
                     wanted = select(watch_runs.c.body).where(*_held(watch), watch_runs.c.id.in_(some))
-                    gathered += [run for body in await connection.scalars(wanted) if (run := _read(WatchRun, body))]
-                gathered.sort(key=lambda run: (run.created_at, run.id))
-                return DigestClaim(watch, gathered, row.digest_at, until)
-        return None
+                    bodies += await connection.scalars(wanted)
+                claimed = watch, row.digest_at
+                break
+        if claimed is None:
+            return None
+        return DigestClaim(claimed[0], await asyncio.to_thread(_oldest_first, bodies), claimed[1], until)
 
     @unbroken
     async def finish_digest(
@@ -246,10 +251,11 @@ class WatchRepository(InboxRepository):
                     await connection.execute(update(watch_runs).where(*same).values(**values))
             watch = read_watch(row)
             following = None if watch is None else next_digest(watch, now)
-            if following is None and await connection.scalar(
+            changed = watch is not None and watch.notify != claim.watch.notify
+            if (changed or following is None) and await connection.scalar(
                 select(watch_runs.c.id).where(*_held(claim.watch)).limit(1)
             ):
-                following = now  # a person took the digest away meanwhile
+                following = now  # a person took a digest away meanwhile
             ended = update(watches).where(*mine).values(digest_at=following, digest_until=None, digest_runs=None)
             await connection.execute(ended)
 
@@ -356,6 +362,11 @@ async def forget_watched(connection: AsyncConnection, keys: Iterable[str]) -> No
                     kept = run.model_copy(update={"new": left, "questions": questions})
                     changed = update(watch_runs).where(*same, watch_runs.c.id == run_id)
                     await connection.execute(changed.values(body=kept.model_dump(mode="json")))
+
+
+def _oldest_first(bodies: Iterable[object]) -> list[WatchRun]:
+    runs = [run for body in bodies if (run := _read(WatchRun, body)) is not None]
+    return sorted(runs, key=lambda run: (run.created_at, run.id))
 
 
 def _is(tenant: str, watch_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

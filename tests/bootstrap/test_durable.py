@@ -120,6 +120,22 @@ async def test_what_is_due_is_run_once(sandbox: Sandbox) -> None:
     assert [run.state for run in runs] == ["baseline"]
 
 
+async def test_a_defect_in_a_look_ends_no_other(sandbox: Sandbox) -> None:
+    """Else a server would begin no watch and send no digest any more, and say nothing of it."""
+    async with app_context() as opened:
+        engine, looks, again = opened.engine, iter((ValueError("unforeseen"),)), asyncio.Event()
+        assert engine is not None
+
+        async def look() -> None:
+            if (defect := next(looks, None)) is not None:
+                raise defect
+            again.set()
+
+        engine.look, engine.pause = look, 0.01
+        await engine.opened()
+        await asyncio.wait_for(again.wait(), 30)
+
+
 async def test_a_watch_runs_at_once_where_it_is_asked_to(sandbox: Sandbox) -> None:
     """Nobody waits for the queue; once it has ended, nobody goes on with it."""
     async with app_context() as opened:

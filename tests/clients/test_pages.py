@@ -267,6 +267,19 @@ def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
 
 
 @pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
+def test_a_report_is_judged_again_beside_itself(seen: Seen, manner: int) -> None:
+    """After its price, with what was changed on one side alone; the report stays."""
+    replayed = seen["replayed"][manner]
+
+    assert replayed["complaints"] == []
+    assert replayed["price"] == "As it stands here: nothing is spent, for the sample world judges."
+    assert replayed["typed"] == "a heated mug"
+    assert "newly dropped" in replayed["summary"]
+    assert {"Posts kept", "Claims"} <= set(replayed["rows"])
+    assert replayed["sides"].split("\t")[1:] == ["not said", "a heated mug"]
+
+
+@pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
 def test_the_inbox_is_worked_off(seen: Seen, manner: int) -> None:
     """By the keyboard, or by its buttons; the next entry has the focus, and the last change is taken back."""
     inbox = seen["inbox"][manner]

@@ -163,6 +163,11 @@ def test_one_line_has_single_blanks() -> None:
         ("https://example.org/a b", ""),
         ('https://example.org/"onclick=', ""),
         ("https://example.org\\@evil", ""),
+        ("https://[::1", ""),
+        ("https://[x]/", ""),
+        ("https://example.org:65536/", ""),
+        ("https://example.org:1x/", ""),
+        ("https://[::1]:65535/", "https://[::1]:65535/"),
         (None, ""),
     ],
 )

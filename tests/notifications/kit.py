@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.features.watches.notification import Message
-from api.features.watches.watch import target_of
+from api.features.watches.watch import Target, target_of
 from api.features.watches.watch_run import Delivery
 from api.notifications.delivery import MailSender, Notifier, Webhooks
 from api.settings import MailSettings
@@ -20,7 +20,7 @@ class Pauses(list[float]):
 
 
 async def sent(
-    words: str,
+    words: str | Target,
     message: Message = MESSAGE,
     *,
     private: bool = True,
@@ -34,4 +34,5 @@ async def sent(
         MailSender(mail or MailSettings(), seconds),
         Pauses() if pauses is None else pauses,
     )
-    return await notifier.send(WATCH, target_of(words, files=True), message)
+    target = target_of(words, files=True) if isinstance(words, str) else words
+    return await notifier.send(WATCH, target, message)

@@ -15,7 +15,7 @@ import pytest
 from api.core.http_limits import is_public
 from api.errors import UsageError
 from api.features.watches.notification import Message
-from api.features.watches.watch import CHATS, target_of
+from api.features.watches.watch import CHATS, Target, target_of
 from api.features.watches.watch_run import Delivery
 from api.notifications.delivery import BACKOFF, refusal_of
 from tests.loopback import HANG, Loopback, Reply
@@ -186,6 +186,8 @@ async def test_nobody_there() -> None:
     endless = await sent(f"https://{'x' * 70}.example/hook")
     assert (endless.tries, endless.failure) == (1, "no_address")
     assert endless.reason == "its address is none"
+    beyond = await sent(Target("webhook", "https://127.0.0.1:65536/"))
+    assert (beyond.tries, beyond.failure) == (1, "no_address")
     assert (silent.failure, silent.reason) == ("timed_out", "no answer in 0.05 s")
     assert (closed.failure, closed.reason) == ("unreachable", "no connection (it was refused)")
     assert (unknown.failure, unknown.reason) == ("unreachable", "no connection (the name was not found)")
@@ -268,6 +270,9 @@ async def test_file_gets_a_line_a_run(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     missing = await sent(f"file:{tmp_path / 'none' / 'x'}")
     assert (missing.tries, missing.failure) == (1, "unwritable")
+    odd = await sent(f"file:{tmp_path}/\0")
+    assert (odd.tries, odd.failure) == (1, "internal")
+    assert "the log has the details" in odd.reason
     assert missing.reason == "it cannot be written: No such file or directory"
 
 

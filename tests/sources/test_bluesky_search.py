@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
+from threading import Event
 from typing import Any
 
 import pytest
@@ -135,13 +137,12 @@ async def test_the_probe_logs_in(sandbox: Sandbox) -> None:
 
 
 async def test_an_ended_session_is_opened_anew() -> None:
-    """Once; a second refusal is the answer. No address on this machine is taken for the account's own server."""
+    """Once; a second refusal is the answer."""
     tokens = iter(range(9))
-    document = {"service": [{"id": "#atproto_pds", "serviceEndpoint": "https://localhost:1"}]}
 
     def reply(asked: Asked) -> Reply:
         if "createSession" in asked.path:
-            return Reply(body={"accessJwt": f"token {next(tokens)}", "didDoc": document})
+            return Reply(body={"accessJwt": f"token {next(tokens)}"})
         if asked.headers["authorization"] == "Bearer token 0":
             return Reply(400, {"error": "ExpiredToken", "message": "Token has expired"})
         return Reply(body={"posts": [{"uri": "at://x"}, 7]})
@@ -158,3 +159,54 @@ async def test_an_ended_session_is_opened_anew() -> None:
         "createSession", "searchPosts", "createSession", "searchPosts", "searchPosts",
     ]  # fmt: skip
     assert asked[1].query == {"q": "mug", "sort": "top", "limit": "100", "since": "2026-10-31T23:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://localhost:1", "https://127.0.0.1:1", "https://10.0.0.1", "https://169.254.169.254", "https://[fd00::1]",
+        "https://[::ffff:10.0.0.1]", "http://1.1.1.1", "https://[::1", "https://xn--\udc80", "https://1.1.1.1:99999999",
+        f"https://{'a' * 300}.example", {"a": 1}, 7, None,
+    ],
+)  # fmt: skip
+async def test_no_session_leads_into_this_network(address: object) -> None:
+    """Whatever its document says of the account's server: then the server of the login is asked."""
+    document = {"service": [{"id": "#atproto_pds", "serviceEndpoint": address}]}
+
+    def reply(asked: Asked) -> Reply:
+        session = {"accessJwt": "token", "didDoc": document}
+        return Reply(body=session if "createSession" in asked.path else {"posts": []})
+
+    with Loopback(reply) as server:
+        search = BlueskySearch(SourceSettings.model_validate({"BLUESKY_LOGIN_URL": server.url} | ACCOUNT))
+        async with aclosing(search):
+            assert await search.posts("mug", None) == []
+        assert [each.path.rpartition(".")[2] for each in server.asked] == ["createSession", "searchPosts"]
+
+
+async def test_a_search_under_way_outlasts_its_session() -> None:
+    """The connections to the account's server stay while another search opens the session anew."""
+    tokens, anew = iter(range(9)), Event()
+
+    def login(asked: Asked) -> Reply:
+        return Reply(body={"accessJwt": f"token {next(tokens)}"})
+
+    def account(asked: Asked) -> Reply:
+        if asked.headers["authorization"] == "Bearer token 1":
+            anew.set()
+        elif asked.query["q"] == "short":
+            return Reply(400, {"error": "ExpiredToken", "message": "Token has expired"})
+        else:
+            anew.wait(10)
+        return Reply(body={"posts": []})
+
+    with Loopback(login) as first, Loopback(account) as second:
+
+        async def root_of(address: str, seconds: float) -> str:
+            return second.url
+
+        settings = SourceSettings.model_validate({"BLUESKY_LOGIN_URL": first.url} | ACCOUNT)
+        async with aclosing(BlueskySearch(settings, root_of)) as search:
+            await search.session()
+            for posts in await asyncio.gather(search.posts("long", None), search.posts("short", None)):
+                assert posts == []

@@ -32,7 +32,7 @@ THING = Item(
         Comment(id="d", body="no", created_at=datetime(2026, 11, 27, 11, tzinfo=UTC)),
     ),
     thread="t3_0", crosspost_parent="reddit:t3_0", places=("mugs", "cups"), link="https://e.org/x",
-    notes=("n",), unfit="removed", credit="Ada (https://e.org/ada)",
+    notes=("n",), unfit="removed", credit="Ada (https://e.org/ada)", language="de",
 )  # fmt: skip
 
 

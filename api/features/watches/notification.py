@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,6 +19,8 @@ from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import NewPost, RunCounts, WatchRun
 
 SHOWN, DIGEST_SHOWN = 10, 30  # new posts in a text, and in one of a digest; the JSON has them all
+DIGEST_POSTS = 1_000
+"""New posts in the JSON of a digest; of its runs, the oldest first, `more` counts the others."""
 # Characters of a title in a text.
 _TITLE = 120
 LINK_LIFETIME = timedelta(days=14)
@@ -77,7 +79,7 @@ def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
 
 def digest_message(watch: Watch, runs: Sequence[WatchRun], receiver: str, places: SourceLabels) -> Message:
     """One message of several runs, oldest first; its id is that of the same runs for the same `receiver`."""
-    runs = [without_settings(run) for run in runs]
+    runs = list(_with_fewer_posts([without_settings(run) for run in runs]))
     digest = hashlib.sha256(" ".join((watch.id, receiver, *(run.id for run in runs))).encode()).hexdigest()[:32]
     first, last = runs[0], runs[-1]
     posts = {post.key: post for run in runs for post in run.new}
@@ -106,6 +108,13 @@ def _message(
     about = {"id": watch.id, "name": watch.name, "query": watch.query, "about": watch.about}
     document = {"type": kind, "id": run.id, "watch": about, "text": text, **content}
     return Message(run.id, text, json.dumps(document).encode(), partial(run_text, watch, run, places, parts=parts))
+
+
+def _with_fewer_posts(runs: Sequence[WatchRun]) -> Iterator[WatchRun]:
+    left = DIGEST_POSTS
+    for run in runs:
+        yield run.model_copy(update={"new": run.new[:left], "more": run.more + len(run.new[left:])})
+        left = max(0, left - len(run.new))
 
 
 def _published(run: WatchRun) -> dict[str, Any]:

@@ -70,12 +70,18 @@ def targets_of(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
     shown: dict[str, list[Target]] = {}
     for target in reversed(watch.notify):
         shown.setdefault(target.shown, []).append(target)
+    marked: dict[str, list[Target]] = {}
+    for target in watch.notify:
+        marked.setdefault(mark_of(watch, target), []).append(target)
+    marks = [delivery.receiver for delivery in run.deliveries]
     receivers = {}
     for index, delivery in enumerate(run.deliveries):
         if delivery.receiver:
-            same = [target for target in watch.notify if mark_of(watch, target) == delivery.receiver]
-            # of two rules for one address the one with a digest
-            same.sort(key=lambda target: bool(target.digest) != (delivery.held == "digest"))
+            same = list(marked.get(delivery.receiver, ()))
+            if len(same) == marks.count(delivery.receiver):  # several rules for one address, in their order
+                same = same[marks[:index].count(delivery.receiver) :]
+            else:  # one was added or taken away
+                same.sort(key=lambda target: bool(target.digest) != (delivery.held == "digest"))
         else:
             same = shown.get(delivery.target, [])[-1:]
             del shown.get(delivery.target, [])[-1:]
@@ -89,8 +95,8 @@ async def send_digest(
 ) -> Mapping[str, tuple[Delivery, ...]]:
     """Send the digests of a watch that are due, one to a receiver; by id of a run its deliveries after that.
 
-    What was sent before a process died is sent again under the same id: it depends on receiver and runs alone. Who has
-    no digest any more is notified at once of what waited for it.
+    What was sent before a process died is sent again under the same id: it depends on the receiver, its rule and the
+    runs alone. Who has no digest any more is notified at once of what waited for it.
     """
     watch, since = claim.watch, claim.due_at - timedelta(microseconds=1)
     deliveries = {run.id: list(run.deliveries) for run in claim.runs}
@@ -108,11 +114,12 @@ async def send_digest(
 
     async def send_to(target: Target, waiting: list[tuple[WatchRun, int]]) -> None:
         parts = {run.id: part for run, _ in waiting if (part := told_of(watch, run, target)) and not _is_empty(part[1])}
-        out = _held(watch, target, "rule", "nothing is in it to tell, or no longer")
+        out = _held(watch, target, "rule", "nothing of it is news for this rule, or its posts were deleted")
         delivery = out
         if parts:
             shown = next(part[0] for part in parts.values())
-            message = digest_message(shown, [part[1] for part in parts.values()], mark_of(watch, target), places)
+            runs, receiver = [part[1] for part in parts.values()], f"{mark_of(watch, target)} {target.rule}"
+            message = await asyncio.to_thread(digest_message, shown, runs, receiver, places)
             delivery = named(watch, target, await send(watch, target, message))
         for run, index in waiting:
             deliveries[run.id][index] = delivery if run.id in parts else out

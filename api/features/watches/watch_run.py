@@ -108,7 +108,7 @@ class Gap(Published):
 
 Failure = Literal[
     "not_configured", "not_allowed", "no_address", "unauthorized", "refused", "unavailable",
-    "insecure", "timed_out", "unreachable", "unwritable",
+    "insecure", "timed_out", "unreachable", "unwritable", "internal",
 ]  # fmt: skip
 """Why a message did not arrive; docs/watches.md has a row for each."""
 Held = Literal["rule", "digest", "removed"]

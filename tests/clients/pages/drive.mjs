@@ -379,6 +379,32 @@ async function askedFor(page, name) {
   await page.locator('.claims').first().waitFor();
 }
 
+/** A report whose posts are judged again by the judge on this machine, beside the report as it was. */
+async function replayed(width, options = {}) {
+  const { page, context, complaints } = await opened(sample, width, options);
+  const scripted = options.javaScriptEnabled !== false;
+  await askedFor(page, 'Ember mug');
+  const report = page.url();
+  await page.locator('summary', { hasText: 'Judge again' }).click();
+  await page.getByText('This form with its price').click();
+  await page.locator('#again-about').fill('a heated mug');
+  await page.locator('#again-judge').selectOption('local');
+  if (scripted) await looked(page, 'replay-form', width, complaints);
+  await page.getByRole('button', { name: 'What would it cost?' }).click();
+  const price = await page.locator('[role=status]').innerText();
+  const typed = await page.locator('#again-about').inputValue();
+  await page.getByRole('button', { name: 'Judge again', exact: true }).click();
+  await page.locator('.decision').waitFor();
+  const summary = await page.locator('.decision').innerText();
+  const rows = await page.locator('main table th[scope=row]').allInnerTexts();
+  const sides = await page.locator('main table tr', { hasText: 'What it is' }).first().innerText();
+  if (scripted) await looked(page, 'replay', width, complaints);
+  await page.getByText('Back to the report').click();
+  await page.waitForURL(report);
+  await context.close();
+  return { price, typed, summary, rows, sides, complaints };
+}
+
 /** How many of some buttons are lower or narrower than a fingertip needs. */
 async function tooSmall(buttons) {
   return buttons.evaluateAll((all) => all.map((button) => button.getBoundingClientRect())
@@ -520,6 +546,7 @@ const seen = { wide: await used(1280), narrow: await used(360), plain: await pla
   corrected: [await corrected('arc', 1280), await corrected('bolt', 360)],
   remembered: await remembered('arc'),
   around: [await lookedAround(1280), await lookedAround(360), await lookedAround(360, { javaScriptEnabled: false })],
+  replayed: [await replayed(1280), await replayed(390), await replayed(390, { javaScriptEnabled: false })],
   inbox: [await triaged(1280), await triaged(390), await triaged(390, { javaScriptEnabled: false })],
  };
 await browser.close();

@@ -201,7 +201,7 @@ def test_targets() -> None:
         "ftp://a.example", "slack:nothing", "file:", "https://ann:pw@a.example/", "mailto:ann",
         "mailto:a@b.example,c@d.example", "mailto:a@b.example?bcc=c@d.example", "mailto:a@b.c\nx",
         "mailto:Ann <a@b.example>", "mailto:ä@b.example", "mailto:%0a@b.example",
-        "mailto:@b.example",
+        "mailto:@b.example", "https://[::1", "https://a.example:65536/", "slack:https://[x]/ only complaints",
         f"mailto:{'x' * 65}@b.example", f"mailto:a@{'b.' * 130}example", "mailto:a@b..example",
     ):  # fmt: skip
         with pytest.raises(UsageError, match="or `file:PATH`"):

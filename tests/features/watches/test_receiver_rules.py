@@ -13,8 +13,8 @@ import pytest
 from api.errors import UsageError
 from api.features.analyses.inbox import UNREAD
 from api.features.analyses.store_ports import Store
-from api.features.watches.notification import Message
-from api.features.watches.receiver_rules import held_back, told_of
+from api.features.watches.notification import DIGEST_POSTS, Message
+from api.features.watches.receiver_rules import held_back, send_digest, told_of
 from api.features.watches.watch import Target, Watch, digest_after, next_digest, target_of, with_rule
 from api.features.watches.watch_ports import SeenPost
 from api.features.watches.watch_run import Delivery, WatchRun
@@ -144,13 +144,13 @@ class World:
         return await self.runner.sent_and_stored(claim, run(id=run_id, created_at=self.now, **made), learnt)
 
     def told(self) -> list[tuple[str, int]]:
-        """Who got how many posts in each message, since the last call."""
+        """Who got how many posts in each message, since the last call; in order of who."""
         messages, self.messages = self.messages, []
         documents = [(who, json.loads(message.body)) for who, message in messages]
-        return [
+        return sorted(
             (who, sum(len(part["new"]) for part in document.get("runs", [document.get("run")])))
             for who, document in documents
-        ]
+        )
 
     async def stored(self, run_id: str) -> list[tuple[bool, str | None]]:
         """Of each delivery of a run, whether it arrived and what holds it back."""
@@ -301,3 +301,73 @@ async def test_what_was_deleted_meanwhile_is_in_no_digest(store: Store) -> None:
     await world.runner.send_digests()
     assert world.told() == []
     assert await world.stored("aa1") == [(False, "rule")]
+
+
+async def test_each_rule_of_one_address_has_its_own_digest(store: Store) -> None:
+    """At its own time, by its own rule, as another message; a rule that is taken away leaves its runs to the other."""
+    world = await world_of(store)
+    (watch,) = await store.watches("local")
+    rules = ("only unusual digest 08:00", "digest 08:00", "only complaints digest 12:00")
+    notify = tuple(target_of(f"{HOOK}0 {rule}", files=False) for rule in rules)
+    assert await store.change_watch(changed_watch(watch, {"notify": notify}))
+    await world.ran("aa1", new=(CALM,))
+    await world.ran("aa2", new=(COMPLAINT,), unusual=(CHANGE,))
+    world.now = next_eight(world)
+    await world.runner.send_digests()
+    assert len({message.run_id for _, message in world.messages}) == 2
+    assert world.told() == [("0", 1), ("0", 2)]
+    assert await world.stored("aa1") == [(False, "rule"), (True, None), (False, "rule")]
+    assert await world.stored("aa2") == [(True, None), (True, None), (False, "digest")]
+    (watch,) = await store.watches("local")
+    assert await store.change_watch(changed_watch(watch, {"notify": notify[:2]}))
+    await world.runner.send_digests()
+    assert world.told() == [("0", 1)]
+    assert await world.stored("aa2") == [(True, None)] * 3
+
+
+async def test_a_watch_that_changes_while_its_digest_is_sent(store: Store) -> None:
+    """Who has no digest any more is notified at once of what came during that, not with the digest of another."""
+    world = await world_of(store, "digest 08:00", "digest 08:00")
+    (watch,) = await store.watches("local")
+    await world.ran("aa1", new=(CALM,))
+    moment = world.now = next_eight(world) + timedelta(seconds=3)
+    claim = await store.claim_digest(moment, moment + timedelta(minutes=5))
+    assert claim is not None
+    await world.ran("aa2", new=(COMPLAINT,))
+    kept = (replace(watch.notify[0], digest=""), watch.notify[1])
+    assert await store.change_watch(changed_watch(watch, {"notify": kept}))
+    await store.finish_digest(claim, await send_digest(claim, moment, world.send, PLACES), moment)
+    assert world.told() == [("0", 1), ("1", 1)]
+    await world.runner.send_digests()
+    assert world.told() == [("0", 1)]
+    assert await world.stored("aa2") == [(True, None), (False, "digest")]
+
+
+async def test_a_digest_that_is_due_stays_due_when_its_watch_is_changed(store: Store) -> None:
+    """Where no process ran at its time, too."""
+    world = await world_of(store, "digest 08:00")
+    await world.ran("aa1", new=(CALM,))
+    (watch,) = await store.watches("local")
+    past = replace(watch, created_at=watch.created_at - timedelta(days=3))
+    claim = await store.claim_digest(next_eight(world), utc_now() - timedelta(seconds=1))
+    assert claim is not None
+    await store.finish_digest(claim, {}, utc_now() - timedelta(days=2))
+    assert await store.change_watch(changed_watch(past, {"name": "Mugs"}))
+    world.now = utc_now()
+    await world.runner.send_digests()
+    assert world.told() == [("0", 1)]
+
+
+async def test_a_digest_holds_a_bounded_number_of_posts(store: Store) -> None:
+    """Of the others it says how many there are; all are in the inbox."""
+    world = await world_of(store, "digest 08:00")
+    numbers = iter(range(DIGEST_POSTS + 20))
+    for run_id in range(3):
+        await world.ran(f"aa{run_id}", new=[new_post(next(numbers)) for _ in range(DIGEST_POSTS // 3 + 1)])
+    world.now = next_eight(world)
+    await world.runner.send_digests()
+    ((_, message),) = world.messages
+    runs = json.loads(message.body)["runs"]
+    assert sum(len(run["new"]) for run in runs) == DIGEST_POSTS
+    assert [run.get("more", 0) for run in runs] == [0, 0, 2]
+    assert f"- and {DIGEST_POSTS + 2 - 30} more, all in the inbox" in message.text

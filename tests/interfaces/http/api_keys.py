@@ -18,6 +18,7 @@ KEYED = [
     ("GET", f"/v1/analyses/{ID}", None),
     ("DELETE", f"/v1/analyses/{ID}", None),
     ("POST", f"/v1/analyses/{ID}/again", {}),
+    ("POST", f"/v1/analyses/{ID}/replay", {}),
     ("POST", f"/v1/analyses/{ID}/feedback", {"rating": "up"}),
     ("GET", f"/v1/analyses/{ID}/feedback", None),
     ("PUT", f"/v1/analyses/{ID}/items/reddit:x/correction", {"relevant": True}),
