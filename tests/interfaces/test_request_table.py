@@ -235,8 +235,8 @@ async def offered(served: Served, name: str) -> dict[str, set[str]]:
 
 @pytest.fixture
 async def stored(served: Served) -> Served:
-    """A server that holds a report and a watch, which has not run."""
-    made = typed(report("a1", item("reddit:t3_1")))
+    """A server that holds a report that was asked with a description, and a watch, which has not run."""
+    made = typed(report("a1", item("reddit:t3_1"), about="a mug"))
     await served.app_context.store.finish(LOCAL.id, made)
     added = await served.client.post("/v1/watches", json={"query": "Oura"})
     assert added.status_code == 201
