@@ -25,7 +25,7 @@ from api.core.items import Assessed, Item
 from api.core.model_batches import UnusableAnswer
 from api.core.progress import SourceGathered
 from api.core.prompts import PackagedPrompts, Prompt, Prompts, packaged
-from api.core.text import Fence, estimated_tokens
+from api.core.text import Fence, estimated_tokens, quantity
 from api.core.work import Failure, contained
 from api.errors import ModelError
 from api.pipeline.evidence.collection import Assessor, Evidence
@@ -249,7 +249,7 @@ class AgentWriter:
             before = len(text.findings)
             text = shorter_draft(text, int(_TOLERANCE * self._words(evidence)))
             if left_out := before - len(text.findings):
-                cut = f"{left_out} finding(s) left out: few items carry a short report only"
+                cut = f"{quantity(left_out, 'finding')} left out: few items carry a short report only"
                 notes = (*notes, cut)
         return WrittenDraft(text, usage_of(usage, self.known.usd), tuple(state.follow_ups), (*state.notes, *notes))
 

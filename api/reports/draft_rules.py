@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from api.core.domain import Question
 from api.core.items import Item
-from api.core.text import clean, cut, one_line
+from api.core.text import clean, cut, one_line, quantity
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.markdown_text import formatted, quotation
 from api.reports.quotes import ADDRESS, ADDRESSES, LABEL, NAME, CitableText, bare, citable_text, numbers, verbatim
@@ -161,14 +161,14 @@ class DraftFlaws:
     def notes(self) -> tuple[str, ...]:
         """What was removed, counted, for the reader."""
         counted = (
-            (len(self.citations), "unknown citation(s) removed"),
-            (len(self.links), "link(s) that no exhibit holds removed"),
-            (len(self.numbers), "number(s) that no exhibit holds, with their sentences, removed"),
-            (len(self.passages), "passage(s) that no exhibit holds removed"),
-            (self.uncited, "finding(s) without a passage that stands removed"),
-            (len(self.general), f"finding(s) on people in general that fewer than {GENERAL} hold: a quote instead"),
+            (len(self.citations), "unknown citation", "removed"),
+            (len(self.links), "link", "that no exhibit holds removed"),
+            (len(self.numbers), "number", "that no exhibit holds, with their sentences, removed"),
+            (len(self.passages), "passage", "that no exhibit holds removed"),
+            (self.uncited, "finding", "without a passage that stands removed"),
+            (len(self.general), "finding", f"on people in general that fewer than {GENERAL} hold: a quote instead"),
         )
-        return tuple(f"{count} {what}" for count, what in counted if count)
+        return tuple(f"{quantity(count, noun)} {what}" for count, noun, what in counted if count)
 
 
 def _first_of(flaws: Sequence[str], separator: str = ", ") -> str:

@@ -16,7 +16,7 @@ from api.core.domain import Question, Usage
 from api.core.items import Item
 from api.core.model_batches import ask_in_batches, usage_of_error
 from api.core.ports import Claim, SupportChecker
-from api.core.text import one_line
+from api.core.text import one_line, quantity
 from api.core.words import content_words, words
 from api.core.work import translated
 from api.errors import ModelError
@@ -91,12 +91,13 @@ async def supported(
     counted = recount_summary(draft.summary, [finding.text for finding in findings])
     summary = " ".join(kept) if counted is None else counted
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
+    lost, gone, untrue = len(pairs) - len(carried), len(draft.findings) - len(findings), len(sentences) - len(kept)
     removed = (
-        (len(pairs) - len(carried), f"of {len(pairs)} passages do not say what their sentence says, removed"),
-        (len(draft.findings) - len(findings), "finding(s) that no passage carries, removed"),
-        (int(not headline_stands), "headline that no passage carries, removed"),
-        (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries, removed"),
-        (len(unread), "finding(s) of whose words the passages hold none, marked unverified"),
+        (lost, f"{lost} of {len(pairs)} passages do not say what their sentence says, removed"),
+        (gone, f"{quantity(gone, 'finding')} that no passage carries, removed"),
+        (not headline_stands, "the headline, which no passage carries, removed"),
+        (untrue, f"{quantity(untrue, 'sentence')} of the summary that no passage carries, removed"),
+        (len(unread), f"{quantity(len(unread), 'finding')} of whose words the passages hold none, marked unverified"),
     )
     counts = {"pairs": len(pairs), "supported": len(carried), "disputed": len(doubted)}
     topic = draft.topic if headline_stands else plain_topic(question)
@@ -105,7 +106,7 @@ async def supported(
         replace(draft, topic=topic, summary=summary, findings=findings, quotes=quotes),
         SupportCheck(status="ok", model=answers[0].model, **counts),
         sum((answer.usage for answer in answers), Usage()),
-        (*asking, *(f"support check: {count} {what}" for count, what in removed if count)),
+        (*asking, *(f"support check: {words}" for count, words in removed if count)),
     )
 
 
@@ -176,7 +177,7 @@ def _without_questions(draft: DraftText) -> tuple[DraftText, tuple[str, ...]]:
         for finding in draft.findings
     )
     changed = sum(before is not after for before, after in zip(draft.findings, findings, strict=True))
-    note = f"{changed} finding(s) called praise or complaint rest on questions alone and are neither"
+    note = f"{quantity(changed, 'finding')} called praise or complaint, resting on questions alone, marked as neither"
     return replace(draft, findings=findings), (note,) if changed else ()
 
 

@@ -18,7 +18,7 @@ from api.core.display_names import source_of_key
 from api.core.domain import BY_BOT, EXCLUDED, FetchPlan, Outcome
 from api.core.items import Batch, Comment, Commented, Item, pseudonym
 from api.core.ports import Probe, Source
-from api.core.text import clean, one_line, unescape, web_url
+from api.core.text import clean, one_line, quantity, unescape, web_url
 from api.errors import SourceError, UsageError
 from api.features.archive.import_file import STUB
 from api.pipeline.gate.caller_items import DATE_FIELDS, title_and_body
@@ -187,7 +187,7 @@ def _undated(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """A note on the times of items and comments that cannot be used."""
     objects = (fields for item in items for fields in (item, *map(as_dict, as_list(item.get("comments")))))
     undated = sum(_date(fields) is not None and _created_at(fields) is None for fields in objects)
-    note = f"{undated} time(s) could not be read or cannot be true; these count as undated"
+    note = f"{quantity(undated, 'time')} could not be read or cannot be true, and counted as undated"
     return (note,) if undated else ()
 
 

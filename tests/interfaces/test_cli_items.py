@@ -171,7 +171,7 @@ def test_times_that_are_lost_are_noted(here: Here) -> None:
     own(*MINE[:3], *({**MINE[0], "key": f"items:{at}", "created_at": at} for at in times))
     report = here(*WORDS, "--format", "json").json
 
-    noted = "5 time(s) could not be read or cannot be true; these count as undated"
+    noted = "5 times could not be read or cannot be true, and counted as undated"
     assert noted in report["sources"]["items"]["notes"]
     created = {item["key"]: item["created_at"] for item in report["items"]}
     assert [at for key, at in created.items() if key.startswith("items:")] == [None] * len(

@@ -282,7 +282,7 @@ def test_own_items_come_from_any_file(here: Here) -> None:
     (item,) = report["items"]
     assert (item["key"], [c["id"] for c in item["comments"]]) == ("reddit:t3_1abc", ["c1"])
     notes = " ".join(report["sources"]["items"]["notes"])
-    assert "1 line(s) could not be read; line 4: it is no JSON object" in notes
+    assert "1 line could not be read; line 4: it is no JSON object" in notes
     assert "1 left out" in notes
 
 

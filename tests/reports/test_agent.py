@@ -141,10 +141,10 @@ async def test_what_is_still_wrong_is_removed_and_noted() -> None:
         ("It stays warm.", (first.item.key,)), ("See now.", (second.item.key,)),
     ]  # fmt: skip
     assert written.draft.flaws.notes == (
-        "2 unknown citation(s) removed",
-        "1 link(s) that no exhibit holds removed",
-        "1 number(s) that no exhibit holds, with their sentences, removed",
-        "1 finding(s) without a passage that stands removed",
+        "2 unknown citations removed",
+        "1 link that no exhibit holds removed",
+        "1 number that no exhibit holds, with their sentences, removed",
+        "1 finding without a passage that stands removed",
     )
 
 
@@ -298,7 +298,7 @@ async def test_a_short_report_that_runs_on_loses_its_last_findings() -> None:
 
     assert evidence.decided.decision is Decision.SHORT
     assert len(written.draft.findings) == 2
-    assert written.notes == ("1 finding(s) left out: few items carry a short report only",)
+    assert written.notes == ("1 finding left out: few items carry a short report only",)
 
 
 async def test_a_short_report_within_its_words_stays_whole() -> None:

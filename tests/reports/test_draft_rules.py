@@ -79,7 +79,7 @@ def test_unknown_citations_go_and_are_named() -> None:
     assert draft.findings[0].cites == ("reddit:0",)
     assert draft.flaws == DraftFlaws(citations=("E9", "https://evil.example"))
     assert "these are no exhibits: E9, https://evil.example" in draft.flaws.advice
-    assert draft.flaws.notes == ("2 unknown citation(s) removed",)
+    assert draft.flaws.notes == ("2 unknown citations removed",)
 
 
 @pytest.mark.parametrize(("cites", "unknown"), [(["E7", "E8"], ("E7", "E8")), ([], ())])
@@ -90,7 +90,7 @@ def test_a_finding_without_a_valid_cite_goes(cites: list[str], unknown: tuple[st
     assert draft.findings == ()
     assert draft.flaws == DraftFlaws(citations=unknown, uncited=1)
     assert "every finding needs a passage" in draft.flaws.advice
-    assert draft.flaws.notes[-1] == "1 finding(s) without a passage that stands removed"
+    assert draft.flaws.notes[-1] == "1 finding without a passage that stands removed"
 
 
 def test_a_passage_that_no_exhibit_holds_goes() -> None:
@@ -109,7 +109,7 @@ def test_a_passage_that_no_exhibit_holds_goes() -> None:
     assert draft.findings[0].evidence == (Passage("youtube:1", "on the mug"),)
     assert draft.flaws.passages == ("E1 “keeps tea at 57.5 DEGREES”", "E1 “a”")
     assert "E1 “keeps tea at 57.5 DEGREES”" in draft.flaws.advice
-    assert draft.flaws.notes == ("2 passage(s) that no exhibit holds removed",)
+    assert draft.flaws.notes == ("2 passages that no exhibit holds removed",)
 
 
 def test_a_passage_is_theirs_and_short() -> None:
@@ -166,7 +166,7 @@ def test_links_nobody_gave_go(text: str, left: str, link: str) -> None:
     assert " ".join(draft.findings[0].text.split()) == left
     assert draft.flaws == DraftFlaws(links=(link,))
     assert "links are not allowed" in draft.flaws.advice
-    assert draft.flaws.notes == ("1 link(s) that no exhibit holds removed",)
+    assert draft.flaws.notes == ("1 link that no exhibit holds removed",)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_numbers_nobody_gave_take_their_sentence(said_so: str, number: str) -> N
     assert draft.findings[0].text == "It is warm. It is big."
     assert draft.flaws == DraftFlaws(numbers=(number,))
     assert f"no exhibit says these numbers: {number}" in draft.flaws.advice
-    assert draft.flaws.notes == ("1 number(s) that no exhibit holds, with their sentences, removed",)
+    assert draft.flaws.notes == ("1 number that no exhibit holds, with their sentences, removed",)
 
 
 def test_a_finding_that_is_one_made_up_number_goes() -> None:

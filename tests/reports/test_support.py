@@ -105,7 +105,7 @@ async def test_a_pair_that_does_not_hold_goes_and_a_finding_without_any() -> Non
     assert (checked.check.pairs, checked.check.supported) == (3, 1)
     assert checked.notes == (
         "support check: 2 of 3 passages do not say what their sentence says, removed",
-        "support check: 1 finding(s) that no passage carries, removed",
+        "support check: 1 finding that no passage carries, removed",
     )
 
 
@@ -136,7 +136,7 @@ async def test_sentences_of_the_summary_rest_on_the_passages_of_their_findings()
 
     assert [claim.passage for claim in checker.claims[3:]] == [LEAKS.passage, WARM.passage]
     assert checked.draft.summary == "Lids leak, people say: the lid is weak."
-    assert checked.notes[-1].startswith("support check: 1 sentence(s) of the summary")
+    assert checked.notes[-1].startswith("support check: 1 sentence of the summary")
 
 
 async def test_a_sentence_that_shares_no_word_is_shown_them_all() -> None:
@@ -350,7 +350,7 @@ async def test_a_sentence_that_nobody_can_see_whole_is_not_carried() -> None:
     checked = await supported(draft(*FINDINGS, summary=summary), dossier(), MUG, FakeChecker())
 
     assert checked.draft.summary == "The lid leaks."
-    assert checked.notes == ("support check: 1 sentence(s) of the summary that no passage carries, removed",)
+    assert checked.notes == ("support check: 1 sentence of the summary that no passage carries, removed",)
 
 
 async def test_what_a_second_check_doubts_is_unverified_and_in_no_headline() -> None:
@@ -372,7 +372,7 @@ async def test_what_a_second_check_doubts_is_unverified_and_in_no_headline() -> 
     ]  # fmt: skip
     assert (checked.draft.topic, checked.draft.summary) == ("ember mug", "The lid leaks.")
     assert (checked.check.supported, checked.check.disputed) == (3, 1)
-    assert "support check: 1 finding(s) of whose words the passages hold none, marked unverified" in checked.notes
+    assert "support check: 1 finding of whose words the passages hold none, marked unverified" in checked.notes
 
 
 @pytest.mark.parametrize(

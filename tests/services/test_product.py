@@ -433,8 +433,8 @@ async def test_a_draft_without_a_sound_finding_is_replaced() -> None:
     assert answer["findings"][0]["text"].startswith("One voice: “")
     assert answer["quality_notes"][-3:] == [
         "the report model gave no finding that stands: themes of the items instead",
-        "report: 1 unknown citation(s) removed",
-        "report: 1 finding(s) without a passage that stands removed",
+        "report: 1 unknown citation removed",
+        "report: 1 finding without a passage that stands removed",
     ]
 
 

@@ -253,7 +253,7 @@ async def test_times_that_are_lost_are_counted() -> None:
     )  # fmt: skip
     batch = await ItemsSource(handed).fetch(FetchPlan("x", 5))
 
-    assert batch.notes == ("3 time(s) could not be read or cannot be true; these count as undated",)
+    assert batch.notes == ("3 times could not be read or cannot be true, and counted as undated",)
     assert [item.created_at for item in batch.items] == [None] * 3
 
 

@@ -23,6 +23,7 @@ from api.core.context import current_caller, set_caller
 from api.core.display_names import reason_in_words
 from api.core.domain import Question
 from api.core.ports import Facts
+from api.core.text import quantity
 from api.core.words import is_not_english
 from api.core.work import translated
 from api.errors import ModelError
@@ -148,7 +149,7 @@ class AnswerDraft:
             yield RECALLED
         if lookups.refused:
             most = lookups.max_sources
-            yield f"{lookups.refused} look-up(s) refused: one turn may ask {most} sources"
+            yield f"{quantity(lookups.refused, 'look-up')} refused: one turn may ask {quantity(most, 'source')}"
         yield from gate_lines(gathered for gathered in lookups.gathered if not gathered.outcome.answered)
         if len(lookups.subjects) > 1:
             unknown = (subject for subject in lookups.subjects if not lookups.knows(subject))

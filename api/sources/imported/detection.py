@@ -13,7 +13,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from api.core.items import Item
-from api.core.text import clean, one_line
+from api.core.text import clean, one_line, quantity
 from api.errors import UsageError
 from api.features.archive.import_file import MOST_COMMENTS, STUB
 from api.features.archive.imports import Entry, FileIdentity, ImportPortion, ImportPosition, LeftOut, Refusal
@@ -237,7 +237,7 @@ def _read_collected(data: bytes, options: ReadOptions) -> OwnItems:
     notes += [file.columns.guess] if file.columns is not None and file.columns.guess else []
     notes += file.head.notes if file.head is not None and file.columns is not None else ()
     if aside:
-        notes.append(f"{len(aside)} line(s) could not be read; {aside[0]}")
+        notes.append(f"{quantity(len(aside), 'line')} could not be read; {aside[0]}")
     return OwnItems(tuple(post for item in joined(items) for post in separated(item)), tuple(notes))
 
 

@@ -259,7 +259,7 @@ async def test_a_bound_ends_in_a_useful_answer(opening: Opening) -> None:
     assert len(asked) == 1
     assert turn["partial"]
     assert turn["citations"]
-    assert "2 look-up(s) refused: one turn may ask 1 sources" in turn["notes"]
+    assert "2 look-ups refused: one turn may ask 1 source" in turn["notes"]
 
 
 async def test_a_slow_model_ends_in_what_was_found(opening: Opening) -> None:
