@@ -52,7 +52,8 @@ def held_back(watch: Watch, run: WatchRun, target: Target) -> Delivery | None:
     """Why a receiver is not notified of a run now; None where it is."""
     if told_of(watch, run, target) is None:
         return _held(watch, target, "rule", _LEFT_OUT[target.only or "complaints"])
-    if target.digest and run.state not in WITHOUT_ANSWER:
+    # a first run may say no more than how many posts it found, which a digest leaves out
+    if target.digest and run.state not in WITHOUT_ANSWER and not _is_empty(run):
         return _held(watch, target, "digest", f"waits for the digest of {target.digest}")
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from api.choices import (
     MAX_ASSIGNED_LENGTH,
@@ -21,7 +21,7 @@ from api.choices import (
     Show,
 )
 from api.core.domain import Decision
-from api.core.text import clean, one_line, quantity, utc_minute
+from api.core.text import clean, is_visible, one_line, quantity, utc_minute
 from api.interfaces.shared.requests import (
     About,
     CliOption,
@@ -73,6 +73,15 @@ class AgainRequest(RequestBody):
     ] = None
 
 
+def _visible_name(name: str | None) -> str | None:
+    if name is None:
+        return None
+    name = one_line(clean(name))
+    if not is_visible(name):
+        raise ValueError("must be a name that can be seen")
+    return name
+
+
 class ReplayRequest(AgainRequest):
     """What changes when the items of a report are judged again only to be compared; what is left out stays."""
 
@@ -88,6 +97,7 @@ class ReplayRequest(AgainRequest):
         str | None,
         Label("Model that judges", "its name at the model server; empty: as now"),
         Field(description="Model that judges, by its name at the model server.", min_length=1, max_length=200),
+        AfterValidator(_visible_name),
     ] = None
 
     @property

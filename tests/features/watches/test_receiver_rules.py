@@ -192,6 +192,17 @@ async def test_each_receiver_is_told_by_its_rule(store: Store) -> None:
     ]
 
 
+async def test_a_first_run_without_a_new_post_waits_for_no_digest(store: Store) -> None:
+    """Of a watch that tells of it: a digest would leave it out."""
+    world = await world_of(store, "digest 08:00", "only complaints digest 08:00")
+    (watch,) = await store.watches("local")
+    assert await store.change_watch(replace(watch, tell_first=True))
+    await world.ran("aa1", state="baseline", kept=7)
+    ((who, message),) = world.messages
+    assert (who, "the first run found 7 posts" in message.text) == ("0", True)
+    assert await world.stored("aa1") == [(True, None), (False, "rule")]
+
+
 async def test_a_digest_gathers_what_came_since_the_one_before(store: Store) -> None:
     """Once, at its time, also posts of streams; then what comes later waits for the next."""
     world = await world_of(store, "digest 08:00")

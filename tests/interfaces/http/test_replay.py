@@ -102,6 +102,7 @@ async def test_what_cannot_be_replayed(served: Served) -> None:
         (url, {"sense": 1, "about": "a"}, 422),
         (url, {"judge": "local", "model": "gpt-4o"}, 422),
         (url, {"judge": "nobody"}, 422),
+        (url, {"model": " \u200b"}, 422),
         (url, {"limit": 3}, 422),
     ):
         answer = await served.client.post(path, json=body)
