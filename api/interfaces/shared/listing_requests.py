@@ -1,4 +1,4 @@
-"""Requests that read what is stored or rate it: search, runs, trends, statistics, listings."""
+"""Requests that read what is stored, rate it or judge it again: search, replay, runs, trends, statistics, listings."""
 
 from __future__ import annotations
 
