@@ -128,6 +128,7 @@ async def test_a_deleted_post_is_gone_everywhere_within_a_minute(
                 pass
         task.cancel()
         await asyncio.wait({task})
+        assert await held() == set()
         await context.aclose()
 
 
