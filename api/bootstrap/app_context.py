@@ -150,7 +150,7 @@ class AppContext:
 
     @property
     def comparisons(self) -> Comparisons:
-        """Begins comparisons."""
+        """Begins comparisons of several products, an analysis for each."""
         return Comparisons(self.runner, self.limits, self.store)
 
     @property

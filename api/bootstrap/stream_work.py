@@ -115,11 +115,11 @@ async def listen(
     With `made_up_only` only watches of the sample world notify; else those of a live server follow none.
     """
 
-    def is_told(watch: Watch) -> bool:
+    def may_notify(watch: Watch) -> bool:
         return watch.sandbox if made_up_only else context.sample or not watch.sandbox
 
     def follows(stream: Stream, watch: Watch) -> bool:
-        return _is_for(stream, watch, streams) and is_told(watch)
+        return _is_for(stream, watch, streams) and may_notify(watch)
 
     await _load(context)
     came = asyncio.Event()
@@ -137,7 +137,7 @@ async def listen(
         )
         for stream in streams
     ]
-    notifier = notifier_of_streams(context, is_told)
+    notifier = notifier_of_streams(context, may_notify)
     async with asyncio.TaskGroup() as tasks:
         for listener in listeners:
             tasks.create_task(listener.run(), name=f"stream of {listener.stream.name}")

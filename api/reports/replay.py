@@ -33,7 +33,7 @@ class ReplaySide(Published):
     not_about: tuple[str, ...]
     aim: Aim
     judges: tuple[str, ...]
-    """Names of who gave verdicts."""
+    """Names of the judges, models or people whose verdicts stand."""
     decision: Decision
     kept: int
     """Items of the report: past gate, grades and copies."""

@@ -46,7 +46,7 @@ class EntryChange:
     starred: bool | None = None
     note: str | None = None
     assigned: str | None = None
-    """A name; empty takes it away."""
+    """Name of whoever shall deal with the entry; empty: nobody any more; None: unchanged."""
     not_about: bool | None = None
     """A correction of the gate; an entry that is not about the product is read, too."""
 

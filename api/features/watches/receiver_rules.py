@@ -25,7 +25,7 @@ def mark_of(watch: Watch, target: Target) -> str:
     return hmac.new(watch.secret.encode(), address, hashlib.sha256).hexdigest()[:16]
 
 
-def told_of(watch: Watch, run: WatchRun, target: Target) -> tuple[Watch, WatchRun] | None:
+def run_for(watch: Watch, run: WatchRun, target: Target) -> tuple[Watch, WatchRun] | None:
     """Watch and run as a receiver is notified of them; None where its rule leaves the run out.
 
     Of a watch that fails or gets no answer all are notified, whatever their rule.
@@ -45,12 +45,12 @@ def told_of(watch: Watch, run: WatchRun, target: Target) -> tuple[Watch, WatchRu
 
 def message_to(target: Target, watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
     """The message of a run for a receiver; the whole run where its present rule would leave it out."""
-    return run_message(*(told_of(watch, run, target) or (watch, run)), places)
+    return run_message(*(run_for(watch, run, target) or (watch, run)), places)
 
 
 def held_back(watch: Watch, run: WatchRun, target: Target) -> Delivery | None:
     """Why a receiver is not notified of a run now; None where it is."""
-    if told_of(watch, run, target) is None:
+    if run_for(watch, run, target) is None:
         return _held(watch, target, "rule", _LEFT_OUT[target.only or "complaints"])
     # a first run may say no more than how many posts it found, which a digest leaves out
     if target.digest and run.state not in WITHOUT_ANSWER and not _is_empty(run):
@@ -114,7 +114,7 @@ async def send_digest(
                 groups.setdefault(target, []).append((run, index))
 
     async def send_to(target: Target, waiting: list[tuple[WatchRun, int]]) -> None:
-        parts = {run.id: part for run, _ in waiting if (part := told_of(watch, run, target)) and not _is_empty(part[1])}
+        parts = {run.id: part for run, _ in waiting if (part := run_for(watch, run, target)) and not _is_empty(part[1])}
         out = _held(watch, target, "rule", "nothing of it is news for this rule, or its posts were deleted")
         delivery = out
         if parts:

@@ -58,7 +58,7 @@ class GivenFeedback(KeptFeedback):
     langfuse: LangfuseState
 
     @classmethod
-    def told_of(cls, given: Given) -> Self:
+    def of_given(cls, given: Given) -> Self:
         """From what became of it."""
         state = LangfuseState(status=given.watched, reason=given.why or None)
         return cls(**dict(KeptFeedback.of(given.feedback)), langfuse=state)
@@ -98,7 +98,7 @@ async def give_feedback(
     send, author = sender_of(app, app_context), author_of(tenant.id, current_caller().user)
     given = await give(app_context.store, tenant.id, author, analysis_id, body.vote(), send)
     metrics_of(app).rated(given)
-    return GivenFeedback.told_of(given)
+    return GivenFeedback.of_given(given)
 
 
 @router.get("", responses=documented(*_COMMON), summary="Read what was thought of a report")

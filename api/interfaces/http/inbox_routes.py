@@ -149,7 +149,7 @@ async def put_filter(name: _Name, body: FilterBody, tenant: Looker, app_context:
 
 @router.delete("/filters/{name}", status_code=204, responses=documented(404, *_COMMON), summary="Remove a filter")
 async def delete_filter(name: _Name, tenant: Looker, app_context: OpenContext) -> None:
-    """The entries stay."""
+    """The entries that it shows stay in the inbox."""
     await remove_filter(app_context.store, tenant.id, name)
 
 

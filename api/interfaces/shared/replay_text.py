@@ -12,7 +12,7 @@ from api.reports.replay import Change, NotJudged, Replay, ReplayedClaim, Replaye
 CLAIMS: Mapping[Change, str] = {
     "appears": "Claims that appear", "disappears": "Claims that disappear", "stays": "Claims that stay",
 }  # fmt: skip
-"""Headings, in their order."""
+"""Heading of each kind of claim, in the order in which they are shown."""
 _AIMS = {"about": "posts about it", "mention": "posts that only mention it, too"}
 _NOT_JUDGED: Mapping[NotJudged, tuple[str, str]] = {
     "deleted": ("was deleted by its place", "were deleted by their places"),

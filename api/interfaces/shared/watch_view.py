@@ -145,9 +145,9 @@ class HeldView(BaseModel):
     reason: str
     runs: int
     run_id: str
-    """The newest of them."""
+    """Id of the newest of these runs."""
     created_at: AwareDatetime
-    """When that began."""
+    """When the newest run began."""
 
 
 def held_views(runs: Sequence[WatchRun]) -> list[HeldView]:

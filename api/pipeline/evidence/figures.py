@@ -264,7 +264,7 @@ class Figures(Published):
     sentiment: Annotated[Sentiment | SkipJsonSchema[None], WHERE_THERE] = None
     timeline: Annotated[Timeline | SkipJsonSchema[None], WHERE_THERE] = None
     aspects: Annotated[tuple[AspectCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
-    """Most often named first."""
+    """Aspects with their counts, the most often named first."""
     places: Annotated[tuple[PlaceCount, ...] | SkipJsonSchema[None], WHERE_THERE] = None
     """The place with most items first."""
     engagement: Annotated[Mapping[str, Mapping[str, Spread]] | SkipJsonSchema[None], WHERE_THERE] = None

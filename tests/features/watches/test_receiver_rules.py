@@ -14,7 +14,7 @@ from api.errors import UsageError
 from api.features.analyses.inbox import UNREAD
 from api.features.analyses.store_ports import Store
 from api.features.watches.notification import DIGEST_POSTS, Message
-from api.features.watches.receiver_rules import held_back, send_digest, told_of
+from api.features.watches.receiver_rules import held_back, run_for, send_digest
 from api.features.watches.watch import Target, Watch, digest_after, next_digest, target_of, with_rule
 from api.features.watches.watch_ports import SeenPost
 from api.features.watches.watch_run import Delivery, WatchRun
@@ -106,7 +106,7 @@ def test_a_digest_is_due_by_the_clock_of_the_watch() -> None:
 def test_a_rule_leaves_out_what_it_does_not_name(rule: str, made: dict[str, Any], posts: int | None) -> None:
     """But that a watch hears nothing, which is told to all at once."""
     watch = told_by(rule)
-    told = told_of(watch, run(**made), watch.notify[0])
+    told = run_for(watch, run(**made), watch.notify[0])
     assert (None if told is None else len(told[1].new)) == posts
     assert (held_back(watch, run(**made), watch.notify[0]) is None) == (posts is not None)
     if rule == "only complaints" and told:
