@@ -117,12 +117,13 @@ class RunningRepository(Repository):
         )
         mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
         async with self._database.writing() as connection:
-            await connection.execute(self._heartbeat())
-            await connection.execute(upsert)
-            created_at = await connection.execute(select(analyses.c.created_at).where(*mine))
-            began: datetime = created_at.scalar_one() or now
+            if self._heart is None:
+                await connection.execute(self._heartbeat())
+            created_at = await connection.scalar(upsert.returning(analyses.c.created_at))
+            if created_at is None:  # it is done already, and stays so
+                created_at = await connection.scalar(select(analyses.c.created_at).where(*mine))
         self._start_beating()
-        return began
+        return created_at or now
 
     async def appear(self) -> str:
         await self._write(self._heartbeat())

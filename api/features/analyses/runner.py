@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from api.core.context import adopt_trace_id, current_caller, current_trace_id, set_caller
 from api.core.display_names import SourceLabels
@@ -79,7 +80,8 @@ class Runner:
         self._quiet.set()
         self._grace, self._pause = grace, pause
         self._tasks: dict[str, AnalysisTask] = {}
-        self._claiming = asyncio.Lock()
+        # of each question that is being begun, by tenant and digest: of two at once the second finds the first
+        self._claiming = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
         self._closed = False
 
     def on_end(self, ended: Ended) -> None:
@@ -125,7 +127,8 @@ class Runner:
         if detached and self._engine is not None:
             begin = partial(self._launch_or_queue, self._engine)
         with self._accepted() if detached else nullcontext():
-            async with self._claiming:
+            claiming = self._claiming.setdefault((tenant.id, ask.digest), asyncio.Lock())
+            async with claiming:
                 task = await self._claimed(tenant, ask, key, begin)
             if isinstance(task, StoredAnalysis):
                 return task

@@ -36,7 +36,7 @@ PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-r
 _scheme = HTTPBearer(auto_error=False, description="An API key; none is needed without keys.")
 
 
-def app_context_of(request: Request) -> AppContext:
+async def app_context_of(request: Request) -> AppContext:  # not `def`: FastAPI would hand each call to a thread
     """What the app was made for."""
     app_context: AppContext = request.app.state.app_context
     return app_context

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
+from api.bootstrap.app_context import AppContext
 from api.core.domain import Decision, Outcome, Question
 from api.core.items import Gathered
 from api.core.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
@@ -193,11 +194,11 @@ class AnalysisStart:
     """How a request begins an analysis, or follows one: whose it is and how it is answered."""
 
     request: Request
-    tenant: Annotated[Tenant, Depends(beginner)]
-    last_seen: Annotated[LastSeen | None, Depends(comeback)]
-    app_context: OpenContext
-    prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = ""
-    idempotency_key: IdempotencyKey = None
+    tenant: Tenant
+    last_seen: LastSeen | None
+    app_context: AppContext
+    prefer: str
+    idempotency_key: str | None
 
     async def answer(self, ask: Ask) -> Response:
         """The report, its events, or where it can be read: as the headers wish."""
@@ -240,8 +241,23 @@ class AnalysisStart:
         return await unless_gone(self.request.receive, work()) or gone
 
 
+async def analysis_start(
+    request: Request,
+    tenant: Annotated[Tenant, Depends(beginner)],
+    last_seen: Annotated[LastSeen | None, Depends(comeback)],
+    app_context: OpenContext,
+    prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = "",
+    idempotency_key: IdempotencyKey = None,
+) -> AnalysisStart:
+    """`Start`, as a dependency; a class would be called in a thread."""
+    return AnalysisStart(request, tenant, last_seen, app_context, prefer, idempotency_key)
+
+
+Start = Annotated[AnalysisStart, Depends(analysis_start)]
+
+
 @router.post("", responses=_BEGUN, response_model=None, summary="Analyze a question")
-async def create_analysis(body: AnalysisRequest, start: Annotated[AnalysisStart, Depends()]) -> Response:
+async def create_analysis(body: AnalysisRequest, start: Start) -> Response:
     """Ask every source, keep the posts that are about the product, and write a report.
 
     With `Accept: text/event-stream` real progress comes first: `begun`, `source.started`,
@@ -260,7 +276,7 @@ async def create_analysis(body: AnalysisRequest, start: Annotated[AnalysisStart,
     response_model=None,
     summary="Judge a report again",
 )
-async def judge_again(analysis_id: str, body: AgainRequest, start: Annotated[AnalysisStart, Depends()]) -> Response:
+async def judge_again(analysis_id: str, body: AgainRequest, start: Start) -> Response:
     """A new report on the items of a stored one: no source is asked, only the judge.
 
     Use it after corrections, or with another description, or with the number of one of the

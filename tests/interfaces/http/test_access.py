@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from inspect import iscoroutinefunction
 from pathlib import Path
 
 import pytest
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.http.access import NOTICE, USER
-from api.interfaces.http.app import ROUTERS
+from api.interfaces.http.app import ROUTERS, SCREENS
 from tests.interfaces.http.api_keys import CLARIFY, ID, ITEMS, KEYED, OPEN, bearer, code
 from tests.interfaces.http.conftest import QUESTION, Opening, Served
 
@@ -27,6 +31,26 @@ def named(path: str) -> str:
     path = path.replace(ID, name).replace("/filters/mine", "/filters/{name}").replace("/runs/run/", "/runs/{run_id}/")
     path = path.replace("/items/reddit:x/", "/items/{key}/")
     return path.replace("/reddit", "/{source}")
+
+
+def in_a_thread(dependant: Dependant) -> set[str]:
+    """What FastAPI would call in a thread of its pool for each request, by name."""
+    own = set[str]()
+    for each in dependant.dependencies:
+        call = each.call.__call__ if isinstance(each.call, HTTPBearer) else each.call
+        if not iscoroutinefunction(call):
+            own.add(str(getattr(each.call, "__qualname__", each.call)))
+        own |= in_a_thread(each)
+    return own
+
+
+def test_no_request_waits_for_a_thread_before_its_route_runs() -> None:
+    """A dependency that is a class or a plain function costs each request a turn of the thread pool."""
+    routes = [route for router in (*ROUTERS, *SCREENS) for route in router.routes if isinstance(route, APIRoute)]
+
+    assert len(routes) > 100
+    assert {name for route in routes for name in in_a_thread(route.dependant)} == set()
+    assert [route.path for route in routes if not iscoroutinefunction(route.endpoint)] == []
 
 
 def test_every_route_is_in_this_list() -> None:

@@ -46,6 +46,7 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
 
 async def sent(client: httpx.AsyncClient, loop: MeasuredLoop, request: Call) -> tuple[int, float]:
     """Status, and the longest turn of the loop until the answer was there."""
+    await asyncio.sleep(0)  # the turn that made the request is the test's own
     loop.longest = 0.0
     answer = await client.request(request.method, request.path, content=request.body, headers=request.headers)
     return answer.status_code, loop.longest
