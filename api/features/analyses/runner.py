@@ -54,6 +54,8 @@ STORE_TRIES = 6
 UNNOTED = "its work could not be noted, so it was refused"
 YIELDED = 15.0
 """Longest that work which has its turn waits for requests that are being accepted, in seconds."""
+BEGUN_AT_ONCE = 4
+"""Requests that the store is asked about at the same time: more would wait for its connections until these time out."""
 PAUSE = 1.0
 """Seconds between two looks at an analysis that another process runs."""
 
@@ -82,6 +84,7 @@ class Runner:
         self._tasks: dict[str, AnalysisTask] = {}
         # of each question that is being begun, by tenant and digest: of two at once the second finds the first
         self._claiming = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
+        self._begin_few = asyncio.Semaphore(BEGUN_AT_ONCE)
         self._closed = False
 
     def on_end(self, ended: Ended) -> None:
@@ -128,7 +131,7 @@ class Runner:
             begin = partial(self._launch_or_queue, self._engine)
         with self._accepted() if detached else nullcontext():
             claiming = self._claiming.setdefault((tenant.id, ask.digest), asyncio.Lock())
-            async with claiming:
+            async with claiming, self._begin_few:
                 task = await self._claimed(tenant, ask, key, begin)
             if isinstance(task, StoredAnalysis):
                 return task
