@@ -14,15 +14,18 @@ import gc
 import logging
 import os
 import random
+import re
 import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
@@ -72,8 +75,19 @@ class Sample:
     """What the process holds at a moment."""
 
     megabytes: float
-    threads: int
-    descriptors: int
+    kinds: Mapping[str, int]
+    """Threads by the letters of their name, and open descriptors: `socket`, `pipe`, `anon_inode`, or the suffix of a
+    file."""
+
+    @property
+    def threads(self) -> int:
+        """Of all names."""
+        return sum(many for kind, many in self.kinds.items() if kind.startswith("thread "))
+
+    @property
+    def descriptors(self) -> int:
+        """Of all kinds."""
+        return sum(self.kinds.values()) - self.threads
 
     @classmethod
     def now(cls) -> Sample:
@@ -82,7 +96,12 @@ class Sample:
         with open("/proc/self/statm") as file:
             pages = int(file.read().split()[1])
         megabytes = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-        return cls(megabytes, threading.active_count(), len(os.listdir("/proc/self/fd")))
+        kinds = Counter(f"thread {re.sub(r'[^a-zA-Z]+', ' ', each.name)}" for each in threading.enumerate())
+        for number in os.listdir("/proc/self/fd"):
+            with suppress(FileNotFoundError):  # the listing's own
+                target = os.readlink(f"/proc/self/fd/{number}")
+                kinds["open " + (target.partition(":")[0] if ":" in target else Path(target).suffix or "other")] += 1
+        return cls(megabytes, kinds)
 
 
 class Defects(logging.Handler):
@@ -227,6 +246,9 @@ async def soak(sandbox: Sandbox, many: int, seed: int) -> bool:
         before, after = (statistics.mean(getattr(each, name) for each in some) for some in (second, last))
         flat = flat and after <= max(TOLERANCE * before, before + 2 * (name != "megabytes"))
         print(f"| {name} | {before:.1f} | {after:.1f} |")
+    for kind in sorted({kind for each in made.samples for kind in each.kinds}):
+        before, after = (statistics.mean(each.kinds.get(kind, 0) for each in some) for some in (second, last))
+        print(f"| {kind} | {before:.1f} | {after:.1f} |")
     return flat and not unexplained and not lost
 
 
