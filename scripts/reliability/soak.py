@@ -68,6 +68,7 @@ SETTINGS = {
     "LISTENPOST_SCORING_TIMEOUT": "1",
     "LISTENPOST_CRAWL_TIMEOUT": "10",
 }
+_POOL = "dbos executor"
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,13 @@ class Sample:
 
     @property
     def threads(self) -> int:
-        """Of all names."""
-        return sum(many for kind, many in self.kinds.items() if kind.startswith("thread "))
+        """Without the engine's pool, in which the loop's work in threads is done: it grows to 64 and stays."""
+        return sum(many for kind, many in self.kinds.items() if kind.startswith("thread ") and _POOL not in kind)
 
     @property
     def descriptors(self) -> int:
         """Of all kinds."""
-        return sum(self.kinds.values()) - self.threads
+        return sum(many for kind, many in self.kinds.items() if kind.startswith("open "))
 
     @classmethod
     def now(cls) -> Sample:
