@@ -27,6 +27,8 @@ T = TypeVar("T")
 QUEUE = "listenpost"
 PATIENCE = 5.0
 """Seconds until work must be noted, or is not begun."""
+THREADS = 64
+"""Most of the engine's pool, which becomes the loop's: without a limit each call that finds none idle adds one."""
 HEARD = 60.0
 """Seconds within which a process hears that its work was cancelled elsewhere."""
 DEATHS = 4
@@ -299,6 +301,7 @@ async def _launched(url: str, executor: str, version: str, share: Share) -> None
             "system_database_url": url,
             "log_level": "ERROR",
             "run_migrations": False,
+            "max_executor_threads": THREADS,
         }
     )
     logger = logging.getLogger("dbos")
