@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import inspect
 import shutil
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -386,15 +387,19 @@ def main(
     """Options before a command."""
 
 
+# Commands that ask once and end, and the new objects after which Python looks for garbage: in them, and in others.
+_QUESTIONS, _OBJECTS_OF_QUESTION, _OBJECTS = (["analyze"], ["compare"], ["fetch"], ["replay"]), 1_000_000, 20_000
+
+
 def run(words: Sequence[str] | None = None) -> NoReturn:
     """The console script: every expected failure is one line on stderr and an exit code.
 
     `words` stand in for the command line's own, where the process does more than this command.
     """
     if words is None:
-        # most of what a command makes stays: looking for garbage after every 700 objects, as is Python's default,
-        # takes 0.4 s of a question
-        gc.set_threshold(20_000)
+        # Python looks for garbage after every 700 new objects, in vain: nearly all that a command makes stays. Of a
+        # question that takes 0.6 s
+        gc.set_threshold(_OBJECTS_OF_QUESTION if sys.argv[1:2] in _QUESTIONS else _OBJECTS)
     prepare()
     code = 0
     try:
