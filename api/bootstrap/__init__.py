@@ -177,13 +177,9 @@ class PerLoop:
 
 
 def _product(
-    settings: Settings,
-    own: OwnItems | None,
-    limiter: ModelCallLimiter | None,
-    memory: SourceMemory | None = None,
-    sandbox: Sandbox | None = None,
-    only: Collection[str] = (),
-) -> Product:
+    settings: Settings, own: OwnItems | None, limiter: ModelCallLimiter | None,
+    memory: SourceMemory | None = None, sandbox: Sandbox | None = None, only: Collection[str] = (),
+) -> Product:  # fmt: skip
     closing = AsyncExitStack()  # the last that is pushed is the first that is closed
     if sandbox is not None:
         closing.callback(sandbox.stop)
