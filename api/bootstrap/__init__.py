@@ -6,7 +6,7 @@ Heavy libraries (openai, pydantic_ai, langfuse) are imported where they are need
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import cache, partial
@@ -82,26 +82,32 @@ def in_sandbox(settings: Settings) -> Settings:
     return replace(settings, general=settings.general.model_copy(update={"mode": "sandbox"}))
 
 
+def untraced(settings: Settings) -> Settings:
+    """The same settings without tracing."""
+    return replace(settings, tracing=settings.tracing.model_copy(update={"langfuse_tracing_enabled": False}))
+
+
 def build(
     settings: Settings,
     own: OwnItems | None = None,
     *,
     limiter: ModelCallLimiter | None = None,
     memory: SourceMemory | None = None,
+    only: Collection[str] = tuple(SOURCES),
 ) -> Product:
     """A product for the running loop; opens no connection but the sandbox's own port.
 
     `own` items are the only source and no sample data: the person's own model answers, or in mode
     `sandbox` none. `limiter` may be shared by several products. `memory` is what real sources
-    remember between runs; the sandbox remembers nothing.
+    remember between runs; the sandbox remembers nothing. Of sources `only` these are there.
     """
     if own is not None:
         return _product(for_own_items(settings), own, limiter, memory)
     if mode_of(settings) == "live":
-        return _product(settings, None, limiter, memory)
+        return _product(settings, None, limiter, memory, only=only)
     from api.sandbox.server import Sandbox
 
-    return _product(settings, own, limiter, sandbox=Sandbox.start())
+    return _product(settings, own, limiter, sandbox=Sandbox.start(), only=only)
 
 
 def build_gate(settings: Settings, *, limiter: ModelCallLimiter | None = None) -> Product:
@@ -171,12 +177,9 @@ class PerLoop:
 
 
 def _product(
-    settings: Settings,
-    own: OwnItems | None,
-    limiter: ModelCallLimiter | None,
-    memory: SourceMemory | None = None,
-    sandbox: Sandbox | None = None,
-) -> Product:
+    settings: Settings, own: OwnItems | None, limiter: ModelCallLimiter | None,
+    memory: SourceMemory | None = None, sandbox: Sandbox | None = None, only: Collection[str] = (),
+) -> Product:  # fmt: skip
     closing = AsyncExitStack()  # the last that is pushed is the first that is closed
     if sandbox is not None:
         closing.callback(sandbox.stop)
@@ -188,7 +191,7 @@ def _product(
     client = _model_client(settings.models, limiter, memory)
     if client is not None:
         closing.push_async_callback(client.aclose)
-    sources = _sources(settings, own, tracing, memory)
+    sources = _sources(settings, own, tracing, memory, only)
     for source in sources.values():
         if not isinstance(source, SourceError):
             closing.push_async_callback(source.aclose)
@@ -475,11 +478,12 @@ def _sources(
     own: OwnItems | None,
     tracing: Tracing | None,
     memory: SourceMemory | None,
+    only: Collection[str],
 ) -> dict[str, Source | SourceError]:
     if own is not None:
         return {NAME: ItemsSource(own)}
     built: dict[str, Source | SourceError] = {}
-    for name, spec in SOURCES.items():
+    for name, spec in ((name, spec) for name, spec in SOURCES.items() if name in only):
         try:
             with construction_failures_as(partial(Unreachable, name)):
                 source = spec.build(settings.sources, memory)

@@ -14,7 +14,6 @@ from starlette.responses import StreamingResponse
 
 from api.sandbox.corpus import HEX, spelled
 from api.sandbox.model_answers import KINDS, QuotedPrompt, answer, kind_of
-from api.sandbox.model_chat import chat, looks
 from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, decoded, reply, serves
 
 _UNSUPPORTED = "allOf not if then else oneOf patternProperties dependentRequired".split()
@@ -234,12 +233,16 @@ class OpenAI(EmulatedServer):
         judge = self.world.judge
         schema, tool = _target(body)
         field = kind_of(schema, prompt)
-        if field is None and schema is None:
-            calls = looks(_functions(body), prompt, body.get("tool_choice"))
-            if calls:
+        if field is None:
+            from api.sandbox.model_chat import chat, looks  # with the chats of the product, which takes 25 ms
+
+            if schema is None and (calls := looks(_functions(body), prompt, body.get("tool_choice"))):
                 return Generation(calls=calls, finish="tool_calls")
-            return Generation(chat(prompt))
-        value = {"text": chat(prompt)} if field is None else answer(field, prompt, judge)
+            if schema is None:
+                return Generation(chat(prompt))
+            value = {"text": chat(prompt)}
+        else:
+            value = answer(field, prompt, judge)
         fitting = value if schema is None else fitted(value, schema)
         text = json.dumps(fitting, ensure_ascii=False)
         return Generation(calls=((tool, text),), finish="tool_calls") if tool else Generation(text)

@@ -9,12 +9,13 @@ import asyncio
 import gc
 import itertools
 import os
+import resource
 import sqlite3
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
@@ -222,10 +223,10 @@ async def lasted(work: Callable[[], Awaitable[Any]]) -> float:
 
 
 def starts(runs: int) -> list[Figure]:
-    """`--help` beside a command of Typer's own, and `serve` beside the import of FastAPI."""
+    """`--help` beside a command of Typer's own, `serve` beside the import of FastAPI, a question beside Python."""
     here = Path(sys.executable).with_name("listenpost")
     typer = "import typer; app = typer.Typer(); app.command()(lambda: None); app(['--help'])"
-    helps, serves = [], []
+    helps, serves, questions, beside = [], [], [], []
     with TemporaryDirectory() as folder:
         env = {**os.environ, "LISTENPOST_DATABASE_URL": f"sqlite:///{folder}/listenpost.db"}
         for number in range(-1, runs):
@@ -241,12 +242,18 @@ def starts(runs: int) -> list[Figure]:
                     assert answer.status == 200
                 ready = time.perf_counter() - began
                 process.terminate()
+            question = processor_seconds([str(here), "analyze", "plaud.ai", "--sandbox"], env)
+            bare_start = processor_seconds([sys.executable, "-c", ""], env)
             if number >= 0:
                 helps.append(help_)
                 serves.append(ready / plain)
+                questions.append(question * 1000)
+                beside.append(question / bare_start)
     return [
         figure("`--help` / bare Typer", "<= 1.5", helps),
         figure("`serve` ready / import of FastAPI", "<= 2", serves),
+        figure("a question at the terminal over the sandbox, ms of processor time", "<= 2,000", questions, 0),
+        figure("a question at the terminal / bare start of Python, processor time", "", beside, 0),
     ]
 
 
@@ -255,3 +262,11 @@ def finished(command: list[str]) -> float:
     began = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - began
+
+
+def processor_seconds(command: list[str], env: Mapping[str, str]) -> float:
+    """Processor time of a command, with the start and end of its process."""
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime

@@ -54,10 +54,26 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
 
 
 def test_an_answer_loads_no_durable_engine() -> None:
-    """With Ctrl-C it ends, so nothing of it is kept."""
+    """With Ctrl-C it ends, so nothing of it is kept; the sandbox's Langfuse would end with it, unread."""
     used = loaded(["analyze", "plaud.ai", "--sandbox", "--depth", "quick"])
+    assert {"openai", "praw", "googleapiclient"} <= used
+    assert not {"dbos", "psycopg", "langfuse"} & used
+
+
+def test_a_question_loads_the_clients_of_the_sources_that_it_names() -> None:
+    """No other source is built."""
+    used = loaded(["analyze", "plaud.ai", "--sandbox", "--depth", "quick", "--source", "hackernews"])
     assert "openai" in used
-    assert not {"dbos", "psycopg"} & used
+    assert not {"praw", "googleapiclient"} & used
+
+
+def test_a_question_without_keys_loads_no_model_and_no_tracing(tmp_path: Path) -> None:
+    """The local judge and counted themes need neither; over own items no source is loaded."""
+    items = tmp_path / "items.jsonl"
+    items.write_text('{"title": "Plaud Note after a month", "body": "The transcripts are good."}\n')
+    used = loaded(["analyze", "plaud note", "--items", str(items)], {*HEAVY, "opentelemetry"})
+    assert {"numpy", "sqlalchemy"} <= used
+    assert not {"openai", "pydantic_ai", "langfuse", "opentelemetry", "praw", "googleapiclient"} & used
 
 
 @pytest.mark.parametrize("words", [["--help"], [], ["--version"]])
