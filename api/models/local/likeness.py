@@ -24,6 +24,8 @@ _NOISE = regex.compile(
     # characters, so that labels between several dots are not read again from each of them on
     r"https?://\S+|(?<![\w-]|[\w-]\.)\b[\w-]++[\w.-]{0,253}+(?<=[\w-]\.\p{L}{2,4})/\S*|@user\w*|[#@]"
 )
+# One of these stands in all noise.
+_NOISE_SIGNS = frozenset("/#@")
 
 
 class Likeness(NamedTuple):
@@ -59,14 +61,18 @@ def likeness(topic: Topic, readings: Sequence[Reading], vectors: Vectors | None)
 
 def sense_vectors(readings: Sequence[Reading], vectors: Vectors) -> Any:
     """One row a text: the direction of its words, its community's name with them, not the name."""
-    return vectors.units([_NOISE.sub(" ", " ".join(reading.around)) for reading in readings])
+    return vectors.units([_without_noise(" ".join(reading.around)) for reading in readings])
+
+
+def _without_noise(text: str) -> str:
+    return _NOISE.sub(" ", text) if not _NOISE_SIGNS.isdisjoint(text) else text
 
 
 def _by_vectors(topic: Topic, readings: Sequence[Reading], vectors: Vectors) -> list[Likeness]:
     numpy = vectors.numpy
     described, alone = vectors.unit(topic.about), vectors.unit(topic.query)
     plain = topic.everyday * _GIVES_WAY * bool(topic.about)
-    units = vectors.units([_NOISE.sub(" ", reading.text.lower()) for reading in readings])
+    units = vectors.units([_without_noise(reading.text.lower()) for reading in readings])
     strengths = numpy.array([reading.overall for reading in readings])
 
     def near(wanted: Any) -> Any:

@@ -102,7 +102,7 @@ class Topic:
 
 def is_latin(text: str) -> bool:
     """Whether at least half of its letters are Latin."""
-    return len(_LATIN_LETTER.findall(text)) * 2 >= len(_LETTER.findall(text))
+    return text.isascii() or len(_LATIN_LETTER.findall(text)) * 2 >= len(_LETTER.findall(text))
 
 
 def comparable(words: Iterable[str]) -> frozenset[str]:
@@ -113,12 +113,12 @@ def comparable(words: Iterable[str]) -> frozenset[str]:
     """
     parts = set[str]()
     for word in words:
-        if _LATIN.search(word):
+        if (word.isascii() and word.isalnum()) or _LATIN.search(word):
             parts.add(stem(word))
         elif len(word) > 1 and word not in _function_words():
             size = next((size for size, script in _RUNS if script.search(word)), 4)
             parts |= {word[at : at + size] for at in range(max(1, len(word) - size + 1))}
-    return frozenset(run for run in parts - MINOR_WORDS if not _GRAMMAR.fullmatch(run))
+    return frozenset(run for run in parts - MINOR_WORDS if run.isascii() or not _GRAMMAR.fullmatch(run))
 
 
 @cache
@@ -178,7 +178,7 @@ class Reading:
         return "\n".join(self.lines)
 
     @cached_property
-    def words(self) -> tuple[list[Word], list[Word]]:
+    def words(self) -> tuple[Sequence[Word], Sequence[Word]]:
         """The words of the title and those of the passage."""
         return split_words(self.lines[0]), split_words(self.lines[1])
 

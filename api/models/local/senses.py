@@ -18,7 +18,7 @@ import regex
 from api.core.domain import Question, Sense
 from api.core.items import Item
 from api.core.text import fold
-from api.core.words import content_words, languages_of, split_words, stop_words
+from api.core.words import content_words, languages_of, split_words, stop_words_of
 from api.models.local.word_vectors import Vectors, vectors
 from api.pipeline.gate.name_matches import NEARLY, Name, best, everyday_parts, name_of, sightings
 from api.pipeline.question.product_name import judged_words, product_in
@@ -109,12 +109,13 @@ def _telling_words(name: set[str], item: Item) -> list[str]:
     place = " ".join(word.text for word in split_words(item.place or ""))
     text = f"{item.title} {item.body[:_READ]} {place}"
     # a group of one language or source is no meaning: its small words and its name are left out
-    small = frozenset({item.source}).union(*map(stop_words, languages_of(text)))
+    small = stop_words_of(languages_of(text))
     return [
         word
         for word in content_words(text)
-        if _NAMING.fullmatch(word)
-        and word not in small
+        if word not in small
+        and word != item.source
+        and _NAMING.fullmatch(word)
         and not name.issuperset(part.text for part in split_words(word))
     ]
 

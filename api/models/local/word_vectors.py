@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
@@ -73,6 +75,24 @@ def installed() -> tuple[Path, Path] | None:
     return (words, weights) if words.is_file() and weights.is_file() else None
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Whatever loads OpenBLAS within has it work in the thread that asks, unless the environment says otherwise.
+
+    It reads the variable once, when it is loaded. The matrices here are small, and each of its own threads spins on
+    a processor while it waits for work, which doubled the processor time of a search for a name's meanings.
+    """
+    name = "OPENBLAS_NUM_THREADS"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
 @cache
 def vectors() -> Vectors | None:
     """The vectors, once per process; None where the wheel is not installed.
@@ -88,7 +108,8 @@ def vectors() -> Vectors | None:
     tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(str(words))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    numpy = importlib.import_module("numpy")
+    with _one_thread():
+        numpy = importlib.import_module("numpy")
     with weights.open("rb") as file:  # a `.safetensors`: the length of a JSON header, it, the data
         length = int.from_bytes(file.read(8), "little")
         facts = json.loads(file.read(length))["embedding.weight"]

@@ -7,7 +7,7 @@ What is kept of a name are texts and numbers alone, which the garbage collector 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import regex
@@ -116,7 +116,7 @@ class NameIndex(Generic[K]):
         names = [number for number, sure in held.items() if sure or not stems.isdisjoint(self._hints.get(number, ()))]
         return [key for number in sorted(names) for key in self._keys[number]]
 
-    def _held(self, text: str, words: list[Word]) -> Iterable[int]:
+    def _held(self, text: str, words: Sequence[Word]) -> Iterable[int]:
         texts = [word.text for word in words]
         forms, heads = self._forms, self._heads
         for at, run in enumerate(texts):

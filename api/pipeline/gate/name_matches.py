@@ -14,7 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import accumulate, chain, pairwise
 from math import log10
@@ -61,7 +61,7 @@ _COMPANIONS = KINDS | frozenset(
 _TELLING = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Name:
     """What to look for; see `name_of`."""
 
@@ -80,12 +80,12 @@ class Name:
     signed: str = ""
     """A pattern that finds it in a text, of a name that its sign tells from a word: `C#`."""
 
-    @property
+    @cached_property
     def whole(self) -> frozenset[str]:
         """The spellings that leave nothing out."""
         return frozenset(form for form, strength in self.forms if strength == WHOLE)
 
-    @property
+    @cached_property
     def own(self) -> frozenset[str]:
         """All its words and spellings."""
         return frozenset((*self.words, *(form for form, _ in self.forms)))
@@ -334,13 +334,16 @@ def sightings(name: Name, words: Sequence[Word], text: str) -> list[Sighting]:
         return _signed(name.signed, words, text)
     if name.boundless and (mentions := _in_running_text(name, words)):
         return mentions
-    tries, at = _Tries.of(name), 0
+    tries, free = _Tries.of(name), 0
+    begins, near_begins, kinded = tries.begins, tries.near_begins, tries.kinded
     mentions = []
-    while at < len(words):
-        sighting = tries.at(words, at, text)
-        if sighting is not None:
-            mentions.append(sighting._replace(start=words[at].start))
-        at += sighting.size if sighting else 1
+    for at, word in enumerate(words):
+        far = word.text not in begins and word.text[:1] not in near_begins
+        if at < free or (far and not word.marked and word.text not in kinded):
+            continue
+        if (sighting := tries.at(words, at, text)) is not None:
+            mentions.append(sighting._replace(start=word.start))
+            free = at + sighting.size
     return mentions
 
 
@@ -431,11 +434,7 @@ class _Tries:
 
     def at(self, words: Sequence[Word], at: int, text: str) -> Sighting | None:
         """The longest sighting that begins with this piece."""
-        word = words[at]
-        far = word.text not in self.begins and word.text[:1] not in self.near_begins
-        if far and not word.marked and word.text not in self.kinded:
-            return None
-        run, longest = "", None
+        word, run, longest = words[at], "", None
         for size in range(1, min(_MOST, len(words) - at) + 1):
             run += words[at + size - 1].text
             if run == self.initials and (not run.isalpha() or text[words[at].start].isupper()):

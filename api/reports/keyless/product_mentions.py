@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 import regex
 
@@ -82,6 +82,10 @@ _RIVALS = frozenset(data("names")["rivals"].split())
 OTHER_NAMES = _RIVALS | _PLAIN_CAPITALS  # names that are no theme
 
 
+# such a name before another word: the maker in `Samsung Galaxy`
+_RIVAL_BEFORE = regex.compile(rf"\b({'|'.join(sorted(_RIVALS))})\s+", regex.I)
+
+
 @dataclass(frozen=True)
 class Subject:
     """The product that a question asks about, and how it is written; words are folded."""
@@ -104,34 +108,11 @@ class Subject:
     @classmethod
     def of(cls, question: Question, texts: Iterable[str] = ()) -> Subject:
         """The subject of a question that is looked for in these texts."""
-        name = product_in(question.text, aspect_words())
-        core = without_web_ending(name or question.text)
-        pieces = regex.split(r"[\s.\-]+", core)
-        # `Ember mugs` are the thing `Ember mug`; `Embers` are not `Ember`
-        plural = "(?:e?s)?" if len(pieces) > 1 else ""
-        spelled = r"[ .\-]?".join(map(regex.escape, pieces)) + plural
-        parts = [word for word in _WORDS.findall(core) if len(word) > 1]
-        proper = [match[0] for match in _CAPITAL.finditer(question.about)]
-        idle = _PLAIN_CAPITALS | stop_words("en")  # `The` of `The Browser Company` names nothing
-        names = {word for word in (*parts, *proper) if fold(word) not in idle}
-        words = "|".join([spelled, *(regex.escape(word) for word in sorted(names, key=len)[::-1])])
-        bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?!\p{{Latin}}|(?<=\p{{N}})\p{{N}})"
-        maker = regex.compile(rf"\b({'|'.join(sorted(_RIVALS))})\s+{bounded}", regex.I)
-        texts = tuple(texts)
-        makers = Counter(name for text in texts for name in {fold(match[1]) for match in maker.finditer(text)})
-        stated = regex.findall(r"\.?[\p{L}\p{N}]+", fold(f"{question.text} {question.about}"))
-        written = (*_WORDS.findall(core), *proper)
-        return cls(
-            name,
-            regex.compile(bounded, regex.I),
-            frozenset(map(fold, parts)),
-            frozenset(fold(word) for word in written if _NUMBER.fullmatch(word)),
-            frozenset(word for text in texts for word in _SMALL.findall(text)),
-            frozenset(form for word in (*stated, *parts, *proper) for form in (word, singular(word))),
-            frozenset(_WORDS.findall(fold(question.about))),
-            frozenset((*_head_of(question.about), *_WORDS.findall(fold(name or question.text)))),
-            frozenset(maker for maker, count in makers.items() if count > 1) - set(map(fold, parts)),
-        )
+        texts, subject = tuple(texts), _subject_in_itself(question.text, question.about)
+        makers = Counter(name for text in texts for name in _makers_in(text, subject.pattern))
+        kin = frozenset(maker for maker, count in makers.items() if count > 1) - subject.name_words
+        small = frozenset(word for text in texts for word in _SMALL.findall(text))
+        return replace(subject, lowercase=small, kin=kin)
 
     def is_named(self, text: str) -> bool:
         """Whether a text holds the name or a part of it."""
@@ -235,6 +216,40 @@ class Subject:
         if maker is None or (kind is not None and fold(kind[1]) in self.known):
             return False
         return self.is_rare(fold(maker[1])) and not self.is_known(maker[1])
+
+
+@lru_cache(maxsize=32)  # every sentence of a report is looked at by itself
+def _subject_in_itself(text: str, about: str) -> Subject:
+    """The subject of a question and its description before any text was read."""
+    name = product_in(text, aspect_words())
+    core = without_web_ending(name or text)
+    pieces = regex.split(r"[\s.\-]+", core)
+    # `Ember mugs` are the thing `Ember mug`; `Embers` are not `Ember`
+    plural = "(?:e?s)?" if len(pieces) > 1 else ""
+    spelled = r"[ .\-]?".join(map(regex.escape, pieces)) + plural
+    parts = [word for word in _WORDS.findall(core) if len(word) > 1]
+    proper = [match[0] for match in _CAPITAL.finditer(about)]
+    idle = _PLAIN_CAPITALS | stop_words("en")  # `The` of `The Browser Company` names nothing
+    names = {word for word in (*parts, *proper) if fold(word) not in idle}
+    words = "|".join([spelled, *(regex.escape(word) for word in sorted(names, key=len)[::-1])])
+    bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?!\p{{Latin}}|(?<=\p{{N}})\p{{N}})"
+    stated = regex.findall(r"\.?[\p{L}\p{N}]+", fold(f"{text} {about}"))
+    written = (*_WORDS.findall(core), *proper)
+    return Subject(
+        name,
+        regex.compile(bounded, regex.I),
+        frozenset(map(fold, parts)),
+        frozenset(fold(word) for word in written if _NUMBER.fullmatch(word)),
+        frozenset(),
+        frozenset(form for word in (*stated, *parts, *proper) for form in (word, singular(word))),
+        frozenset(_WORDS.findall(fold(about))),
+        frozenset((*_head_of(about), *_WORDS.findall(fold(name or text)))),
+    )
+
+
+def _makers_in(text: str, name: regex.Pattern[str]) -> set[str]:
+    """The well-known names that stand right before the name in a text, folded."""
+    return {fold(match[1]) for match in _RIVAL_BEFORE.finditer(text) if name.match(text, match.end())}
 
 
 def names_another(sentence: str, subject: Subject | None = None) -> bool:
