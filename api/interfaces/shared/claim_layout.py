@@ -217,7 +217,7 @@ def lead(report: Report) -> list[str]:
     if not report.findings:
         return [presentation.decision(report), *presentation.paragraphs(report)]
     if SUMMARY.match(report.summary):
-        own = [each for each in sentences(report.summary) if "“" not in each and not SUMMARY.match(each)]
+        own = [each for each in sentences(report.summary) if "“" not in each]
         return [" ".join(own)] if own else []
     return presentation.paragraphs(report) if len(report.summary) <= SHORT_SUMMARY else []
 
