@@ -55,10 +55,11 @@ _POINTED, _CALLED = 0.2, 0.2
 _OWNED = 0.1
 # Share of the claim's content words that a statement must hold to say alike.
 _COVERED = 0.75
-INFORMATIVE = 0.3
+INFORMATIVE = 0.25
 """Probability that a reader finds a sentence informative from which one person's words are shown."""
 # Part of a sentence's informativeness where its subject stands late in it.
 _NOT_LED = 0.4
+_LONGEST_PLAIN = 60
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 170, 12, 3
 
 
@@ -319,7 +320,7 @@ def statement_of(
         _DENYING.search(text.replace("’", "'")) is not None,
         not subject.is_named(text) and subject.names_unknown(text),
         frozenset(content),
-        len(content - terms) < 2,
+        content <= terms and len(text) <= _LONGEST_PLAIN,
         frozenset(_NUMBER.findall(text)),
         pattern is None or is_led_by(text, pattern),
     )
@@ -379,8 +380,9 @@ def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[S
             members = [other for other in left[:_MOST_COMPARED] if other is claim or alike(claim, other)]
             people = len({member.sentence.person for member in members})
             wanted = lean is not None and claim.lean == lean
-            fit = not claim.sentence.doubted, _RUDE.search(claim.sentence.text) is None, not claim.plan
-            weight = (wanted, claim.tells, people, *fit, claim.worth)
+            fit = not claim.sentence.doubted, not claim.plan
+            polite = _RUDE.search(claim.sentence.text) is None
+            weight = (wanted, claim.tells, polite, people, *fit, claim.worth)
             if best is None or weight > best[0]:
                 best = weight, claim, members
         if best is None:

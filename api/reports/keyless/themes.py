@@ -42,8 +42,8 @@ MANY = 5
 _MOST_SUGGESTIONS = 3
 # Below so many themes, what two people say and then single voices fill up; claims on one subject at most.
 _FEW_THEMES, _MOST_CLAIMS = 3, 2
-# Share of a subject's sentences that may speak of subjects before it.
-_SHARED_TEXTS = 0.85
+# Share of a subject's sentences that may speak of one before it.
+_SHARED_TEXTS = 0.6
 # Groups of statements on a subject that are looked at, and claims on one that is asked about.
 _MOST_GROUPS, _MOST_ANSWERS = 8, 5
 # Findings up to which single voices answer a question about one side.
@@ -210,13 +210,14 @@ def _topics(
     unfit = {aspect.name for aspect in aspects() if not aspect.fits(stated)}
     shared = [topic for topic in claims.find_topics(index) if unfit.isdisjoint(topic.terms)]
     topics = {name: claims.named_topic(name, index) for name in wanted}
-    seen: set[str] = set()
+    seen: list[set[str]] = []
     for topic in shared:
         texts = {sentence.text for sentence in topic.mentions.values()}
         # `pound` of those who lost weight is left out
-        if topic.terms.isdisjoint(wanted) and len(texts & seen) <= _SHARED_TEXTS * len(texts):
+        covered = max((len(texts & other) for other in seen), default=0)
+        if topic.terms.isdisjoint(wanted) and covered <= _SHARED_TEXTS * len(texts):
             topics[topic.name] = topic
-            seen |= texts
+            seen.append(texts)
     return topics
 
 
@@ -229,6 +230,7 @@ def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequenc
         groups = list(islice(claims.groups_of(topic, lean), _MOST_GROUPS))
         held = [_claim(topic, *group) for group in groups[:_MOST_CLAIMS] if len(group[1]) >= SHARED]
         held += _sides(topic, lean, held)
+        shown += (claim for claim, members in groups[:_MOST_CLAIMS] if len(members) >= SHARED)
         if not held:
             fresh = (group for group in groups if _is_telling(group[0]) and not _is_repeated(group[0], shown))
             told = list(islice(fresh, _MOST_ANSWERS if asked else 1))
@@ -252,8 +254,12 @@ def _is_telling(statement: Statement) -> bool:
 
 
 def _is_repeated(statement: Statement, shown: Iterable[Statement]) -> bool:
-    """Whether a statement says what one that is shown says, whatever the numbers in both."""
-    return any(2 * len(statement.content & other.content) > len(statement.content | other.content) for other in shown)
+    """Whether a statement says what one that is shown says, with other numbers or more beside it."""
+    return any(
+        2 * len(statement.content & other.content) > len(statement.content | other.content)
+        or (len(other.content) > 1 and other.content <= statement.content)
+        for other in shown
+    )
 
 
 def _sides(topic: SharedSubject, lean: int | None, held: Sequence[ThemeFinding]) -> Iterator[ThemeFinding]:
