@@ -98,12 +98,17 @@ _POINTS_BACK = regex.compile(
 )
 _POSSESSION = _pattern(
     "possession",
-    before=r"^\W*(?:i|we|i've|we've|ive|i'm|im|my \w+)\s+(?:(?:just|also|currently|already|recently|have|had|still|do|only"
-    r"|finally|been)\s+)*",
+    before=r"^\W*(?:i|we|i've|we've|ive|i'm|im|my \w+)\s+(?:(?:just|also|currently|already|recently|have|had|still|do"
+    r"|only|finally|been)\s+)*",
 )
 _ANECDOTE = regex.compile(r"(?i)\b(?:to replace|said|says|told|asked)\b")
-# names of several things: `problems with Ann, Bea, Cleo`
-_NAMES = regex.compile(r"(?:\b\p{Lu}[\p{L}&]+ ?, ?){2}")
+# names of several things (`problems with Ann, Bea, Cleo`), a headline with its site (`It is out - The Site`), an
+# advertisement (`Big sale: Get 15 %`), an address, a diagram, and words that somebody else is said to have used
+_NOT_OWN = regex.compile(
+    r"(?:\b\p{Lu}[\p{L}&]+ ?, ?){2}|\s[-–—|]\s*(?=\p{Ll}?\p{Lu})[\p{L}. ]{2,30}$|[→|]|https?:|\.\p{L}{2,4}/|\bvia @"
+    r"|(?i::\s+(?:get|save|check|watch|read|grab|win)\b|\bcashback\b|% off\b|\bgiving away\b|\ba thread\b)"
+    r"|[\"“](?:[^\"“”\s]+\s+){5,}[^\"“”]*[\"”]|^[^\"]*\"[^\"]*$"
+)
 _BRACKETS = regex.compile(r"\([^()]*\)")
 _JUDGES = _pattern("judges")
 _DOES = _pattern("does")
@@ -129,7 +134,7 @@ def says_something(text: str, follows: bool = False) -> bool:
     if _NO_FINDING.search(main) and not _PRAISED.search(main):
         return False
     if (
-        _NAMES.search(plain)
+        _NOT_OWN.search(plain)
         or _NEEDS_CONTEXT.search(plain)
         or _POINTS_BACK.search(plain)
         or (_IT.search(plain) and not follows)

@@ -20,6 +20,7 @@ from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.claims import SharedSubject, Statement
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified
+from api.reports.keyless.quotable import says_something
 from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
 from api.reports.keyless.sentence_topic import KIND
 from api.reports.keyless.theme_sentences import (
@@ -48,6 +49,8 @@ _SHARED_TEXTS = 0.6
 _MOST_GROUPS, _MOST_ANSWERS = 8, 5
 # Findings up to which single voices answer a question about one side.
 _FEW_ANSWERS = 5
+# Probability that a reader finds a sentence informative from which it is shown though its subject is nobody else's.
+_TELLING_ALONE = 0.3
 # Sentences of which single voices are chosen at most.
 _MOST_VOICES = 300
 SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
@@ -174,7 +177,7 @@ def find_themes(
             used = {passage.text for finding in chosen for passage in finding.passages}
             voices = _voices(index, topics.values(), lean, used)
             chosen += islice(voices, few - len(chosen))
-        chosen = chosen or list(islice(_named_in(exhibits, index), min(most, PASSAGES)))
+        chosen = chosen or list(islice(_named_in(exhibits, index), 1))
     people = sorted(((topic.name, len(topic.mentions)) for topic in topics.values()), key=lambda entry: -entry[1])
     spoken = tuple(entry for entry in people if entry[1] >= (SHARED if lean is None else len(exhibits) + 1))
     several = question_parts(question.text).kind == "comparison"
@@ -249,8 +252,8 @@ def _weight(finding: ThemeFinding) -> int:
 
 
 def _is_telling(statement: Statement) -> bool:
-    """Whether one person's words are worth showing."""
-    return statement.tells and statement.informativeness() >= claims.INFORMATIVE
+    """Whether one person's words on a subject are worth showing: surely an opinion, or likely informative."""
+    return statement.tells and (statement.lean is not None or statement.informativeness() >= claims.INFORMATIVE)
 
 
 def _is_repeated(statement: Statement, shown: Iterable[Statement]) -> bool:
@@ -371,7 +374,8 @@ def _voices(
             sure = statement.lean is not None
             answers = sure and lean is not None and sentence.topic
             worth = statement.informativeness(shared=spoken)
-            if statement.content and (answers or ((named or spoken) and worth >= claims.INFORMATIVE)):
+            telling = worth >= _TELLING_ALONE or (sure and spoken)
+            if statement.content and (answers or ((named or spoken) and telling)):
                 candidates.append((worth, -number, statement))
     people: set[str] = set()
     for _, _, statement in sorted(candidates, key=lambda entry: entry[:2], reverse=True):
@@ -395,7 +399,7 @@ def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[The
         if not is_identified(item, subject) or is_excluded(item, subject):
             continue
         text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
-        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
+        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text) and says_something(text):
             words = claim_sentence(VOICE, without_stop(text), 1, 1)
             passage = ThemePassage(exhibit.label, comment_id, text)
             yield ThemeFinding(VOICE, words, "other", (passage,), without_stop(text), 1, 1)
