@@ -145,3 +145,9 @@ def says_something(text: str, follows: bool = False) -> bool:
     if _POSSESSION.search(plain):
         return (judges or (does and measures)) and not _ANECDOTE.search(plain)
     return judges or does or measures
+
+
+def is_own_statement(text: str) -> bool:
+    """Whether a text is no question, headline with its site, address, advertisement or quotation."""
+    plain = text.replace("’", "'")
+    return ASKING.search(plain) is None and _NOT_OWN.search(plain) is None

@@ -20,7 +20,7 @@ from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.claims import SharedSubject, Statement
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified
-from api.reports.keyless.quotable import says_something
+from api.reports.keyless.quotable import is_own_statement
 from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
 from api.reports.keyless.sentence_topic import KIND
 from api.reports.keyless.theme_sentences import (
@@ -150,11 +150,13 @@ def find_themes(
     most: int = MOST_THEMES,
     focus: Sequence[str] = (),
     lean: int | None = None,
+    naming: int = 1,
 ) -> ThemeReport:
     """What people say: on what the question names first, then what most people say alike.
 
     With `focus`, the words that are asked about, one finding of each with everybody who speaks of it. With a `lean`,
-    given or asked for, what surely leans so goes first and what leans otherwise is left out. Linear in the length of
+    given or asked for, what surely leans so goes first and what leans otherwise is left out. Where nothing is found,
+    `naming` sentences or titles that only name the product are shown. Linear in the length of
     the texts, of which `READ_IN_ALL` characters are read; runs in a thread where others wait.
     """
     lean = lean_wanted(question.text) if lean is None else lean
@@ -177,7 +179,7 @@ def find_themes(
             used = {passage.text for finding in chosen for passage in finding.passages}
             voices = _voices(index, topics.values(), lean, used)
             chosen += islice(voices, few - len(chosen))
-        chosen = chosen or list(islice(_named_in(exhibits, index), 1))
+        chosen = chosen or sorted(_named_in(exhibits, index), key=lambda f: not is_own_statement(f.claim))[:naming]
     people = sorted(((topic.name, len(topic.mentions)) for topic in topics.values()), key=lambda entry: -entry[1])
     spoken = tuple(entry for entry in people if entry[1] >= (SHARED if lean is None else len(exhibits) + 1))
     several = question_parts(question.text).kind == "comparison"
@@ -235,7 +237,7 @@ def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequenc
         held += _sides(topic, lean, held)
         shown += (claim for claim, members in groups[:_MOST_CLAIMS] if len(members) >= SHARED)
         if not held:
-            fresh = (group for group in groups if _is_telling(group[0]) and not _is_repeated(group[0], shown))
+            fresh = (group for group in groups if _is_telling(*group) and not _is_repeated(group[0], shown))
             told = list(islice(fresh, _MOST_ANSWERS if asked else 1))
             shown += (claim for claim, _ in told)
             held = [_claim(topic, *group) for group in told]
@@ -251,9 +253,10 @@ def _weight(finding: ThemeFinding) -> int:
     return finding.alike if finding.alike >= SHARED else 0
 
 
-def _is_telling(statement: Statement) -> bool:
-    """Whether one person's words on a subject are worth showing: surely an opinion, or likely informative."""
-    return statement.tells and (statement.lean is not None or statement.informativeness() >= claims.INFORMATIVE)
+def _is_telling(claim: Statement, members: Sequence[Statement]) -> bool:
+    """Whether few people's words on a subject are worth showing: said by two, an opinion, or likely informative."""
+    sure = len(members) > 1 or claim.lean is not None
+    return claim.tells and (sure or claim.informativeness() >= claims.INFORMATIVE)
 
 
 def _is_repeated(statement: Statement, shown: Iterable[Statement]) -> bool:
@@ -399,7 +402,7 @@ def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[The
         if not is_identified(item, subject) or is_excluded(item, subject):
             continue
         text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
-        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text) and says_something(text):
+        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
             words = claim_sentence(VOICE, without_stop(text), 1, 1)
             passage = ThemePassage(exhibit.label, comment_id, text)
             yield ThemeFinding(VOICE, words, "other", (passage,), without_stop(text), 1, 1)
