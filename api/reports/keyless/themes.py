@@ -57,10 +57,8 @@ SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
 VERBS = {None: "say", 1: "like", -1: "dislike"}
 """By the lean that is asked for, what people do in the headline."""
 _KINDS: dict[int, FindingKind] = {1: "praise", -1: "complaint"}
-_SIDES: tuple[tuple[int, FindingKind, str], ...] = (
-    (-1, "complaint", "complain"), (1, "praise", "praise it"), (0, "request", "wish for something"),
-)  # fmt: skip
-"""By lean, 0 for a wish: the kind of a finding, and what its people do."""
+_SIDES: tuple[tuple[int, FindingKind, str], ...] = ((-1, "complaint", "complain"), (1, "praise", "praise it"))
+"""By lean: the kind of a finding, and what its people do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,17 +229,17 @@ def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequenc
     findings: list[ThemeFinding] = []
     shown: list[Statement] = []
     for topic in topics:
-        asked = topic.name in wanted
+        named = topic.name in wanted
         groups = list(islice(claims.groups_of(topic, lean), _MOST_GROUPS))
         held = [_claim(topic, *group) for group in groups[:_MOST_CLAIMS] if len(group[1]) >= SHARED]
         held += _sides(topic, lean, held)
         shown += (claim for claim, members in groups[:_MOST_CLAIMS] if len(members) >= SHARED)
         if not held:
             fresh = (group for group in groups if _is_telling(*group) and not _is_repeated(group[0], shown))
-            told = list(islice(fresh, _MOST_ANSWERS if asked else 1))
-            shown += (claim for claim, _ in told)
-            held = [_claim(topic, *group) for group in told]
-        if not held and asked and topic.mentions:
+            chosen = list(islice(fresh, _MOST_ANSWERS if named else 1))
+            shown += (claim for claim, _ in chosen)
+            held = [_claim(topic, *group) for group in chosen]
+        if not held and named and topic.mentions:
             held = [_spoken_of(topic, lean)]
         findings += held
     order = sorted(findings, key=lambda f: (f.name.lower() not in wanted, not f.leans(lean), -_weight(f), -f.speaking))
@@ -269,17 +267,16 @@ def _is_repeated(statement: Statement, shown: Iterable[Statement]) -> bool:
 
 
 def _sides(topic: SharedSubject, lean: int | None, held: Sequence[ThemeFinding]) -> Iterator[ThemeFinding]:
-    """What enough people praise, complain of or wish for, each in words of their own; none that a claim counts."""
+    """What enough people praise or complain of, each in words of their own; none that a claim counts."""
     counted = {passage.text for finding in held for passage in finding.passages}
     for side, kind, words in _SIDES:
-        if lean is not None and side not in (lean, 0):
+        if lean is not None and side != lean:
             continue
         people: dict[str, Statement] = {}
         for entry in sorted(
             topic.statements, key=lambda e: (claims.stands_alone(e), e.informativeness()), reverse=True
         ):
-            fits = entry.lean == side if side else entry.wish and entry.lean is None
-            if fits and not (entry.asks or entry.foreign or entry.sentence.heading):
+            if entry.lean == side and not (entry.asks or entry.foreign or entry.sentence.heading):
                 people.setdefault(entry.sentence.person, entry)
         members = list(people.values())
         fresh = [member for member in members if member.sentence.text not in counted]
