@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from api.reports.keyless.claims import marks
+from api.reports.keyless.quotable import marks
 from recorded_texts import ROOT, rows
 
 LABELS = ROOT / "evaluation" / "informative" / "sentences.jsonl"

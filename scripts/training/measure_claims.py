@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--findings", action="store_true", help="print every finding with its passages")
     parser.add_argument("--set", help="only this one")
     wanted = parser.parse_args()
-    shown = near = many = 0
+    claimed = shown = near = many = 0
     for line in rows(COUNTS):
         if wanted.set not in (None, line["set"]):
             continue
@@ -45,22 +45,24 @@ def main() -> None:
         themed = find_themes(Question(line["query"], line["about"]), _kept(items))
         print(f"{line['set']} ({line['part']}): {len(items)} people. {themed.summary}")
         for names, count in line["subjects"].items():
-            found = _people(names.split(", "), themed.findings)
+            forms = names.split(", ")
+            claim = _people(forms, ((f.name.lower(), f.speaking) for f in themed.findings))
+            found = max(claim, _people(forms, themed.spoken))
             fits = abs(found - count) <= NEAR * count
             if count >= MANY:
                 many, shown, near = many + 1, shown + bool(found), near + fits
-            print(f"  {names}: {found} of {count} by hand{', within 30 %' * fits}")
+                claimed += bool(claim)
+            where = "" if claim or not found else ", in the summary"
+            print(f"  {names}: {found} of {count} by hand{', within 30 %' * fits}{where}")
         if wanted.findings:
             _print(themed.findings)
-    print(f"of {many} subjects of {MANY} people or more {shown} are shown, {near} within 30 %")
+    print(f"of {many} subjects of {MANY} people or more {shown} are shown, {claimed} in a claim, {near} within 30 %")
 
 
-def _people(names: Iterable[str], findings: Iterable[ThemeFinding]) -> int:
-    """People who speak of a subject, by the finding with the most of them."""
+def _people(names: Iterable[str], subjects: Iterable[tuple[str, int]]) -> int:
+    """People who speak of a subject, of subjects with their people the one with the most."""
     forms = set(names)
-    return max(
-        (f.speaking for f in findings if f.name.lower() in forms or f.name.lower().rstrip("s") in forms), default=0
-    )
+    return max((people for name, people in subjects if name in forms or name.rstrip("s") in forms), default=0)
 
 
 def _print(findings: Iterable[ThemeFinding]) -> None:

@@ -207,10 +207,10 @@ async def test_a_number_has_one_value_everywhere(built: Product, query: str, dep
             assert figure[field] == told[field], (name, field)
         assert figure["in_report"] == len(_of(answer["items"], name))
         assert figure["in_report"] <= figure["relevant"] <= figure["kept"] <= figure["fetched"]
-    felt, authors = figures["sentiment"], figures.get("authors", {"people": 0, "most": 0})
+    felt, authors = figures["sentiment"], figures.get("authors", {"people": 0, "most": 0, "unnamed": 0})
     assert felt["n"] + felt["ungraded"] + felt.get("repeated", 0) == len(items)
-    assert felt["positive"] + felt["neutral"] + felt["negative"] == felt["n"] <= authors["people"]
-    assert authors["people"] + max(authors["most"] - 1, 0) <= len(items)
+    assert felt["positive"] + felt["neutral"] + felt["negative"] == felt["n"] <= authors["people"] + authors["unnamed"]
+    assert authors["people"] + max(authors["most"] - 1, 0) + authors["unnamed"] <= len(items)
     for finding in answer["findings"]:
         words = {(passage["key"], passage["comment_id"]) for passage in finding["evidence"]}
         people = finding["people"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from api.interfaces.cli.terminal_text import report_text
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.shared import claim_layout, presentation
 from api.interfaces.shared.markdown_report import report_markdown
+from api.pipeline.evidence.figures import Authors
 from api.reports.report import Finding, Passage, Report
 from tests.interfaces.answers import plain_report
 
@@ -243,3 +245,38 @@ async def test_four_figures_stand_above_the_claims() -> None:
     assert claim_layout.glance(empty) == []
     assert not any("tone" in label for label, _ in claim_layout.glance(toneless))
     assert all(labels.values())
+
+
+@pytest.mark.parametrize(
+    ("authors", "shown", "rests"),
+    [
+        ((21, 3, 0), ("people", "21"), "33 posts by 21 people, one of whom wrote 3 of them;"),
+        ((33, 1, 0), ("people", "33"), "33 posts;"),
+        (
+            (21, 1, 12),
+            ("people, and 12 posts without a known author", "21"),
+            "33 posts by 21 people; 12 of them have no known author;",
+        ),
+        (
+            (1, 32, 1),
+            ("person, and 1 post without a known author", "1"),
+            "33 posts by 1 person; 1 of them has no known author;",
+        ),
+        ((0, 0, 33), None, "33 posts, all without a known author;"),
+        ((33, 1, None), ("people", "33"), "33 posts;"),
+    ],
+)
+async def test_people_are_known_authors(authors: Any, shown: tuple[str, str] | None, rests: str) -> None:
+    """
+    What nobody's name stands on is said as posts; a report of an older version does not know which.
+    """
+    report = await plain_report()
+    people, most, unnamed = authors
+    known = Authors(people=people, most=most, unnamed=unnamed)
+    items = tuple(report.items[0].model_copy(update={"key": f"reddit:{n}"}) for n in range(33))
+    figures = report.figures.model_copy(update={"authors": known})
+    report = report.model_copy(update={"items": items, "figures": figures})
+
+    people_shown = [figure for figure in claim_layout.glance(report) if figure[0].startswith("pe")]
+    assert people_shown == ([shown] if shown else [])
+    assert f"It rests on {rests}" in " ".join(claim_layout.process(report))

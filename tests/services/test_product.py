@@ -347,7 +347,7 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
             "people": {"reddit": 4},
         }
     ]
-    assert answer["summary"] == f"Most said: “{said}” (four people)."
+    assert answer["summary"] == f"Most said: “{said}” (four people). Most spoken of: battery (four people)."
     assert [quote["text"] for quote in answer["quotes"]] == [f"{said}."]
     assert answer["support"]["status"] == "skipped"
 

@@ -155,7 +155,7 @@ def on_topics(
     Where no sentence speaks plainly of the topics: that, the sentences that mention them, and what
     else is said. Empty, where nothing can be shown.
     """
-    findings = find_themes(Question(name), exhibits, focus=topics, lean=lean).findings[:_THEMES]
+    findings = find_themes(Question(name), exhibits, focus=topics, lean=lean, naming=PASSAGES).findings[:_THEMES]
     opening, mentions = "", list[ThemePassage]()
     if topics and not findings:
         stems = set(map(query_guard.singular, topics))
@@ -165,7 +165,7 @@ def on_topics(
                 if len(part) <= LONGEST_PASSAGE and stems & query_guard.joined_spellings(part):
                     mentions.append(ThemePassage(exhibit.label, None, part))
                     break
-        findings = find_themes(Question(name), exhibits, lean=lean).findings[:_THEMES]
+        findings = find_themes(Question(name), exhibits, lean=lean, naming=PASSAGES).findings[:_THEMES]
         opening = f"{_NO_POST} {', '.join(map(formatted, topics))}."
         if mentioning:
             opening = nothing_plain(topics)
@@ -226,7 +226,9 @@ def side_by_side(
     said of each under its name; with `topics` of which nobody speaks, nothing.
     """
     own = {
-        name: find_themes(Question(name), known, most=_COMPARED_THEMES, focus=topics, lean=lean).findings
+        name: find_themes(
+            Question(name), known, most=_COMPARED_THEMES, focus=topics, lean=lean, naming=PASSAGES
+        ).findings
         for name, known in sides.items()
     }
     counts = Counter(finding.name for findings in own.values() for finding in findings if finding.name != VOICE)

@@ -16,6 +16,7 @@ from api.core.text import quantity, utc_minute
 from api.core.words import words
 from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
+from api.pipeline.evidence.figures import Authors
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import SUMMARY, is_subject, subject_example
 from api.reports.quotes import sentences, without_stop
@@ -96,7 +97,7 @@ def glance(report: Report) -> list[tuple[str, str]]:
     fetched = sum(source.fetched for source in report.sources.values())
     authors, felt = report.figures.authors, report.figures.sentiment
     figures = (
-        ("people" if authors is None or authors.people != 1 else "person", str(authors.people) if authors else ""),
+        (_people_label(authors), str(authors.people) if authors and authors.people else ""),
         (f"posts kept of {fetched} found" if fetched >= len(report.items) else "posts kept", str(len(report.items))),
         (
             f"of {felt.n} whose tone can be told" if felt else "",
@@ -105,6 +106,24 @@ def glance(report: Report) -> list[tuple[str, str]]:
         ("when written", span([item.created_at for item in report.items if item.created_at], "%b")),
     )
     return [(label, value) for label, value in figures if value]
+
+
+def _people_label(authors: Authors | None) -> str:
+    """What the number of people is called: `people, and 12 posts without a known author`."""
+    label = "person" if authors and authors.people == 1 else "people"
+    unnamed = authors.unnamed if authors else 0
+    return f"{label}, and {quantity(unnamed, 'post')} without a known author" if unnamed else label
+
+
+def _written_by(authors: Authors, total: int) -> str:
+    """Who wrote `total` posts, behind their number: ` by 21 people, one of whom wrote 3 of them`; empty if one each."""
+    if authors.unnamed == total:
+        return " without a known author" if total == 1 else ", all without a known author"
+    people = quantity(authors.people, "person", "people")
+    several = f", one of whom wrote {authors.most} of them" if authors.most > 1 and authors.people > 1 else ""
+    unnamed = f"; {authors.unnamed} of them {'has' if authors.unnamed == 1 else 'have'} no known author"
+    unnamed *= bool(authors.unnamed)
+    return f" by {people}{several}{unnamed}" if several or unnamed or authors.people < total else ""
 
 
 def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
@@ -198,7 +217,7 @@ def lead(report: Report) -> list[str]:
     if not report.findings:
         return [presentation.decision(report), *presentation.paragraphs(report)]
     if SUMMARY.match(report.summary):
-        own = [each for each in sentences(report.summary) if "“" not in each and not SUMMARY.match(each)]
+        own = [each for each in sentences(report.summary) if "“" not in each]
         return [" ".join(own)] if own else []
     return presentation.paragraphs(report) if len(report.summary) <= SHORT_SUMMARY else []
 
@@ -223,9 +242,7 @@ def uncited(report: Report) -> list[KeptItem]:
 def process(report: Report, *, priced: bool = True) -> list[str]:
     """How the report was made, a sentence each: what it rests on, what was dropped, when it was asked, the price."""
     total, authors, checked = len(report.items), report.figures.authors, report.support
-    rests = f"It rests on {quantity(total, 'post')}" if total else ""
-    if authors and authors.people < total:
-        rests += f" by {quantity(authors.people, 'person', 'people')}, one of whom wrote {authors.most} of them"
+    rests = f"It rests on {quantity(total, 'post')}{_written_by(authors, total) if authors else ''}" if total else ""
     unsure = len(presentation.hardly_sure(report))
     asked_at = f"Asked {utc_minute(report.created_at)} at depth {report.depth}"
     if priced:

@@ -136,17 +136,21 @@ class SourceFigures(Published):
 
 
 class Authors(Published):
-    """Who wrote the kept items; an item without a known author counts as a person of its own."""
+    """Who wrote the kept items, as far as their authors are known."""
 
     people: int
+    """Known authors."""
     most: int
-    """Items of the person who wrote the most of them."""
+    """Items of the author who wrote the most of them."""
+    unnamed: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
+    """Items without a known author; older reports have no number, and count each of these items in `people`."""
 
 
 class Voices(Published):
     """People who wrote the kept items of one source: whoever wrote several is one."""
 
     people: int
+    """Known authors."""
     weeks: Mapping[str, int]
     """Monday of a week (ISO date, UTC) -> people who wrote in it, in order; one of two weeks counts in each."""
     undated: int
@@ -279,10 +283,13 @@ def figures(sources: Sequence[Gathered], kept: Sequence[Assessed], *, now: datet
         for name, value in entry.item.engagement.items():
             if value is not None:
                 values.setdefault(entry.item.source, {}).setdefault(name, []).append(value)
-    authors = Counter(person_of(entry.item) for entry in kept)
+    authors = Counter(person_of(entry.item) for entry in kept if entry.item.author)
+    by_known = authors.total()
     return Figures(
         sources=_sources(sources, kept),
-        authors=Authors(people=len(authors), most=max(authors.values())) if authors else None,
+        authors=Authors(people=len(authors), most=max(authors.values(), default=0), unnamed=len(kept) - by_known)
+        if kept
+        else None,
         voices=_voices(sources, kept),
         sentiment=sentiment_of(kept),
         timeline=_timeline(kept, now),
@@ -334,11 +341,11 @@ def _voices(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str, 
                 {
                     (_start(item.created_at.astimezone(UTC).date(), "week").isoformat(), person_of(item))
                     for item in items
-                    if item.created_at is not None
+                    if item.created_at is not None and item.author
                 }
             )
         )
-        people = len({person_of(item) for item in items})
+        people = len({person_of(item) for item in items if item.author})
         counted[name] = Voices(people=people, weeks=dict(weeks), undated=len(items) - len(days))
     return counted
 

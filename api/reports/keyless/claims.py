@@ -5,8 +5,7 @@ A subject is a term that people share: a noun, a pair of words or a verb of expe
 Statements say alike when they lean the same way on one subject, or share most of their content words; the one that
 most others say alike with, in few words, is the claim. Precision goes first: in doubt two statements are not alike.
 
-Which words are quoted is chosen by how likely a reader finds a sentence worth showing by itself: a logistic function of
-marks that any sentence has, fitted on sentences that two readers marked. How good it is: docs/keyless.md.
+Which words are quoted: `quotable.py`. How good it is: docs/keyless.md.
 """
 
 from __future__ import annotations
@@ -14,19 +13,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from math import exp, log
 
 import regex
 
 from api.core.text import fold
-from api.core.words import UNSPACED, stop_words
+from api.core.words import stop_words
 from api.pipeline.gate.name_matches import zipf
 from api.pipeline.question.product_name import KINDS
 from api.reports.keyless import product_mentions
 from api.reports.keyless.aspects import aspects, aspects_named
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
 from api.reports.keyless.product_mentions import Subject
+from api.reports.keyless.quotable import informativeness, says_something
 from api.reports.keyless.sentence_index import (
     MONEY,
     PRICE,
@@ -38,64 +36,7 @@ from api.reports.keyless.sentence_index import (
     SentenceIndex,
     term_of,
 )
-from api.reports.keyless.sentence_topic import INSTRUCTION, STATING, is_about_theme, is_led_by
-
-# Signs of a word, its blank included, and of one in a script without blanks.
-_LETTERS_OF_WORD, _SIGNS_OF_WORD = 6, 2
-_UNSPACED = regex.compile(rf"[{UNSPACED}]")
-# Words by which something is judged or measured, whichever way.
-_JUDGING = regex.compile(
-    r"(?i)\b(?:problem|issue|bug|support|price|cost|works?|worth|better|worse|love|like|hate|easy|hard|slow|fast|good|bad"
-    r"|nice|quality|battery|cheap|expensive|miss|fails?|lost|lose|broke\w*|crash\w*|great|useful|useless|solid|smooth"
-    r"|comfortable|reliable|annoy\w*|impress\w*|disappoint\w*)\b"
-)
-_DEGREE = regex.compile(
-    r"(?i)\b(?:very|really|so|too|super|extremely|absolutely|never|always|every|only|all|still|even|just|way|much|most"
-    r"|best|worst|better|worse|than|enough)\b"
-)
-_BEING = regex.compile(r"(?i)\b(?:is|are|was|were|isn't|aren't|wasn't|it's|has|have|had)\b")
-# begins with a word that points at what was said before
-_POINTING = regex.compile(r"(?i)^\W*(?:it|this|that|these|those|he|she|they|there|here)\b")
-_CODE = regex.compile(r"[`{}<>\\_=]|https?:|\p{L}\.\p{L}{2,4}/|/\w+/|#\d+|\d+\.\d+\.\d+")
-
-# Fitted by scripts/training/fit_informative.py.
-_BIAS = -3.28
-_WEIGHTS = {
-    "length": 0.61, "shared": 0.59, "sure": 0.18, "praise": 0.29, "complaint": 0.28, "judging": 0.31, "degree": 0.08,
-    "being": 0.28, "denial": 0.23, "number": 0.33, "exclamation": -0.52, "ellipsis": -1.14, "question": -1.86,
-    "wish": -0.58, "instruction": -0.29, "pointing": -0.73, "code": -1.32,
-}  # fmt: skip
-
-
-@lru_cache(maxsize=4_096)
-def informativeness(text: str, shared: bool, sure: bool) -> float:
-    """A probability; `shared` says that others speak of the same subject, `sure` that it surely leans."""
-    return 1 / (1 + exp(-_BIAS - sum(_WEIGHTS[name] * value for name, value in marks(text, shared, sure))))
-
-
-def marks(text: str, shared: bool, sure: bool) -> Iterator[tuple[str, float]]:
-    """Name and value of each mark of a sentence."""
-    plain = text.replace("’", "'")
-    praise, complaint = count_feelings(plain)
-    unspaced = len(_UNSPACED.findall(text))
-    yield "length", log(max(1.0, (len(text) - unspaced) / _LETTERS_OF_WORD + unspaced / _SIGNS_OF_WORD))
-    yield "shared", shared
-    yield "sure", sure
-    yield "praise", praise
-    yield "complaint", complaint
-    yield "judging", len(_JUDGING.findall(plain))
-    yield "degree", len(_DEGREE.findall(plain))
-    yield "being", _BEING.search(plain) is not None
-    yield "denial", DENIAL.search(plain) is not None
-    yield "number", any(map(str.isdigit, text))
-    yield "exclamation", "!" in text
-    yield "ellipsis", "…" in text or "..." in text
-    yield "question", ASKING.search(plain) is not None
-    yield "wish", WISHING.search(plain) is not None
-    yield "instruction", INSTRUCTION.search(plain) is not None
-    yield "pointing", _POINTING.search(plain) is not None
-    yield "code", _CODE.search(text) is not None
-
+from api.reports.keyless.sentence_topic import STATING, is_about_theme, is_led_by
 
 # Terms that are looked at closely, sentences of one person on one of them, and statements of a subject that are
 # compared with each other: what the cost is bounded by.
@@ -114,16 +55,17 @@ _POINTED, _CALLED = 0.2, 0.2
 _OWNED = 0.1
 # Share of the claim's content words that a statement must hold to say alike.
 _COVERED = 0.75
-INFORMATIVE = 0.15
-"""Probability that a reader finds a sentence informative from which it stands as an example of its subject."""
+INFORMATIVE = 0.25
+"""Probability that a reader finds a sentence informative from which one person's words are shown."""
 # Part of a sentence's informativeness where its subject stands late in it.
 _NOT_LED = 0.4
-_LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 140, 12, 3
+_LONGEST_PLAIN = 60
+_LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 170, 12, 3
 
 
 # begins a sentence that does not stand by itself: `And then`, `Which is`, `That said`
 _LEANING_ON = regex.compile(
-    r"(?i)^\W*(?:and|but|or|so|because|which|that(?:'s)?|then|also|plus|however|though|although|yes|yeah|no,|nope|if|when|"
+    r"(?i)^\W*(?:and|but|or|so|because|which|that(?:'s)?|then|also|plus|however|though|although|yes|yeah|no,|nope|if|"
     r"they|he|she|same|what|who|how|why|where|@|\d+[.):])"
 )
 # a plan or a condition, which is no experience: `I want to lose weight`
@@ -172,6 +114,11 @@ class Statement:
     def worth(self) -> float:
         """By what it is chosen among the statements on its subject."""
         return self.informativeness() * (1 if self.leads else _NOT_LED)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it stands by itself and says something of the product."""
+        return stands_alone(self) and says_something(self.sentence.text, self.sentence.follows)
 
     def informativeness(self, *, shared: bool = True) -> float:
         """Probability that a reader finds it worth showing by itself; with `shared`, others speak of its subject."""
@@ -373,7 +320,7 @@ def statement_of(
         _DENYING.search(text.replace("’", "'")) is not None,
         not subject.is_named(text) and subject.names_unknown(text),
         frozenset(content),
-        len(content - terms) < 2,
+        content <= terms and len(text) <= _LONGEST_PLAIN,
         frozenset(_NUMBER.findall(text)),
         pattern is None or is_led_by(text, pattern),
     )
@@ -433,8 +380,9 @@ def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[S
             members = [other for other in left[:_MOST_COMPARED] if other is claim or alike(claim, other)]
             people = len({member.sentence.person for member in members})
             wanted = lean is not None and claim.lean == lean
-            fit = not claim.sentence.doubted, _RUDE.search(claim.sentence.text) is None, not claim.plan
-            weight = (wanted, people, *fit, claim.worth)
+            fit = not claim.sentence.doubted, not claim.plan
+            polite = _RUDE.search(claim.sentence.text) is None
+            weight = (wanted, claim.tells, polite, people, *fit, claim.worth)
             if best is None or weight > best[0]:
                 best = weight, claim, members
         if best is None:

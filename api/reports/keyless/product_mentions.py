@@ -318,6 +318,13 @@ _WORDS_BEFORE = 2
 _LONGEST_ENDING = 3
 
 
+def is_listing(item: Item) -> bool:
+    """Whether an item is a shop's page of its goods, and no review by itself, as people export them."""
+    rated = "stars" in item.engagement and "ratings" not in item.engagement
+    review = rated or item.author is not None or "review" in (item.place or "").casefold()
+    return item.source == "amazon" and not review
+
+
 def thread_of(item: Item) -> str:
     """The key of the thread that an item stands in; its own unless it is a comment."""
     return item.thread or item.key
@@ -332,7 +339,7 @@ def is_topic(item: Item, subject: Subject) -> bool:
     # a comment that was found by itself has its video's title for a place
     title = item.title or (item.place or "") * (" " in (item.place or ""))
     match = subject.pattern.search(title)
-    if item.source == "amazon":
+    if is_listing(item):
         # `Smart Ring, Better Than OuraRing` is a rival's page
         mentions = subject.pattern.finditer(title)
         if any(_COMPARED_WITH.search(title[: mention.start()]) for mention in mentions):
@@ -359,7 +366,7 @@ def is_excluded(item: Item, subject: Subject) -> bool:
     """
     if subject.is_namesake(item.title):
         return True
-    if item.source == "amazon":
+    if is_listing(item):
         return _PRINTED.search(item.title) is not None or _is_accessory(item.title, subject)
     first = _WORD.search(fold(subject.name))
     if first is None:

@@ -223,7 +223,7 @@ def _sentences(exhibit: Exhibit, subject: Subject, share: int) -> Iterator[Sente
     # comments under a post that names the product only somewhere in its text may be about the rest
     headed = subject.is_named(f"{item.title} {item.place or ''}")
     texts: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
-    texts = [] if item.source == "amazon" else texts[bool(item.thread) :]
+    texts = [] if product_mentions.is_listing(item) else texts[bool(item.thread) :]
     texts += [(comment.body, comment) for comment in item.comments]
     left = share
     for text, comment in texts:

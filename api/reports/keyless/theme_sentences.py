@@ -13,7 +13,7 @@ VOICE = "One voice"
 """Name of what one person alone says, where no subject is shared."""
 
 COUNTED = regex.compile(
-    r"^(?!Most |One person each said)(?P<name>[^:“”\n]{1,60}?)(?P<example>, for example)?: "
+    r"^(?!Most |Said: |One person each said)(?P<name>[^:“”\n]{1,60}?)(?P<example>, for example)?: "
     r"(?:“(?P<claim>.+)”|(?:(?P<number>[\w ,]+?) )?(?:of the [\w,]+ )?(?:people|person) (?:who )?speaks? of it\b"
     r"|people (?:complain|praise it|wish for something)(?=, for example “)"
     r"|(?:at least )?(?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of|about) it\b)",
@@ -24,21 +24,22 @@ people only speak: `Battery, for example: “It does not last a day”.`
 
 The last form is of reports of older versions.
 """
+_EACH = "One person each said"
 SUMMARY = regex.compile(
-    r"^(?:[^.“”]{1,160}[.] ){0,3}(?:Most said|One person each said): “|^(?:[^.“”]{1,160}[.] ){0,3}Most spoken of: "
+    rf"^(?:[^.“”]{{1,160}}[.] ){{0,3}}(?:Most said|Said|{_EACH}): “|^(?:[^.“”]{{1,160}}[.] ){{0,3}}Most spoken of: "
 )
 """The summary: `Most said: “It does not last a day” (six people), “The app is slow” (four).`"""
 # the end of a theme's sentence that counts nobody: `“It dies”`, `people complain, for example “It dies”.`
 _BARE = regex.compile(r"(?:”|^[^“”]+: people [\w ]+)\.?$")
-# Claims that a summary names.
-_NAMED = 3
+# Claims and subjects that a summary names.
+_NAMED, _SPOKEN = 3, 10
 
 
 def claim_sentence(name: str, claim: str, people: int, speaking: int) -> str:
     """The sentence of a claim: how many say alike, of how many people who speak of its subject."""
     quoted = f"{name}: “{claim}”"
     if people == 1:
-        return f"{quoted}."
+        return f"{quoted}: one of the {in_words(speaking)} people who speak of it." if speaking > 1 else f"{quoted}."
     if speaking > people:
         return f"{quoted}: {in_words(people)} of the {in_words(speaking)} people who speak of it say alike."
     return f"{quoted}: {'both' if people == 2 else f'all {in_words(people)}'} people who speak of it say alike."
@@ -54,13 +55,13 @@ def side_sentence(name: str, side: str, example: str, people: int, speaking: int
     return f"{name}: “{example}”: {holders}."
 
 
-def subject_sentence(name: str, example: str, speaking: int, praising: int = 0, complaining: int = 0) -> str:
+def subject_sentence(name: str, speaking: int, praising: int = 0, complaining: int = 0) -> str:
     """The sentence of a subject that people speak of without saying alike, and how many surely take a side."""
     sides = ((praising, "praise it"), (complaining, "complain"))  # one alone is not sure enough
     phrases = [f"{in_words(count)} {plural}" for count, plural in sides if count > 1]
     leaning = f"; at least {' and '.join(phrases)}" if phrases else ""
     speak = "person speaks" if speaking == 1 else "people speak"
-    return f"{name}: {in_words(speaking)} {speak} of it{example_phrase(example)}{leaning}."
+    return f"{name}: {in_words(speaking)} {speak} of it{leaning}."
 
 
 def example_phrase(example: str) -> str:
@@ -73,21 +74,15 @@ def theme_summary(claims: Sequence[tuple[str, int]], spoken: Sequence[tuple[str,
 
     `claims` are quotes with their people, 0 where they are not counted; `spoken` are subjects with theirs.
     """
-    parts = [opening]
     held = [(claim, count) for claim, count in claims if count != 1]
-    for verb, quotes in (
-        ("Most said", held),
-        ("One person each said", [c for c in claims if c[1] == 1] if not held else []),
-    ):
-        counts = verb == "Most said"
-        named = [
-            f"“{claim}”{_people_phrase(count, at) if counts else ''}"
-            for at, (claim, count) in enumerate(quotes[:_NAMED])
-        ]
-        parts += [f"{verb}: {', '.join(named)}."] if named else []
-    if spoken and len(held) < _NAMED:
-        named = [f"{name}{_people_phrase(count, at)}" for at, (name, count) in enumerate(spoken[:_NAMED])]
-        parts.insert(1 + bool(held), f"Most spoken of: {', '.join(named)}.")
+    quotes, verb = (held, "Most said" if any(count for _, count in held) else "Said") if held else (claims, _EACH)
+    named = [
+        f"“{claim}”{_people_phrase(count, at) if held else ''}" for at, (claim, count) in enumerate(quotes[:_NAMED])
+    ]
+    parts = [opening, f"{verb}: {', '.join(named)}." if held or (quotes and not spoken) else ""]
+    if spoken:
+        named = [f"{name}{_people_phrase(count, at)}" for at, (name, count) in enumerate(spoken[:_SPOKEN])]
+        parts.append(f"Most spoken of: {', '.join(named)}.")
     return " ".join(filter(None, parts)) or "No two people were found to say alike, and nothing that could be quoted."
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from api.core.domain import Question
@@ -20,6 +20,7 @@ from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.claims import SharedSubject, Statement
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified
+from api.reports.keyless.quotable import is_own_statement
 from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
 from api.reports.keyless.sentence_topic import KIND
 from api.reports.keyless.theme_sentences import (
@@ -42,24 +43,22 @@ MANY = 5
 _MOST_SUGGESTIONS = 3
 # Below so many themes, what two people say and then single voices fill up; claims on one subject at most.
 _FEW_THEMES, _MOST_CLAIMS = 3, 2
-# Share of a subject's sentences that may stand in findings before it: those on two subjects are each shown for both.
-_SHARED_TEXTS = 0.85
-# Part of its people by which a subject without an example is ordered.
-_UNQUOTED = 0.85
-# Statements on a subject that may be its example.
-_MOST_EXAMPLES = 8
+# Share of a subject's sentences that may speak of one before it.
+_SHARED_TEXTS = 0.6
+# Groups of statements on a subject that are looked at, and claims on one that is asked about.
+_MOST_GROUPS, _MOST_ANSWERS = 8, 5
 # Findings up to which single voices answer a question about one side.
 _FEW_ANSWERS = 5
+# Probability that a reader finds a sentence informative from which it is shown though its subject is nobody else's.
+_TELLING_ALONE = 0.3
 # Sentences of which single voices are chosen at most.
 _MOST_VOICES = 300
 SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
 VERBS = {None: "say", 1: "like", -1: "dislike"}
 """By the lean that is asked for, what people do in the headline."""
 _KINDS: dict[int, FindingKind] = {1: "praise", -1: "complaint"}
-_SIDES: tuple[tuple[int, FindingKind, str], ...] = (
-    (-1, "complaint", "complain"), (1, "praise", "praise it"), (0, "request", "wish for something"),
-)  # fmt: skip
-"""By lean, 0 for a wish: the kind of a finding, and what its people do."""
+_SIDES: tuple[tuple[int, FindingKind, str], ...] = ((-1, "complaint", "complain"), (1, "praise", "praise it"))
+"""By lean: the kind of a finding, and what its people do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +88,12 @@ class ThemeFinding:
     """People who speak of the subject."""
     side: str = ""
     """What its people do where they do not say alike: `complain`."""
-    example: str = ""
-    """The sentence that is quoted of a subject of which people only speak."""
 
     @property
     def bare(self) -> str:
         """The finding without its counts, as a model would write it."""
         if self.claim and not self.side:
             return f"{_title(self.name)}: “{self.claim}”"
-        if self.example:
-            return f"{_title(self.name)}, for example: “{self.example}”."
         return f"{_title(self.name)}: people {self.side or 'speak of it'}{example_phrase(self.claim)}."
 
     @property
@@ -120,15 +115,15 @@ class ThemeReport:
     summary: str
     findings: tuple[ThemeFinding, ...]
     suggestions: tuple[str, ...]
+    spoken: tuple[tuple[str, int], ...] = ()
+    """Subjects that enough people speak of, most first, with their people; none where one side is asked for."""
 
     @property
     def bare_summary(self) -> str:
         """The summary without numbers of people, for passages that were removed."""
         claimed = [finding for finding in self.findings if finding.claim]
-        held = [finding for finding in claimed if finding.alike > 1] or claimed
-        several = any(finding.alike > 1 for finding in held)
-        spoken = dict.fromkeys(() if held else (finding.name.lower() for finding in self.findings), 0)
-        return theme_summary([(f.claim, 0 if several else 1) for f in held], list(spoken.items()))
+        held = [finding for finding in claimed if finding.alike > 1]
+        return theme_summary([(f.claim, 0) for f in held or claimed], [(name, 0) for name, _ in self.spoken])
 
 
 def one_side(passages: Iterable[ThemePassage], lean: int | None) -> tuple[ThemePassage, ...]:
@@ -153,11 +148,13 @@ def find_themes(
     most: int = MOST_THEMES,
     focus: Sequence[str] = (),
     lean: int | None = None,
+    naming: int = 1,
 ) -> ThemeReport:
     """What people say: on what the question names first, then what most people say alike.
 
     With `focus`, the words that are asked about, one finding of each with everybody who speaks of it. With a `lean`,
-    given or asked for, what surely leans so goes first and what leans otherwise is left out. Linear in the length of
+    given or asked for, what surely leans so goes first and what leans otherwise is left out. Where nothing is found,
+    `naming` sentences or titles that only name the product are shown. Linear in the length of
     the texts, of which `READ_IN_ALL` characters are read; runs in a thread where others wait.
     """
     lean = lean_wanted(question.text) if lean is None else lean
@@ -168,8 +165,8 @@ def find_themes(
     wanted = _named_aspects(question, subject)
     if focus:
         topics = {topic.name: topic for topic in (claims.named_topic(word, index) for word in focus)}
-        spoken = [_spoken_of(topic, lean, plainly=True) for topic in topics.values()]
-        findings = [finding for finding in spoken if finding.passages]
+        every = [_spoken_of(topic, lean, plainly=True) for topic in topics.values()]
+        findings = [finding for finding in every if finding.passages]
         chosen = findings[:most]
     else:
         topics = _topics(question, exhibits, index, wanted)
@@ -180,13 +177,16 @@ def find_themes(
             used = {passage.text for finding in chosen for passage in finding.passages}
             voices = _voices(index, topics.values(), lean, used)
             chosen += islice(voices, few - len(chosen))
-        chosen = chosen or list(islice(_named_in(exhibits, index), min(most, PASSAGES)))
+        chosen = chosen or sorted(_named_in(exhibits, index), key=lambda f: not is_own_statement(f.claim))[:naming]
+    people = sorted(((topic.name, len(topic.mentions)) for topic in topics.values()), key=lambda entry: -entry[1])
+    spoken = tuple(entry for entry in people if entry[1] >= (SHARED if lean is None else len(exhibits) + 1))
     several = question_parts(question.text).kind == "comparison"
     return ThemeReport(
         f"What people {VERBS[lean]} about {_headline(question, subject, wanted, lean)}",
-        _summary(chosen, topics, wanted, lean),
+        _summary(chosen, topics, wanted, lean, spoken),
         tuple(chosen),
         () if several else _suggestions(subject.name or "it", chosen, findings, lean),
+        spoken,
     )
 
 
@@ -212,66 +212,75 @@ def _topics(
     stated = " ".join((question.text, question.about, *claims.own_kinds(index), *headings))
     unfit = {aspect.name for aspect in aspects() if not aspect.fits(stated)}
     shared = [topic for topic in claims.find_topics(index) if unfit.isdisjoint(topic.terms)]
-    named = {name: claims.named_topic(name, index) for name in wanted}
-    return named | {topic.name: topic for topic in shared if topic.terms.isdisjoint(wanted)}
+    topics = {name: claims.named_topic(name, index) for name in wanted}
+    seen: list[set[str]] = []
+    for topic in shared:
+        texts = {sentence.text for sentence in topic.mentions.values()}
+        # `pound` of those who lost weight is left out
+        covered = max((len(texts & other) for other in seen), default=0)
+        if topic.terms.isdisjoint(wanted) and covered <= _SHARED_TEXTS * len(texts):
+            topics[topic.name] = topic
+            seen.append(texts)
+    return topics
 
 
 def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequence[str]) -> list[ThemeFinding]:
-    """Claims on each subject, and subjects of which many speak: those asked about first, then by people."""
-    findings = []
-    quoted: set[str] = set()  # examples, so that a subject does not repeat another's
+    """Claims on each subject: on those asked about first, then what most say alike, then by who speaks of them."""
+    findings: list[ThemeFinding] = []
+    shown: list[Statement] = []
     for topic in topics:
-        groups = list(islice(claims.groups_of(topic, lean), _MOST_CLAIMS))
-        held = [_claim(topic, *group) for group in groups if len(group[1]) >= SHARED]
+        named = topic.name in wanted
+        groups = list(islice(claims.groups_of(topic, lean), _MOST_GROUPS))
+        held = [_claim(topic, *group) for group in groups[:_MOST_CLAIMS] if len(group[1]) >= SHARED]
         held += _sides(topic, lean, held)
-        quoted.update(finding.claim for finding in held)
-        if not held and len(topic.mentions) >= SHARED and lean is None:
-            held = [_spoken_of(topic, lean, quoted=quoted)]
-        findings += held or [_claim(topic, *group) for group in groups[:1]]
-    order = sorted(
-        findings,
-        key=lambda f: (
-            f.name.lower() not in wanted,
-            not f.leans(lean),
-            -_weight(f),
-            -_people(f, lean),
-        ),
-    )
+        shown += (claim for claim, members in groups[:_MOST_CLAIMS] if len(members) >= SHARED)
+        if not held:
+            fresh = (group for group in groups if _is_telling(*group) and not _is_repeated(group[0], shown))
+            chosen = list(islice(fresh, _MOST_ANSWERS if named else 1))
+            shown += (claim for claim, _ in chosen)
+            held = [_claim(topic, *group) for group in chosen]
+        if not held and named and topic.mentions:
+            held = [_spoken_of(topic, lean)]
+        findings += held
+    order = sorted(findings, key=lambda f: (f.name.lower() not in wanted, not f.leans(lean), -_weight(f), -f.speaking))
     return list(_told_once(order))
 
 
-def _people(finding: ThemeFinding, lean: int | None) -> float:
-    """People who speak of the subject, or who hold the side asked for; fewer where no sentence shows what they say."""
-    count = finding.speaking if lean is None else finding.alike
-    return count if finding.claim or finding.example else _UNQUOTED * count
-
-
 def _weight(finding: ThemeFinding) -> int:
-    """People who hold a claim of enough people, before every subject of which people only speak."""
-    return finding.alike if finding.claim and finding.alike >= SHARED else 0
+    """People who hold a claim of enough people, before what fewer say of a subject."""
+    return finding.alike if finding.alike >= SHARED else 0
+
+
+def _is_telling(claim: Statement, members: Sequence[Statement]) -> bool:
+    """Whether few people's words on a subject are worth showing: said by two, an opinion, or likely informative."""
+    sure = len(members) > 1 or claim.lean is not None
+    return claim.tells and (sure or claim.informativeness() >= claims.INFORMATIVE)
+
+
+def _is_repeated(statement: Statement, shown: Iterable[Statement]) -> bool:
+    """Whether a statement says what one that is shown says, with other numbers or more beside it."""
+    return any(
+        2 * len(statement.content & other.content) > len(statement.content | other.content)
+        or (len(other.content) > 1 and other.content <= statement.content)
+        for other in shown
+    )
 
 
 def _sides(topic: SharedSubject, lean: int | None, held: Sequence[ThemeFinding]) -> Iterator[ThemeFinding]:
-    """What enough people praise, complain of or wish for, each in words of their own; none that a claim counts."""
-    enough = SHARED - 1 if len(topic.mentions) >= MANY else SHARED
+    """What enough people praise or complain of, each in words of their own; none that a claim counts."""
     counted = {passage.text for finding in held for passage in finding.passages}
     for side, kind, words in _SIDES:
-        if lean is not None and side not in (lean, 0):
+        if lean is not None and side != lean:
             continue
         people: dict[str, Statement] = {}
         for entry in sorted(
             topic.statements, key=lambda e: (claims.stands_alone(e), e.informativeness()), reverse=True
         ):
-            fits = entry.lean == side if side else entry.wish and entry.lean is None
-            if fits and not (entry.asks or entry.foreign or entry.sentence.heading):
+            if entry.lean == side and not (entry.asks or entry.foreign or entry.sentence.heading):
                 people.setdefault(entry.sentence.person, entry)
         members = list(people.values())
         fresh = [member for member in members if member.sentence.text not in counted]
-        if (
-            len(members) >= (enough if side else SHARED)
-            and 2 * len(fresh) > len(members)
-            and claims.stands_alone(members[0])
-        ):
+        if len(members) >= SHARED and 2 * len(fresh) > len(members) and claims.stands_alone(members[0]):
             quoted = _quoted(members[0])
             text = side_sentence(_title(topic.name), words, quoted, len(members), len(topic.mentions))
             passages = tuple(map(_passage, members))
@@ -285,7 +294,7 @@ def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
     seen: set[str] = set()
     for finding in findings:
         texts = {passage.text for passage in finding.passages}
-        if finding.claim not in seen and len(texts & seen) <= (0.5 if finding.claim else _SHARED_TEXTS) * len(texts):
+        if finding.claim not in seen and 2 * len(texts & seen) <= len(texts):
             seen |= texts
             yield finding
 
@@ -298,42 +307,23 @@ def _claim(topic: SharedSubject, claim: Statement, members: Sequence[Statement])
     return ThemeFinding(_title(topic.name), text, _kind(members), passages, quoted, len(members), speaking)
 
 
-def _spoken_of(
-    topic: SharedSubject,
-    lean: int | None,
-    *,
-    plainly: bool = False,
-    quoted: set[str] | None = None,
-) -> ThemeFinding:
+def _spoken_of(topic: SharedSubject, lean: int | None, *, plainly: bool = False) -> ThemeFinding:
     """A subject with one sentence of each person who speaks of it, or does so plainly, the most telling first."""
     fitting = [entry for entry in topic.statements if lean is None or entry.lean != -lean]
     best: dict[str, Statement] = {}
     for statement in sorted(fitting, key=lambda entry: _telling(entry, lean), reverse=True):
         best.setdefault(statement.sentence.person, statement)
-    groups = list(islice(claims.groups_of(topic, lean), _MOST_EXAMPLES))
-    fresh = [group for group in groups if _is_example(group[0]) and _quoted(group[0]) not in (quoted or ())]
-    claim = next(iter(fresh or groups), None)
     mentions = {} if plainly else topic.mentions
+    claim = next(claims.groups_of(topic, lean), None)
     if claim and len({*best, *mentions}) == 1:
         return _claim(topic, *claim)
     opposed = {entry.sentence.person for entry in topic.statements} - set(best)
     others = [s for person, s in mentions.items() if person not in best and person not in opposed]
-    first = [entry for entry in best.values() if claim and entry.sentence.person == claim[0].sentence.person]
-    members = [claim[0] if claim and first else None, *(entry for entry in best.values() if entry not in first)]
-    passages = [*(_passage(entry) for entry in members if entry), *(_mention(sentence) for sentence in others)]
-    people = [*(entry.sentence for entry in members if entry), *others]
-    example = _quoted(fresh[0][0]) if fresh else ""
-    if quoted is not None and example:
-        quoted.add(example)
+    passages = [*map(_passage, best.values()), *map(_mention, others)]
     sides = Counter(entry.lean for entry in best.values() if entry.lean is not None)
-    text = subject_sentence(_title(topic.name), example, len(people), sides[1], sides[-1]) if people else ""
-    kind = _kind([entry for entry in members if entry])
+    text = subject_sentence(_title(topic.name), len(passages), sides[1], sides[-1]) if passages else ""
     shown = one_side(passages, lean)
-    return ThemeFinding(_title(topic.name), text, kind, shown, "", 0, len(people), example=example)
-
-
-def _is_example(statement: Statement) -> bool:
-    return statement.informativeness() >= claims.INFORMATIVE
+    return ThemeFinding(_title(topic.name), text, _kind(list(best.values())), shown, "", 0, len(passages))
 
 
 def _quoted(statement: Statement) -> str:
@@ -348,19 +338,19 @@ def _telling(entry: Statement, lean: int | None) -> tuple[bool, bool, float]:
 
 
 def _chosen(findings: Sequence[ThemeFinding], wanted: Sequence[str], lean: int | None) -> list[ThemeFinding]:
-    """What enough people say; where that is little, what two say, and one who answers what is asked."""
-
-    def stands(finding: ThemeFinding) -> bool:
-        unquoted = not (finding.claim or finding.example)
-        people = MANY + unquoted if not finding.claim else SHARED - bool(finding.side)
-        return finding.name.lower() in wanted or len(finding.passages) >= people
-
-    chosen = [finding for finding in findings if stands(finding)]
+    """What is said of subjects of enough people; where that is little, what is said of those of two."""
+    enough = [f for f in findings if f.name.lower() in wanted or f.speaking >= SHARED or (f.side and f.alike > 1)]
     if lean is not None and any(finding.leans(lean) for finding in findings):
-        chosen = [finding for finding in chosen if finding.leans(lean) or finding.name.lower() in wanted]
-    few = [finding for finding in findings if not stands(finding)]
-    fitting = [f for f in few if f.leans(lean)] if lean is not None else [f for f in few if len(f.passages) > 1]
-    return chosen + fitting[: max(0, _FEW_THEMES - len(chosen))]
+        enough = [finding for finding in enough if finding.leans(lean) or finding.name.lower() in wanted]
+    few = [_alone(finding) for finding in findings if finding not in enough and (lean is None or finding.leans(lean))]
+    return enough + few[: max(0, _FEW_THEMES - len(enough))]
+
+
+def _alone(finding: ThemeFinding) -> ThemeFinding:
+    """What one person says of something that hardly anybody else speaks of, as a voice."""
+    if finding.alike != 1:
+        return finding
+    return replace(finding, name=VOICE, text=claim_sentence(VOICE, finding.claim, 1, 1), speaking=1)
 
 
 def _voices(
@@ -377,14 +367,16 @@ def _voices(
         if sentence.text in shown or sentence.doubted or not index.is_about(number):
             continue
         statement = claims.statement_of(sentence, index.subject)
-        if claims.stands_alone(statement) and (lean is None or statement.lean == lean):
+        if statement.tells and (lean is None or statement.lean == lean):
             # it must say what it is about, and something about that: `It is very helpful` may be of anything
             spoken = not subjects.isdisjoint(sentence.terms)
             named = index.subject.is_named(sentence.text)
             sure = statement.lean is not None
             answers = sure and lean is not None and sentence.topic
-            if statement.content and (answers or ((named or spoken) and (sure or (named and spoken)))):
-                candidates.append((statement.informativeness(shared=spoken), -number, statement))
+            worth = statement.informativeness(shared=spoken)
+            telling = worth >= _TELLING_ALONE or (sure and spoken)
+            if statement.content and (answers or ((named or spoken) and telling)):
+                candidates.append((worth, -number, statement))
     people: set[str] = set()
     for _, _, statement in sorted(candidates, key=lambda entry: entry[:2], reverse=True):
         sentence = statement.sentence
@@ -431,9 +423,13 @@ def _kind(members: Sequence[Statement]) -> FindingKind:
 
 
 def _summary(
-    chosen: Sequence[ThemeFinding], topics: Mapping[str, SharedSubject], wanted: Iterable[str], lean: int | None
+    chosen: Sequence[ThemeFinding],
+    topics: Mapping[str, SharedSubject],
+    wanted: Iterable[str],
+    lean: int | None,
+    spoken: Sequence[tuple[str, int]],
 ) -> str:
-    """What most people say; before it, how few answer what was asked."""
+    """What most people say, and speak of; before it, how few answer what was asked."""
     openings = []
     for name in wanted:
         people = len(topics[name].mentions) if name in topics else 0
@@ -442,9 +438,7 @@ def _summary(
             openings.append(f"{in_words(people).capitalize()} {noun} of the {name}.")
     if side := unsure_side(chosen, lean):
         openings.append(f"No sentence is surely {side}.")
-    named = [(f.claim, f.alike) for f in chosen if f.claim and not f.side]
-    spoken = list({f.name.lower(): f.speaking for f in chosen if f.side or not f.claim}.items())
-    return theme_summary(named, spoken, " ".join(openings))
+    return theme_summary([(f.claim, f.alike) for f in chosen if f.claim and not f.side], spoken, " ".join(openings))
 
 
 def _suggestions(

@@ -104,7 +104,7 @@ def test_sentiment_counts_only_what_was_graded() -> None:
 
 def test_a_person_counts_once() -> None:
     """
-    As most of what they wrote sounds, in aspects too; who has no known author is a person of their own.
+    As most of what they wrote sounds, in aspects too. An item without a known author has a tone, and is nobody's.
     """
     rants = [
         one(f"a:{n}", Grade(4, sentiment=felt, aspects=("lid",)), n + 1, author="ada")
@@ -116,7 +116,8 @@ def test_a_person_counts_once() -> None:
     felt = found["sentiment"]
     assert (felt["n"], felt["repeated"], felt["ungraded"]) == (3, 3, 1)
     assert (felt["positive"], felt["negative"]) == (2, 1)
-    assert found["authors"] == {"people": 4, "most": 3}
+    assert found["authors"] == {"people": 3, "most": 3, "unnamed": 1}
+    assert counted(one("a:x"), one("a:y"))["authors"] == {"people": 0, "most": 0, "unnamed": 2}
     (lid,) = found["aspects"]
     assert (lid["count"], lid["positive"], lid["negative"], len(lid["cites"])) == (2, 2, 1, 4)
     assert "repeated" not in counted(one("a:x", Grade(4, sentiment=1)))["sentiment"]
@@ -124,8 +125,8 @@ def test_a_person_counts_once() -> None:
 
 def test_voices_are_people_by_source_and_week() -> None:
     """
-    Who wrote six times is one, and one in each week in which they wrote; undated items are in none. Listings of a shop
-    are nobody's.
+    Who wrote six times is one, and one in each week in which they wrote; undated items are in none. Who is not known is
+    none, and listings of a shop are nobody's.
     """
     monday, sunday = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 8, 23, tzinfo=UTC)
     later = datetime(2026, 11, 9, tzinfo=UTC)
@@ -141,7 +142,7 @@ def test_voices_are_people_by_source_and_week() -> None:
     found = counted(*kept, sources=sources)["voices"]
 
     assert found == {
-        "a": {"people": 3, "weeks": {"2026-11-02": 2, "2026-11-09": 1}, "undated": 1},
+        "a": {"people": 2, "weeks": {"2026-11-02": 2, "2026-11-09": 1}, "undated": 1},
         "b": {"people": 1, "weeks": {"2026-11-02": 1}, "undated": 0},
         "c": {"people": 0, "weeks": {}, "undated": 0},
     }
@@ -368,4 +369,4 @@ def test_counts_equal_items_in_any_order(kept: list[Assessed], random: Any) -> N
         assert aspect["count"] == len(set(aspect["cites"]))
         assert aspect["positive"] + aspect["negative"] <= aspect["count"]
     authors = found.get("authors")
-    assert authors is None or authors["people"] <= len(kept)
+    assert authors is None or authors["people"] + authors["unnamed"] <= len(kept)
