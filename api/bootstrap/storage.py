@@ -18,7 +18,7 @@ from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.feedback import Rated, Send
 from api.features.analyses.rejudging import with_sense_and_corrections
 from api.features.analyses.store_ports import Store
-from api.features.archive.entries import Archive
+from api.features.archive.embedding import Embedder
 from api.features.archive.index_words import Chunk
 from api.features.archive.search import ArchiveSearch, Rerank, by_words
 from api.features.watches.followed_feeds import FeedStore
@@ -44,7 +44,12 @@ async def open_store_of(settings: Settings) -> Store:
         ConfigurationError: the database URL is none of ours.
         StoreUnavailable: the database cannot be used.
     """
-    return await open_store(settings.general.database_url, embed)
+    embedder = None
+    if settings.embeddings.model and mode_of(settings) != "sandbox":
+        from api.models.embeddings import server_embedder  # loads the model's library
+
+        embedder = server_embedder(settings)
+    return await open_store(settings.general.database_url, embed, embedder)
 
 
 async def with_stored_sense_and_corrections(settings: Settings, ask: Ask) -> Ask:
@@ -65,7 +70,12 @@ def environment_keys(settings: Settings, store: Store) -> Keys:
     return Keys(secret.get_secret_value().split(",") if secret else (), store)
 
 
-def archive_search(settings: Settings, product: Product, archive: Archive) -> ArchiveSearch:
+def _embedder(product: Product, store: Store) -> Embedder | None:
+    """What makes the vector of a question to the archive; made-up entries have word vectors alone."""
+    return None if product.sample or store.embedding is None else store.embedding.embedder
+
+
+def archive_search(settings: Settings, product: Product, archive: Store) -> ArchiveSearch:
     """A search that remembers its answers for a while: one for a product and a store."""
     return ArchiveSearch(
         archive,
@@ -75,16 +85,18 @@ def archive_search(settings: Settings, product: Product, archive: Archive) -> Ar
         product.sample,
         product.observer,
         by_words if product.grader is None else graded(product.grader),
+        _embedder(product, archive),
     )
 
 
-def with_archive(product: Product, settings: Settings, archive: Archive, tenant: Tenant = LOCAL) -> Product:
+def with_archive(product: Product, settings: Settings, archive: Store, tenant: Tenant = LOCAL) -> Product:
     """The product with what this tenant has stored as one more place, for one question.
 
     Everything else is the product's, which must stay open meanwhile and is closed by itself.
     """
     weight = settings.retrieval.vector_weight
-    place = ArchiveSource(archive, tenant.id, embed, weight, sample=product.sample)
+    embedder = _embedder(product, archive)
+    place = ArchiveSource(archive, tenant.id, embed, weight, sample=product.sample, embedder=embedder)
     watched = place if product.watched is None else product.watched(place)
     return replace(
         product,

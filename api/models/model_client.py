@@ -10,8 +10,8 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, aclosing, suppress
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol
@@ -148,7 +148,7 @@ class ModelClient:
         seconds, effort = request.seconds, self._settings.reasoning_effort
         schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
         shape: Any = {"type": "json_schema", "json_schema": schema}
-        try:
+        with _as_model_errors(seconds):
             raw = await self.openai.chat.completions.with_raw_response.create(
                 model=request.model,
                 temperature=0,
@@ -161,13 +161,25 @@ class ModelClient:
                 reasoning_effort=effort or openai.omit,
                 timeout=httpx2.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
             )
-        except openai.APITimeoutError:
-            raise ModelError("timeout", f"no answer within {seconds:g} s") from None
-        except (openai.OpenAIError, httpx2.InvalidURL) as error:
-            raise _model_error(error) from None
         earlier = raw.http_response.extensions[_EARLIER]
         price = partial(self.price, requested=request.model)
         return read_completion(raw.content, request.model, price, earlier, partial=request.partial)
+
+    async def embed(self, texts: Sequence[str], model: str, dimensions: int | None, seconds: float) -> bytes:
+        """The body of one answer of `/v1/embeddings`.
+
+        Raises:
+            ModelError: `too_long` where the server refuses these texts, as it may for their length or their number.
+        """
+        with _as_model_errors(seconds, refused={400, 413, 422}):
+            raw = await self.openai.embeddings.with_raw_response.create(
+                model=model,
+                input=list(texts),
+                dimensions=dimensions or openai.omit,
+                encoding_format="float",
+                timeout=httpx2.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
+            )
+        return raw.content
 
     def price(self, tokens: Tokens, model: str, requested: str = "") -> float | None:
         """See `price_of`."""
@@ -409,6 +421,19 @@ def price_of_run(models: ModelSettings, usage: RunTokens) -> float | None:
         }
     )
     return price_of(models, tokens, models.agent_model)
+
+
+@contextmanager
+def _as_model_errors(seconds: float, refused: Collection[int] = ()) -> Iterator[None]:
+    """Raises our errors for the library's; `refused` are the statuses that mean `too_long`."""
+    try:
+        yield
+    except openai.APITimeoutError:
+        raise ModelError("timeout", f"no answer within {seconds:g} s") from None
+    except (openai.OpenAIError, httpx2.InvalidURL) as error:
+        if isinstance(error, openai.APIStatusError) and error.status_code in refused:
+            raise ModelError("too_long", f"HTTP {error.status_code}; the server refuses the texts") from None
+        raise _model_error(error) from None
 
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:

@@ -21,6 +21,7 @@ from api.core.text import Fence, clean_query, cut, display_title, fold, one_line
 from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, languages_of
 from api.errors import ModelError
 from api.features.archive import index_words, search_ranking
+from api.features.archive.embedding import Embedder, question_vector
 from api.features.archive.entries import (
     EVERYTHING,
     MOST_COUNTED,
@@ -84,7 +85,7 @@ def passage_of(query: str, vector: bytes | None, piece: Chunk, item: Item, embed
     """The sentence of the piece that shares most words with the question, then the nearest.
 
     At most `LONGEST_PASSAGE` characters; without such a sentence the beginning of the piece or the
-    title. `vector` is the question's; None: nothing is near.
+    title. `vector` is the question's by `embed`; None: nothing is near.
     """
     comment = index_words.comment_of(item, piece)
     text = beginning(item.body if comment is None else comment.body)
@@ -131,6 +132,8 @@ class ArchiveSearch:
     sample: bool = False  # only sample data is searched; else only real data
     observer: Observer = field(default_factory=SilentObserver)
     rerank: Rerank = by_words
+    embedder: Embedder | None = None
+    """Makes the question's vector in place of `embed`, which then finds sentences for passages alone."""
     clock: Callable[[], float] = time.monotonic
     _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(default_factory=OrderedDict)
 
@@ -164,7 +167,9 @@ class ArchiveSearch:
         with self.observer.retrieving(query) as span:
             if answer is None:
                 answer = await self._searched(tenant, query, filters, most, terse=terse)
-                if answer.hits and not answer.retrieval.unread:  # else the next search may find more
+                retrieval = answer.retrieval
+                # else the next search may find more
+                if answer.hits and not (retrieval.unread or retrieval.embedding_failed):
                     self._answers[key] = self.clock(), answer
                     self._answers.move_to_end(key)
                 while len(self._answers) > _MOST_ANSWERS:
@@ -188,9 +193,9 @@ class ArchiveSearch:
         self, tenant: str, query: str, filters: ArchiveFilters, most: int, *, terse: bool
     ) -> ArchiveAnswer:
         retrieval = self.retrieval
-        words, vectors = searched_words(query), await asyncio.to_thread(self.embed, [query])
-        vector = vectors[0] if vectors else None
-        matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
+        words, (meaning, failed) = searched_words(query), await question_vector(query, self.embed, self.embedder)
+        vector, model = (meaning.vectors[0], meaning.model) if meaning else (None, "")
+        matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES, model)
         phrases, scattered = index_words.quoted_phrases(query), False
         named = set(index_tokens(" ".join(question_parts(query).products)))
         aspect = [word for word in words if word not in named]
@@ -214,6 +219,7 @@ class ArchiveSearch:
             candidates=len(ranked),
             words_only=not matches.vectors,
             unread=matches.unread,
+            embedding_failed=failed,
         )
         if retrieval.guardrails_enable:
             ranked, out = search_ranking.above_floors(ranked, retrieval, vectors=matches.vectors)
@@ -227,6 +233,9 @@ class ArchiveSearch:
                 ranked, retrieved = await self._reranked(query, ranked, pieces, retrieved)
             ranked = search_ranking.diverse(ranked, self.ranking)
         ranked.sort(key=lambda entry: not entry.in_order)  # stable: the others keep their order
+        if self.embedder is not None:  # sentences are not sent
+            vectors = await asyncio.to_thread(self.embed, [query])
+            vector = vectors[0] if vectors else None
         hits = [
             self._hit(f"E{number}", query, vector, entry, pieces[entry.id], facts[entry.id[0]])
             for number, entry in enumerate(ranked[:most], 1)
