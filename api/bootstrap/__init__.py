@@ -17,7 +17,17 @@ from pydantic import SecretStr
 from api import settings as all_settings
 from api.bootstrap.model_writer import LateWriter, check_model_server, writer_model
 from api.bootstrap.model_writer import agent_model as agent_model
-from api.core.ports import Grader, Judge, Rewriter, SenseNamer, SilentObserver, Source, SupportChecker, UpstreamCheck
+from api.core.ports import (
+    AnswerChecker,
+    Grader,
+    Judge,
+    Rewriter,
+    SenseNamer,
+    SilentObserver,
+    Source,
+    SupportChecker,
+    UpstreamCheck,
+)  # fmt: skip
 from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.core.shared_answers import AnswerMemory
 from api.errors import (
@@ -198,7 +208,7 @@ def _product(
         stored = langfuse_prompts(settings.tracing, tracing)
         closing.push_async_callback(stored.aclose)
         prompts, langfuse = stored, partial(_probe_prompts, langfuse, stored)
-    grader, rewriter, explainer, writer = _steps_of_model(settings, client, tracing, prompts)
+    grader, rewriter, explainer, writer, answerer = _steps_of_model(settings, client, tracing, prompts)
     return Product(
         sources=sources,
         gate=_gate(settings, client, tracing, prompts, sandboxed=sandbox is not None),
@@ -209,6 +219,7 @@ def _product(
         steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
         writer=writer,
         explainer=explainer,
+        answerer=answerer,
         senses=find_senses,
         namer=_namer(settings, client, tracing, prompts),
         checker=_checker(settings, client, tracing, prompts),
@@ -347,10 +358,11 @@ def _namer(
 
 def _steps_of_model(
     settings: Settings, client: ModelClient | None, tracing: Tracing | None, prompts: Prompts
-) -> tuple[Grader | None, Rewriter, Explainer, Writer]:
+) -> tuple[Grader | None, Rewriter, Explainer, Writer, AnswerChecker | None]:
     if client is None:
         no_model = NoModel()
-        return None, no_model, no_model, no_model
+        return None, no_model, no_model, no_model, None
+    from api.models.answer_check import OpenAIAnswerChecker
     from api.models.model_calls import OpenAIExplainer, OpenAIGrader, OpenAIRewriter
 
     models = settings.models
@@ -358,6 +370,7 @@ def _steps_of_model(
     grader = OpenAIGrader(client, model, models.scoring_timeout, prompts=prompts)
     rewriter = OpenAIRewriter(client, model, seconds, prompts=prompts)
     explainer = OpenAIExplainer(client, model, seconds, prompts=prompts)
+    answerer = OpenAIAnswerChecker(client, model, models.scoring_timeout, prompts=prompts)
 
     @cache
     def report_agent() -> Writer:
@@ -369,12 +382,13 @@ def _steps_of_model(
 
     writer = LateWriter(report_agent)
     if tracing is None:
-        return grader, rewriter, explainer, writer
+        return grader, rewriter, explainer, writer, answerer
     return (
         tracing.grader(grader),
         tracing.rewriter(rewriter),
         tracing.explainer(explainer),
         writer,
+        tracing.answerer(answerer),
     )
 
 

@@ -26,7 +26,10 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "bluesky": ("stream", "posts", "thread", "session", "search"),
     "steam": ("shop", "reviews"),
     "news": ("feed", "list"),
-    "openai": ("judge", "grades", "support", "rewrite", "explain", "senses", "agent", "chat", "models", "embeddings"),
+    "openai": (
+        "judge", "grades", "support", "answers", "rewrite", "explain", "senses", "agent", "chat", "models",
+        "embeddings",
+    ),
     "langfuse": (
         "traces", "scores", "score_configs", "prompts", "datasets", "dataset_items", "dashboards",
         "widgets", "projects", "ingestion", "other",

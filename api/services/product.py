@@ -23,6 +23,7 @@ from api.core.domain import Correction, Question, Sense, Usage
 from api.core.items import Gathered
 from api.core.model_batches import usage_of_error
 from api.core.ports import (
+    AnswerChecker,
     Facts,
     Grader,
     NamedSenses,
@@ -32,7 +33,7 @@ from api.core.ports import (
     Source,
     SupportChecker,
     UpstreamCheck,
-)
+)  # fmt: skip
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import SHORT_ID, Fence, clean, is_visible, one_line
@@ -177,6 +178,8 @@ class Product:
     """Asks the model server what the product will ask it: outcome, detail and what to set."""
     checker: SupportChecker | None = None
     """Checks sentences against their passages; None: nobody does, findings stay unverified."""
+    answerer: AnswerChecker | None = None
+    """Says which stored passages answer a question in other words; None: nobody does."""
     chosen: tuple[str, ...] = ()
     """Sources that a question is put to when it names none; empty: all."""
     places: SourceLabels = field(default_factory=dict)

@@ -184,6 +184,8 @@ class RetrievalSettings(BaseSettings):
     """Rerank only when the best entry's score is below this."""
     rerank_timeout: Seconds = 2.0
     """Seconds for reranking the archive's hits; later the order stays."""
+    answer_check: bool = True
+    """Ask the model, if there is one, about the eight best entries where none holds enough of the words."""
     low_relevance_below: Share = 0.50
     """Combined score below which a hit is marked `low_relevance`; 0: off."""
     cache_seconds: Annotated[float, Field(ge=0, le=3600)] = 180.0

@@ -35,8 +35,8 @@ _PAGE = 128
 # Entries whose texts are read to estimate the tokens of all.
 _ESTIMATED = 1_000
 # For which a process has a step to itself, how often another looks whether it is over, and for how long the end
-# of a process waits for what is under way.
-_CLAIM, _PAUSE, _LAST_SECONDS = timedelta(minutes=1), 1.0, 10.0
+# of a process waits for what is under way. A step that takes longer may be paid twice, and is stored once.
+_CLAIM, _PAUSE, _LAST_SECONDS = timedelta(seconds=15), 1.0, 10.0
 # On PostgreSQL, where vectors are indexed as a column.
 _INDEXED = Table(
     embeddings.name, MetaData(), *(Column(column.name, column.type) for column in embeddings.c),

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.interfaces.command import Here
+from tests.forked import COMMAND, Forked
+from tests.interfaces.command import Here, bare, process
+from tests.models.model_server import Reply, fails, serving
 
 
 @pytest.fixture
@@ -93,3 +99,45 @@ def test_without_the_setting_or_in_the_sandbox_nothing_is_sent(
     monkeypatch.delenv("LISTENPOST_EMBEDDINGS_MODEL")
     assert "`LISTENPOST_EMBEDDINGS_MODEL`" in here("archive", "embed").err
     assert server.requests("openai", "embeddings") == ()
+
+
+async def test_a_killed_command_is_gone_on_with(tmp_path: Path) -> None:
+    """The next one sends what was not stored, and nothing else; what was under way is sent again."""
+    database = tmp_path / "kept.db"
+    async with serving() as model:
+        env = bare(
+            {
+                "LISTENPOST_DATABASE_URL": f"sqlite:///{database}", "LISTENPOST_MODE": "live",
+                "LISTENPOST_EMBEDDINGS_MODEL": "bge-m3", "LISTENPOST_EMBEDDINGS_URL": model.url,
+            }
+        )  # fmt: skip
+        model.respond = lambda body: fails(503)
+        rows = [{"key": f"mine:{n}", "title": "", "body": f"word{n}"} for n in range(200)]
+        file = tmp_path / "posts.jsonl"
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        await asyncio.to_thread(process, "import", str(file), env=env)
+        model.asked.clear()
+
+        model.respond = lambda body: vectors(body) if len(model.asked) <= STEP else Reply(hang=True)
+        with Forked([COMMAND, "archive", "embed"], env=env, stdout=PIPE, stderr=PIPE) as killed:
+            await model.saw(STEP + 1)
+            killed.kill()
+        with closing(sqlite3.connect(database)) as connection, connection:
+            assert connection.execute("SELECT count(*), count(DISTINCT model) FROM embeddings").fetchone() == (128, 1)
+            connection.execute("UPDATE asking SET until = '2026-01-01 00:00:00'")  # as after its seconds
+        model.asked.clear()
+        model.respond = vectors
+        ended = await asyncio.to_thread(process, "archive", "embed", env=env)
+
+    assert (ended.code, "72 entries embedded" in ended.out) == (0, True), ended.err
+    assert {text for body in model.asked for text in body["input"]} == {f"word{n}" for n in range(128, 200)}
+
+
+STEP = 4
+"""Requests of the first step, of 128 entries."""
+
+
+def vectors(body: dict[str, Any]) -> Reply:
+    """All texts mean the same."""
+    data = [{"index": n, "embedding": [1.0] * 64} for n in range(len(body["input"]))]
+    return Reply(json.dumps({"data": data}).encode())

@@ -157,6 +157,13 @@ class Retrieval(Published):
     """Why the question has no vector of the server of embeddings: words alone were searched."""
     rerank_failed: str | None = None
     """Why the order stayed as it was."""
+    checked: Annotated[int, Field(ge=0)] = 0
+    """Entries that a model was asked about, since none held enough of the question's words."""
+    check_tokens: Annotated[int, Field(ge=0)] = 0
+    check_usd: float | None = 0.0
+    """What that cost; None: nobody knows the price."""
+    check_failed: str | None = None
+    """Why none of them is shown."""
 
 
 class ArchiveAnswer(Published):

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field, replace
 import regex
 
 from api.core.display_names import SourceLabels, title_in
+from api.core.domain import Usage
 from api.core.items import Item
+from api.core.model_batches import usage_of_error
 from api.core.ports import Observer, SilentObserver
 from api.core.text import Fence, clean_query, cut, display_title, fold, one_line, quantity, web_url
 from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, languages_of
@@ -42,7 +44,10 @@ from api.reports.report import LONGEST_PASSAGE
 from api.settings import RankingSettings, RetrievalSettings
 
 CANDIDATES = 50  # entries that each of the two searches gives
+CHECKED = 8
+"""Best entries of which a model is asked whether they answer a question, where none holds enough of its words."""
 WEAK = "What is stored does not answer this."
+READ = "None holds enough of its words; a model read the nearest."
 SCATTERED = "None of them holds all of the words."
 # Latest queries of the tenant whose words count as names.
 _NAMES = 200
@@ -114,6 +119,10 @@ Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
 """How well each piece answers a question, in order; higher is better."""
 
 
+Check = Callable[[str, Sequence[Chunk]], Awaitable[tuple[Sequence[bool], Usage]]]
+"""Which pieces answer a question, in order, by one call of a model, and what that cost; raises `ModelError`."""
+
+
 async def by_words(query: str, pieces: Sequence[Chunk]) -> list[float]:
     """The share of the question's words that a piece holds."""
     wanted = set(index_tokens(query))
@@ -134,6 +143,8 @@ class ArchiveSearch:
     rerank: Rerank = by_words
     embedder: Embedder | None = None
     """Makes the question's vector in place of `embed`, which then finds sentences for passages alone."""
+    check: Check | None = None
+    """Opens what shares no words with the question; None: nothing does, nor in a chat."""
     clock: Callable[[], float] = time.monotonic
     _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(default_factory=OrderedDict)
 
@@ -222,14 +233,17 @@ class ArchiveSearch:
             embedding_failed=failed,
         )
         if retrieval.guardrails_enable:
+            best = ranked[:CHECKED]
             ranked, out = search_ranking.above_floors(ranked, retrieval, vectors=matches.vectors)
             retrieved = retrieved.model_copy(update={"filteredByFloor": out})
+            if terse and best and not ranked and retrieval.answer_check:
+                ranked, retrieved = await self._checked(tenant, query, best, retrieved)
         ranked = ranked[: 2 * max(most, retrieval.rerank_window)]
         if not filters.language:  # else they are read already
             facts, pieces = await self._read(tenant, ranked)
         ranked = [entry for entry in ranked if entry.id in pieces]
         if retrieval.guardrails_enable:
-            if retrieval.rerank_enable and search_ranking.is_doubtful(ranked, retrieval):
+            if retrieval.rerank_enable and not retrieved.checked and search_ranking.is_doubtful(ranked, retrieval):
                 ranked, retrieved = await self._reranked(query, ranked, pieces, retrieved)
             ranked = search_ranking.diverse(ranked, self.ranking)
         ranked.sort(key=lambda entry: not entry.in_order)  # stable: the others keep their order
@@ -244,8 +258,8 @@ class ArchiveSearch:
         narrowed = filters != replace(EVERYTHING, sample=self.sample)
         missing = index_words.unmatched_words(query, matches.frequencies)
         text = answer_text(hits, missing, matches.entries, narrowed=narrowed)
-        if hits and scattered:
-            text = f"{text} {SCATTERED}"
+        if hits and (scattered or retrieved.checked):
+            text = f"{text} {SCATTERED if scattered else READ}"
         return ArchiveAnswer(
             query=query, text=text, guidance="", hits=tuple(hits), retrieval=retrieved,
             sample=self.sample,
@@ -259,6 +273,24 @@ class ArchiveSearch:
             for piece in index_words.chunked(item)
         }
         return facts, pieces
+
+    async def _checked(
+        self, tenant: str, query: str, best: Sequence[Scored], retrieved: Retrieval
+    ) -> tuple[list[Scored], Retrieval]:
+        """Those of the best entries that a model says answer the question; none when it fails, which is noted."""
+        if self.check is None:
+            return [], retrieved
+        _, pieces = await self._read(tenant, best)
+        best = [entry for entry in best if entry.id in pieces]
+        reason, answered = None, list[bool]()
+        try:
+            flags, usage = await self.check(query, [pieces[entry.id] for entry in best])
+            answered += flags
+        except ModelError as error:
+            usage, reason = usage_of_error(error), error.reason
+        cost = {"check_tokens": usage.input_tokens + usage.output_tokens, "check_usd": usage.usd}
+        noted = retrieved.model_copy(update={"checked": len(best), "check_failed": reason, **cost})
+        return [entry for entry, answers in zip(best, answered, strict=False) if answers], noted
 
     async def _reranked(
         self,
