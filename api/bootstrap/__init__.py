@@ -17,17 +17,7 @@ from pydantic import SecretStr
 from api import settings as all_settings
 from api.bootstrap.model_writer import LateWriter, check_model_server, writer_model
 from api.bootstrap.model_writer import agent_model as agent_model
-from api.core.ports import (
-    AnswerChecker,
-    Grader,
-    Judge,
-    Rewriter,
-    SenseNamer,
-    SilentObserver,
-    Source,
-    SupportChecker,
-    UpstreamCheck,
-)  # fmt: skip
+from api.core.ports import Grader, Judge, Rewriter, SenseNamer, SilentObserver, Source, SupportChecker, UpstreamCheck
 from api.core.prompts import PackagedPrompts, Prompts, packaged
 from api.core.shared_answers import AnswerMemory
 from api.errors import (
@@ -54,6 +44,7 @@ from api.sources import ALL_SOURCES, SOURCES, default_sources
 from api.sources.own_items import NAME, ItemsSource, OwnItems
 
 if TYPE_CHECKING:
+    from api.core.ports import AnswerChecker
     from api.features.archive.search import ArchiveSearch
     from api.features.chat.chat_agent import Chat
     from api.langfuse.tracing import Tracing
@@ -191,8 +182,7 @@ def _product(
     if sandbox is not None:
         closing.callback(sandbox.stop)
         settings = pointed(settings, sandbox.url)
-    version = gate_version(settings, sandboxed=sandbox is not None)
-    tracing, trouble = _tracing(settings, version)
+    tracing, trouble = _tracing(settings, gate_version(settings, sandboxed=sandbox is not None))
     if tracing is not None:
         closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
     client = _model_client(settings.models, limiter, memory)

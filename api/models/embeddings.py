@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from api.core.text import clean
 from api.errors import ModelError
-from api.features.archive.embedding import Vectors
+from api.features.archive.embedding import ModelVectors
 from api.models.answer_parsing import Tokens
 from api.models.model_client import ModelClient
 from api.settings import EmbeddingSettings, Settings
@@ -33,18 +33,18 @@ _PREFIXES = {
 }
 
 
-class _Entry(BaseModel):
+class _Embedding(BaseModel):
     index: int | None = None
     embedding: list[Annotated[float, Field(allow_inf_nan=False)]]
 
 
-class _Usage(BaseModel):
+class _EmbeddingUsage(BaseModel):
     prompt_tokens: int = Field(default=0, ge=0, le=10**9)
 
 
-class _Answer(BaseModel):
-    data: list[_Entry]
-    usage: _Usage | None = None
+class _EmbeddingAnswer(BaseModel):
+    data: list[_Embedding]
+    usage: _EmbeddingUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class ServerEmbedder:
         """See `Embedder.dimensions`."""
         return self.settings.dimensions
 
-    async def of_question(self, text: str) -> Vectors:
+    async def of_question(self, text: str) -> ModelVectors:
         """See `Embedder.of_question`; one request, some ten tokens."""
         return await self._ask([self._prefixes[0] + clean(text)], self.settings.timeout)
 
-    async def of_entries(self, texts: Sequence[str]) -> Vectors:
+    async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
         """See `Embedder.of_entries`; `AT_ONCE` texts a request."""
         written = [self._prefixes[1] + clean(text) for text in texts]
         starts = range(0, len(written), AT_ONCE)
@@ -89,7 +89,7 @@ class ServerEmbedder:
         known = (prefixes for part, prefixes in _PREFIXES.items() if part in name and "instruct" not in name)
         return next(known, ("", ""))
 
-    async def _accepted(self, texts: Sequence[str]) -> Vectors:
+    async def _accepted(self, texts: Sequence[str]) -> ModelVectors:
         """Vectors of the texts; where the server refuses them together, in halves, and one text cut in half."""
         try:
             return await self._ask(texts, _SECONDS)
@@ -107,9 +107,9 @@ class ServerEmbedder:
         except ModelError:
             remedy = "check `LISTENPOST_EMBEDDINGS_MODEL` and `LISTENPOST_EMBEDDINGS_DIMENSIONS`"
             raise ModelError("http_error", f"{refusal.detail}; {remedy}") from None
-        return Vectors(other.model, (bytes(len(other.vectors[0])),), other.tokens)
+        return ModelVectors(other.model, (bytes(len(other.vectors[0])),), other.tokens)
 
-    async def _ask(self, texts: Sequence[str], seconds: float) -> Vectors:
+    async def _ask(self, texts: Sequence[str], seconds: float) -> ModelVectors:
         try:
             body = await self.client.embed(texts, self.name, self.dimensions, seconds)
         except ModelError as error:
@@ -121,9 +121,9 @@ class ServerEmbedder:
             raise ModelError(error.reason, detail.replace("LISTENPOST_MODEL_CONCURRENCY", "the load")) from None
         return await asyncio.to_thread(self._read, body, len(texts))
 
-    def _read(self, body: bytes, count: int) -> Vectors:
+    def _read(self, body: bytes, count: int) -> ModelVectors:
         try:
-            answer = _Answer.model_validate_json(body)
+            answer = _EmbeddingAnswer.model_validate_json(body)
         except ValidationError:
             raise ModelError("malformed", "the answer holds no vectors") from None
         data = answer.data
@@ -138,7 +138,7 @@ class ServerEmbedder:
             remedy = f"set `LISTENPOST_EMBEDDINGS_DIMENSIONS` to a multiple of {_STEP} up to {_MOST:,}"
             raise ModelError("malformed", f"vectors of {size:,} dimensions; {remedy}")
         tokens = answer.usage.prompt_tokens if answer.usage else 0
-        return Vectors(f"{self.name} {size}", tuple(_signed_bytes(entry.embedding) for entry in data), tokens)
+        return ModelVectors(f"{self.name} {size}", tuple(_signed_bytes(entry.embedding) for entry in data), tokens)
 
 
 def _signed_bytes(vector: Sequence[float]) -> bytes:
@@ -148,12 +148,12 @@ def _signed_bytes(vector: Sequence[float]) -> bytes:
     return array("b", [round(number * scale) for number in vector]).tobytes()
 
 
-def _joined(parts: Sequence[Vectors]) -> Vectors:
+def _joined(parts: Sequence[ModelVectors]) -> ModelVectors:
     models = {part.model for part in parts}
     if len(models) != 1:
         raise ModelError("malformed", "the number of dimensions changes from answer to answer")
     vectors = tuple(vector for part in parts for vector in part.vectors)
-    return Vectors(models.pop(), vectors, sum(part.tokens for part in parts))
+    return ModelVectors(models.pop(), vectors, sum(part.tokens for part in parts))
 
 
 def server_embedder(settings: Settings) -> ServerEmbedder | None:

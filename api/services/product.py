@@ -33,7 +33,7 @@ from api.core.ports import (
     Source,
     SupportChecker,
     UpstreamCheck,
-)  # fmt: skip
+)
 from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import SHORT_ID, Fence, clean, is_visible, one_line
@@ -69,10 +69,7 @@ _REPORTED = ("since", "limit", "exclude", "exclude_authors", "exclude_sites")
 
 @dataclass(frozen=True, slots=True)
 class QuestionOptions:
-    """What a caller may set of a question, whether it is asked once or again and again.
-
-    `api.interfaces.shared.requests` describes each option.
-    """
+    """What a caller may set of a question; `api.interfaces.shared.requests` describes each option."""
 
     query: str
     depth: DepthName = "standard"

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.core.text import estimated_tokens
 from api.errors import ModelError, StoreUnavailable
-from api.features.archive.embedding import MOST_UNASKED, Embedder, Vectors, Waiting, dimensions_of
+from api.features.archive.embedding import MOST_UNASKED, Embedder, ModelVectors, Waiting, dimensions_of
 from api.features.archive.index_words import chunked
 from api.store.database import Database
 from api.store.item_rows import Halfvec, facts_of, own_key, vector_text
@@ -51,7 +51,7 @@ class EntryEmbedding:
     database: Database
     embedder: Embedder
     _model: str = ""
-    """The model of the last vectors, see `Vectors.model`; empty: none were made by this process."""
+    """The model of the last vectors, see `ModelVectors.model`; empty: none were made by this process."""
     _due: dict[str, None] = field(default_factory=dict)
     """Tenants of whom entries were stored."""
     _task: asyncio.Task[None] | None = None
@@ -144,7 +144,7 @@ class EntryEmbedding:
         listener(kept, made.tokens)
         return True
 
-    async def _keep(self, tenant: str, after: int, made: Vectors, vectors: dict[int, bytes]) -> int:
+    async def _keep(self, tenant: str, after: int, made: ModelVectors, vectors: dict[int, bytes]) -> int:
         """Store vectors of a tenant's next entries after a number; how many are still there.
 
         None are stored when the model has other dimensions than it had: of those the first entries come first.
@@ -167,12 +167,8 @@ class EntryEmbedding:
                     await connection.exec_driver_sql(_index_of(made.model))
             if rows:
                 await connection.execute(self.database.insert(table).on_conflict_do_nothing(), rows)
-            row = self.database.insert(embedded).values(
-                tenant=tenant, model=made.model, number=max(position, *vectors), tokens=made.tokens
-            )
-            more = {"number": row.excluded.number, "tokens": embedded.c.tokens + row.excluded.tokens}
-            key = [embedded.c.tenant, embedded.c.model]
-            await connection.execute(row.on_conflict_do_update(index_elements=key, set_=more))
+            done = {"tenant": tenant, "model": made.model, "number": max(position, *vectors)}
+            await connection.execute(self.database.upsert(embedded, ("tenant", "model"), **done))
         return len(rows)
 
 

@@ -311,8 +311,8 @@ embeddings = Table(
     ForeignKeyConstraint(["chunk"], [chunks.c.number], ondelete="CASCADE"),
 )  # fmt: skip
 """Vectors of entries by a server of embeddings; `model` is its name and its dimensions."""
-embedded = _table("embedded", "tenant model", tenant=Identity, model=Identity, number=BigInteger, tokens=BigInteger)
-"""Up to which number a tenant's entries, but for those made up, have a vector of a model, and the tokens it took."""
+embedded = _table("embedded", "tenant model", tenant=Identity, model=Identity, number=BigInteger)
+"""Up to which number a tenant's entries, but for those made up, have a vector of a model."""
 
 imports = _table(
     "imports", "tenant id", tenant=Identity, id=Identity, name=Prose, form=Text, digest=Identity,

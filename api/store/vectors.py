@@ -249,7 +249,7 @@ class StoredVectors(Protocol):
         """At most so many of a tenant's real or made-up entries, the nearest first.
 
         And how many were not compared, since they are still being read. `where` says which are
-        wanted, of those that are still there; `model` is the vector's, see `Vectors.model`.
+        wanted, of those that are still there; `model` is the vector's, see `ModelVectors.model`.
         """
         ...
 

@@ -12,7 +12,7 @@ import pytest
 
 from api.errors import ModelError
 from api.features.archive import embedding
-from api.features.archive.embedding import Vectors, Waiting
+from api.features.archive.embedding import ModelVectors, Waiting
 from api.features.archive.entries import ArchiveFilters, Matches
 from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
 from api.store import SqlStore, open_store
@@ -34,17 +34,17 @@ class Server:
     """Number of the text from which on it fails."""
     closed: bool = False
 
-    async def of_question(self, text: str) -> Vectors:
+    async def of_question(self, text: str) -> ModelVectors:
         """The vector of a question."""
-        return Vectors(f"{self.name} {self.size}", tuple(v.ljust(self.size, b"\0") for v in embed([text])), 1)
+        return ModelVectors(f"{self.name} {self.size}", tuple(v.ljust(self.size, b"\0") for v in embed([text])), 1)
 
-    async def of_entries(self, texts: Sequence[str]) -> Vectors:
+    async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
         """Vectors of entries; ten tokens each."""
         if len(self.sent) + len(texts) > self.fails_from:
             raise ModelError("rate_limited", "HTTP 429")
         self.sent += texts
         vectors = tuple(vector.ljust(self.size, b"\0") for vector in embed(texts))
-        return Vectors(f"{self.name} {self.size}", vectors, 10 * len(texts))
+        return ModelVectors(f"{self.name} {self.size}", vectors, 10 * len(texts))
 
     def usd(self, tokens: int) -> float | None:
         """Nothing."""
@@ -87,7 +87,7 @@ async def keep(store: SqlStore, id_: str, *bodies: str, tenant: str = "a", sampl
 
 async def search(store: SqlStore, query: str, server: Server | None, most: int = 1) -> Matches:
     """The nearest alone, by the vectors of the server or by the word vectors."""
-    made = Vectors("", tuple(embed([query]))) if server is None else await server.of_question(query)
+    made = ModelVectors("", tuple(embed([query]))) if server is None else await server.of_question(query)
     return await store.matches("a", (), made.vectors[0], ArchiveFilters(), most, made.model)
 
 
@@ -180,7 +180,7 @@ async def test_entries_that_go_take_their_vectors_along(url: str) -> None:
 
     @dataclass
     class Forgetting(Server):
-        async def of_entries(self, texts: Sequence[str]) -> Vectors:
+        async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
             if len(texts) > 1:
                 await store.forget(["items:x0"])
             return await super().of_entries(texts)

@@ -82,8 +82,7 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     """Only what was asked before this moment."""
-    prefix: str = ""
-    """First characters of the ids."""
+    prefix: str = ""  # first characters of the ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +337,6 @@ class Store(
     @property
     def embedding(self) -> ArchiveEmbedding | None:
         """Vectors of a server; None: there is none, or nothing here compares vectors."""
-        ...
 
     async def aclose(self) -> None:
         """Close the connections; analyses still running here are marked as failed."""

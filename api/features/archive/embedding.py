@@ -18,7 +18,7 @@ price."""
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
+class ModelVectors:
     """Vectors of one model, in the order of their texts."""
 
     model: str
@@ -31,7 +31,7 @@ class Vectors:
 
 
 def dimensions_of(model: str) -> int:
-    """Bytes of a vector of this model, see `Vectors.model`."""
+    """Bytes of a vector of this model, see `ModelVectors.model`."""
     return int(model.rpartition(" ")[2]) if model else DIMENSIONS
 
 
@@ -48,11 +48,11 @@ class Embedder(Protocol):
         """Dimensions that are asked for; None: those that the model has."""
         ...
 
-    async def of_question(self, text: str) -> Vectors:
+    async def of_question(self, text: str) -> ModelVectors:
         """The vector of a question."""
         ...
 
-    async def of_entries(self, texts: Sequence[str]) -> Vectors:
+    async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
         """Vectors of entries; zeros for one that the server refuses while it takes others."""
         ...
 
@@ -99,11 +99,11 @@ class ArchiveEmbedding(Protocol):
         ...
 
 
-async def question_vector(text: str, embed: Embed, embedder: Embedder | None) -> tuple[Vectors | None, str | None]:
+async def question_vector(text: str, embed: Embed, embedder: Embedder | None) -> tuple[ModelVectors | None, str | None]:
     """The vector of a question, by the embedder where there is one; or None, and why the embedder failed."""
     if embedder is None:
         vectors = await asyncio.to_thread(embed, [text])
-        return (Vectors("", tuple(vectors)) if vectors else None), None
+        return (ModelVectors("", tuple(vectors)) if vectors else None), None
     try:
         return await embedder.of_question(text), None
     except ModelError as error:

@@ -92,7 +92,7 @@ class Archive(Protocol):
     ) -> Matches:  # fmt: skip
         """The best `most` entries by words and the nearest `most` by vector.
 
-        `vector` is of `model` (see `Vectors.model`), and only that model's are compared with it.
+        `vector` is of `model` (see `ModelVectors.model`), and only that model's are compared with it.
         """
 
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:

@@ -9,7 +9,7 @@ import asyncio
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import regex
@@ -217,11 +217,7 @@ class ArchiveSearch:
             entries, scattered = search_ranking.mark_holding(entries)
         if filters.language:
             facts, pieces = await self._read(tenant, entries)
-            entries = [
-                entry
-                for entry in entries
-                if (piece := pieces.get(entry.id)) and filters.language in _languages(facts[entry.id[0]], piece)
-            ]
+            entries = [entry for entry in entries if _is_in(filters.language, entry, facts, pieces)]
         ranked = search_ranking.combine_scores(entries, retrieval.vector_weight, vectors=matches.vectors)
         retrieved = Retrieval(
             vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
@@ -236,7 +232,7 @@ class ArchiveSearch:
             best = ranked[:CHECKED]
             ranked, out = search_ranking.above_floors(ranked, retrieval, vectors=matches.vectors)
             retrieved = retrieved.model_copy(update={"filteredByFloor": out})
-            if terse and best and not ranked and retrieval.answer_check:
+            if terse and not ranked:
                 ranked, retrieved = await self._checked(tenant, query, best, retrieved)
         ranked = ranked[: 2 * max(most, retrieval.rerank_window)]
         if not filters.language:  # else they are read already
@@ -255,8 +251,8 @@ class ArchiveSearch:
             for number, entry in enumerate(ranked[:most], 1)
         ]
         retrieved = retrieved.model_copy(update={"shown": len(hits)})
-        narrowed = filters != replace(EVERYTHING, sample=self.sample)
         missing = index_words.unmatched_words(query, matches.frequencies)
+        narrowed = filters != replace(EVERYTHING, sample=self.sample)
         text = answer_text(hits, missing, matches.entries, narrowed=narrowed)
         if hits and (scattered or retrieved.checked):
             text = f"{text} {SCATTERED if scattered else READ}"
@@ -278,7 +274,7 @@ class ArchiveSearch:
         self, tenant: str, query: str, best: Sequence[Scored], retrieved: Retrieval
     ) -> tuple[list[Scored], Retrieval]:
         """Those of the best entries that a model says answer the question; none when it fails, which is noted."""
-        if self.check is None:
+        if self.check is None or not (best and self.retrieval.answer_check):
             return [], retrieved
         _, pieces = await self._read(tenant, best)
         best = [entry for entry in best if entry.id in pieces]
@@ -398,7 +394,9 @@ def hit_title(hit: ArchiveHit) -> str:
     return display_title(title, hit.comment_id or hit.thread)
 
 
-def _languages(item: Item, piece: Chunk) -> Collection[str]:
-    """Languages that a piece may be in: the one that its item's file states, else by its function words."""
-    language = "" if piece.comment else item.language
-    return {language} if language else languages_of(piece.text or piece.title)
+def _is_in(language: str, entry: Scored, facts: Mapping[str, Item], pieces: Mapping[ChunkId, Chunk]) -> bool:
+    """Whether an entry may be in a language: the one that its item's file states, else by its function words."""
+    if (piece := pieces.get(entry.id)) is None:
+        return False
+    stated = "" if piece.comment else facts[entry.id[0]].language
+    return language in ({stated} if stated else languages_of(piece.text or piece.title))

@@ -38,7 +38,7 @@ NEAR = [match(f"x:{n}", 0, (100 - n, n)) for n in range(12)]
 def searching(model: Model | None, *entries: object, **settings: object) -> ArchiveSearch:
     """A search of these."""
     retrieval = RetrievalSettings.model_validate(settings)
-    found = page(*(entries or NEAR))  # type: ignore[arg-type]
+    found = page(*(entries or NEAR))
     return ArchiveSearch(archive_of(found), embed, retrieval, RankingSettings(), check=model)
 
 
