@@ -44,6 +44,7 @@ from api.sources import ALL_SOURCES, SOURCES, default_sources
 from api.sources.own_items import NAME, ItemsSource, OwnItems
 
 if TYPE_CHECKING:
+    from api.core.ports import AnswerChecker
     from api.features.archive.search import ArchiveSearch
     from api.features.chat.chat_agent import Chat
     from api.langfuse.tracing import Tracing
@@ -184,8 +185,7 @@ def _product(
     if sandbox is not None:
         closing.callback(sandbox.stop)
         settings = pointed(settings, sandbox.url)
-    version = gate_version(settings, sandboxed=sandbox is not None)
-    tracing, trouble = _tracing(settings, version)
+    tracing, trouble = _tracing(settings, gate_version(settings, sandboxed=sandbox is not None))
     if tracing is not None:
         closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
     client = _model_client(settings.models, limiter, memory)
@@ -201,7 +201,7 @@ def _product(
         stored = langfuse_prompts(settings.tracing, tracing)
         closing.push_async_callback(stored.aclose)
         prompts, langfuse = stored, partial(_probe_prompts, langfuse, stored)
-    grader, rewriter, explainer, writer = _steps_of_model(settings, client, tracing, prompts)
+    grader, rewriter, explainer, writer, answerer = _steps_of_model(settings, client, tracing, prompts)
     return Product(
         sources=sources,
         gate=_gate(settings, client, tracing, prompts, sandboxed=sandbox is not None),
@@ -212,6 +212,7 @@ def _product(
         steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
         writer=writer,
         explainer=explainer,
+        answerer=answerer,
         senses=find_senses,
         namer=_namer(settings, client, tracing, prompts),
         checker=_checker(settings, client, tracing, prompts),
@@ -350,10 +351,11 @@ def _namer(
 
 def _steps_of_model(
     settings: Settings, client: ModelClient | None, tracing: Tracing | None, prompts: Prompts
-) -> tuple[Grader | None, Rewriter, Explainer, Writer]:
+) -> tuple[Grader | None, Rewriter, Explainer, Writer, AnswerChecker | None]:
     if client is None:
         no_model = NoModel()
-        return None, no_model, no_model, no_model
+        return None, no_model, no_model, no_model, None
+    from api.models.answer_check import OpenAIAnswerChecker
     from api.models.model_calls import OpenAIExplainer, OpenAIGrader, OpenAIRewriter
 
     models = settings.models
@@ -361,6 +363,7 @@ def _steps_of_model(
     grader = OpenAIGrader(client, model, models.scoring_timeout, prompts=prompts)
     rewriter = OpenAIRewriter(client, model, seconds, prompts=prompts)
     explainer = OpenAIExplainer(client, model, seconds, prompts=prompts)
+    answerer = OpenAIAnswerChecker(client, model, models.scoring_timeout, prompts=prompts)
 
     @cache
     def report_agent() -> Writer:
@@ -372,12 +375,13 @@ def _steps_of_model(
 
     writer = LateWriter(report_agent)
     if tracing is None:
-        return grader, rewriter, explainer, writer
+        return grader, rewriter, explainer, writer, answerer
     return (
         tracing.grader(grader),
         tracing.rewriter(rewriter),
         tracing.explainer(explainer),
         writer,
+        tracing.answerer(answerer),
     )
 
 

@@ -276,8 +276,14 @@ class AppContext:
             StoreUnavailable: the database cannot be used.
         """
         product = await self._product_for(Ask(text, sandbox=sandbox))
+        from api.bootstrap.estimates import answer_check_usd  # loads with the product
+
+        archive = self._archive(product)
+        if archive.check is not None and not product.sample and tenant.origin != "local":
+            usd = await asyncio.to_thread(answer_check_usd, self.settings)
+            archive = replace(archive, check=storage.within_budget(archive.check, self.limits, tenant, usd))
         async with self.limits.queue.slot(tenant):
-            return await self._archive(product).search(tenant.id, text, filters, k, terse=True)
+            return await archive.search(tenant.id, text, filters, k, terse=True)
 
     def _archive(self, product: Product) -> ArchiveSearch:
         if product.sample not in self._archives:

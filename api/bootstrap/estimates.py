@@ -270,6 +270,14 @@ def gate_usd(settings: Settings, items: int) -> float:
     return UNKNOWN_USD / 100 if usd is None else usd
 
 
+def answer_check_usd(settings: Settings) -> float:
+    """USD that asking which stored passages answer a question may cost."""
+    from api.models.model_client import price_of  # loads the model's library
+
+    usd = price_of(settings.models, Tokens(prompt_tokens=5_000, completion_tokens=100), settings.models.filter_model)
+    return UNKNOWN_USD / 100 if usd is None else usd
+
+
 def gate_usage(settings: Settings) -> tuple[Usage, Usage]:
     """What a call that judges is likely to use beside its items, and for each of them."""
     from api.models.model_client import price_of  # loads the model's library

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING
 
 from api.bootstrap import gate_version, mode_of
 from api.choices import ReplayJudge
-from api.core.domain import Question
+from api.core.domain import Question, Usage
 from api.core.items import Item
-from api.core.ports import Grader, SampleMemory
-from api.errors import ConfigurationError, ModelError, StoreUnavailable, UsageError
+from api.core.model_batches import usage_of_error
+from api.core.ports import AnswerChecker, Grader, SampleMemory
+from api.errors import ConfigurationError, LimitReached, ModelError, StoreUnavailable, UsageError
 from api.features.analyses.api_keys import LOCAL, Keys, Tenant
 from api.features.analyses.feedback import Rated, Send
+from api.features.analyses.limits import Limits
 from api.features.analyses.rejudging import with_sense_and_corrections
 from api.features.analyses.store_ports import Store
-from api.features.archive.entries import Archive
+from api.features.archive.embedding import Embedder
 from api.features.archive.index_words import Chunk
-from api.features.archive.search import ArchiveSearch, Rerank, by_words
+from api.features.archive.search import ArchiveSearch, Check, Rerank, by_words
 from api.features.watches.followed_feeds import FeedStore
 from api.models.local.word_vectors import embed
 from api.pipeline.gate.cascade import Cascade, Promise
@@ -44,7 +46,12 @@ async def open_store_of(settings: Settings) -> Store:
         ConfigurationError: the database URL is none of ours.
         StoreUnavailable: the database cannot be used.
     """
-    return await open_store(settings.general.database_url, embed)
+    embedder = None
+    if settings.embeddings.model and mode_of(settings) != "sandbox":
+        from api.models.embeddings import server_embedder  # loads the model's library
+
+        embedder = server_embedder(settings)
+    return await open_store(settings.general.database_url, embed, embedder)
 
 
 async def with_stored_sense_and_corrections(settings: Settings, ask: Ask) -> Ask:
@@ -65,7 +72,12 @@ def environment_keys(settings: Settings, store: Store) -> Keys:
     return Keys(secret.get_secret_value().split(",") if secret else (), store)
 
 
-def archive_search(settings: Settings, product: Product, archive: Archive) -> ArchiveSearch:
+def _embedder(product: Product, store: Store) -> Embedder | None:
+    """What makes the vector of a question to the archive; made-up entries have word vectors alone."""
+    return None if product.sample or store.embedding is None else store.embedding.embedder
+
+
+def archive_search(settings: Settings, product: Product, archive: Store) -> ArchiveSearch:
     """A search that remembers its answers for a while: one for a product and a store."""
     return ArchiveSearch(
         archive,
@@ -75,16 +87,19 @@ def archive_search(settings: Settings, product: Product, archive: Archive) -> Ar
         product.sample,
         product.observer,
         by_words if product.grader is None else graded(product.grader),
+        _embedder(product, archive),
+        None if product.answerer is None else answering(product.answerer),
     )
 
 
-def with_archive(product: Product, settings: Settings, archive: Archive, tenant: Tenant = LOCAL) -> Product:
+def with_archive(product: Product, settings: Settings, archive: Store, tenant: Tenant = LOCAL) -> Product:
     """The product with what this tenant has stored as one more place, for one question.
 
     Everything else is the product's, which must stay open meanwhile and is closed by itself.
     """
     weight = settings.retrieval.vector_weight
-    place = ArchiveSource(archive, tenant.id, embed, weight, sample=product.sample)
+    embedder = _embedder(product, archive)
+    place = ArchiveSource(archive, tenant.id, embed, weight, sample=product.sample, embedder=embedder)
     watched = place if product.watched is None else product.watched(place)
     return replace(
         product,
@@ -178,6 +193,35 @@ def graded(grader: Grader) -> Rerank:
         return [float(grade.score) for grade in grades.grades]
 
     return rerank
+
+
+def answering(answerer: AnswerChecker) -> Check:
+    """A check that has a model say which pieces answer a question, by one call."""
+
+    async def check(query: str, pieces: Sequence[Chunk]) -> tuple[Sequence[bool], Usage]:
+        answers = await answerer.answering(Question(query), [(piece.title, piece.text) for piece in pieces])
+        return answers.supported, answers.usage
+
+    return check
+
+
+def within_budget(check: Check, limits: Limits, tenant: Tenant, usd: float) -> Check:
+    """The check at the cost of a key's day; `usd` is what one may cost at most."""
+
+    async def checking(query: str, pieces: Sequence[Chunk]) -> tuple[Sequence[bool], Usage]:
+        try:
+            async with limits.spending(tenant, usd=usd) as spent:
+                try:
+                    answered, usage = await check(query, pieces)
+                except ModelError as error:
+                    spent.ended(usage_of_error(error).input_tokens, usage_of_error(error).usd)
+                    raise
+                spent.ended(usage.input_tokens, usage.usd)
+        except LimitReached as error:
+            raise ModelError("quota", str(error)) from None
+        return answered, usage
+
+    return checking
 
 
 # Scores on their way: each holds a thread, and a server that hangs must not hold all there are.

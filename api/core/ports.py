@@ -197,6 +197,13 @@ class SupportChecker(Protocol):
         """
 
 
+class AnswerChecker(Protocol):
+    """Decides which passages answer a question, in whatever words."""
+
+    async def answering(self, question: Question, passages: Sequence[tuple[str, str]]) -> Support:
+        """One boolean for each title with its text, in order, by one request; raises `ModelError`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rewrites:
     """Queries to search for, the original first."""

@@ -10,8 +10,8 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, aclosing, suppress
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol
@@ -160,17 +160,30 @@ class ModelClient:
             **({"reasoning_effort": effort} if effort else {}),
         }
         timeout = httpx2.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds))
-        try:  # not by `chat.completions.create`, which compares the whole body with type hints: 1 ms of processor time
+        with _as_model_errors(seconds):
+            # not by `chat.completions.create`, which compares the whole body with type hints: 1 ms of processor time
             answer = await self.openai.post(
                 "/chat/completions", body=body, cast_to=httpx2.Response, options={"timeout": timeout}
             )
-        except openai.APITimeoutError:
-            raise ModelError("timeout", f"no answer within {seconds:g} s") from None
-        except (openai.OpenAIError, httpx2.InvalidURL) as error:
-            raise _model_error(error) from None
         earlier = answer.extensions[_EARLIER]
         price = partial(self.price, requested=request.model)
         return read_completion(answer.content, request.model, price, earlier, partial=request.partial)
+
+    async def embed(self, texts: Sequence[str], model: str, dimensions: int | None, seconds: float) -> bytes:
+        """The body of one answer of `/v1/embeddings`.
+
+        Raises:
+            ModelError: `too_long` where the server refuses these texts, as it may for their length or their number.
+        """
+        with _as_model_errors(seconds, refused={400, 413, 422}):
+            raw = await self.openai.embeddings.with_raw_response.create(
+                model=model,
+                input=list(texts),
+                dimensions=dimensions or openai.omit,
+                encoding_format="float",
+                timeout=httpx2.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
+            )
+        return raw.content
 
     def price(self, tokens: Tokens, model: str, requested: str = "") -> float | None:
         """See `price_of`."""
@@ -412,6 +425,19 @@ def price_of_run(models: ModelSettings, usage: RunTokens) -> float | None:
         }
     )
     return price_of(models, tokens, models.agent_model)
+
+
+@contextmanager
+def _as_model_errors(seconds: float, refused: Collection[int] = ()) -> Iterator[None]:
+    """Raises our errors for the library's; `refused` are the statuses that mean `too_long`."""
+    try:
+        yield
+    except openai.APITimeoutError:
+        raise ModelError("timeout", f"no answer within {seconds:g} s") from None
+    except (openai.OpenAIError, httpx2.InvalidURL) as error:
+        if isinstance(error, openai.APIStatusError) and error.status_code in refused:
+            raise ModelError("too_long", f"HTTP {error.status_code}; the server refuses the texts") from None
+        raise _model_error(error) from None
 
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:

@@ -26,7 +26,10 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "bluesky": ("stream", "posts", "thread", "session", "search"),
     "steam": ("shop", "reviews"),
     "news": ("feed", "list"),
-    "openai": ("judge", "grades", "support", "rewrite", "explain", "senses", "agent", "chat", "models"),
+    "openai": (
+        "judge", "grades", "support", "answers", "rewrite", "explain", "senses", "agent", "chat", "models",
+        "embeddings",
+    ),
     "langfuse": (
         "traces", "scores", "score_configs", "prompts", "datasets", "dataset_items", "dashboards",
         "widgets", "projects", "ingestion", "other",
@@ -50,7 +53,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "news": frozenset("404 429 truncated bad_lines large text old 500 hang drip notjson".split()),
     "openai": frozenset(
         "401 429 insufficient_quota 500 hang drip refusal filtered length notjson prose "
-        "wrong_count no_schema no_choices".split()
+        "wrong_count no_schema no_choices dimensions".split()
     ),
     "langfuse": frozenset("401 403 404html 409 422 429 500 503 hang slow notjson no_project".split()),
 }

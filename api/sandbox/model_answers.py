@@ -18,6 +18,7 @@ from api.core.domain import Question, Verdict
 from api.core.items import Assessed, Comment, Item
 from api.core.ports import Claim
 from api.core.text import cut
+from api.core.words import index_tokens
 from api.pipeline.question.product_name import ASKING_WORDS, product_in, without_web_ending
 from api.reports.exhibits import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
 from api.reports.keyless.aspects import aspects, aspects_in
@@ -238,11 +239,12 @@ def _bare(piece: str) -> str:
 
 
 KINDS: Mapping[str, str] = {
-    "relevant": "judge", "supported": "support", "grades": "grades", "queries": "rewrite",
+    "relevant": "judge", "supported": "support", "answered": "answers", "grades": "grades", "queries": "rewrite",
     "explanation_text": "explain", "senses": "senses", "findings": "agent",
 }  # fmt: skip
 """Field of the answer -> name of the endpoint."""
 _THRESHOLD = 0.5
+_ANSWERED = 0.5  # share of a question's words in a passage that answers it
 # Probabilities for the scores 3, 4 and 5, higher than the gate's, which sees less of the text.
 _PARTLY, _SURE, _VERY_SURE = 0.55, 0.58, 0.7
 _MENTIONED = 0.3  # highest probability of a text that names it only in passing
@@ -273,8 +275,8 @@ def kind_of(schema: Mapping[str, Any] | None, prompt: QuotedPrompt) -> str | Non
         if fields and all(name.isdecimal() for name in fields):
             kind = next(iter(fields.values())).get("type")
             field = {"boolean": "relevant", "string": "senses"}.get(kind, "grades")
-    if field == "relevant" and prompt.all("sentence", numbered=True):
-        return "supported"
+    if field in {"relevant", "supported"} and prompt.all("passage", numbered=True):
+        return "supported" if prompt.all("sentence", numbered=True) else "answered"
     return field
 
 
@@ -289,6 +291,10 @@ def answer(field: str, prompt: QuotedPrompt, judge: Probabilities) -> dict[str, 
         )
         question = Question(prompt.question, prompt.about)
         return _by_number(carries(Claim(*part), question) for part in parts)
+    if field == "answered":
+        wanted = set(index_tokens(prompt.question))
+        held = (wanted.intersection(index_tokens(text)) for text in prompt.all("passage", numbered=True))
+        return _by_number(len(words) >= _ANSWERED * len(wanted) for words in held)
     if field == "grades":
         chances = _judged(prompt, prompt.numbered, judge)
         graded = zip(prompt.numbered, chances, strict=True)

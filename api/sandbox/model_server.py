@@ -1,4 +1,4 @@
-"""An OpenAI-compatible model server: Chat Completions over the sandbox's judge and writer.
+"""An OpenAI-compatible model server: Chat Completions over the sandbox's judge and writer, and embeddings.
 
 Checks the strict subset of JSON Schema, and makes values fit the schema.
 """
@@ -6,12 +6,15 @@ Checks the strict subset of JSON Schema, and makes values fit the schema.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha512
 from typing import Any, ClassVar
 
 from starlette.responses import StreamingResponse
 
+from api.core.words import index_tokens
 from api.sandbox.corpus import HEX, spelled
 from api.sandbox.model_answers import KINDS, QuotedPrompt, answer, kind_of
 from api.sandbox.world import EmulatedServer, SandboxCall, SiteRefusal, decoded, reply, serves
@@ -108,6 +111,10 @@ _MODELS: list[dict[str, Any]] = [
 ]
 # pydantic-ai's name of the tool whose arguments are the answer
 _FINAL = "final_result"
+# Of a vector, unless fewer are asked for; texts of one request, and tokens of one text.
+_DIMENSIONS, _MOST_TEXTS, _LONGEST_TEXT = 1536, 2048, 8191
+# Numbers of a vector that a word changes.
+_CHANGED = 16
 # Characters of a token, about, and of one chunk of a stream.
 _TOKEN, _CHUNK = 4, 24
 
@@ -131,6 +138,17 @@ class Generation:
 def tokens(text: str) -> int:
     """Estimated number of tokens: one for four characters."""
     return -(-len(text) // _TOKEN)
+
+
+def _direction(text: str, size: int) -> list[float]:
+    """The same for the same words; of length 1, or of zeros without words."""
+    numbers = [0.0] * size
+    for word in index_tokens(text):
+        digest = sha512(word.encode()).digest()
+        for at in range(0, 2 * _CHANGED, 2):
+            numbers[int.from_bytes(digest[at : at + 2]) % size] += 1 if digest[-1 - at // 2] % 2 else -1
+    length = math.hypot(*numbers) or 1.0
+    return [number / length for number in numbers]
 
 
 def _error(status: int, message: str, kind: str = "invalid_request_error", **more: Any) -> tuple[dict[str, Any], int]:
@@ -228,6 +246,30 @@ class OpenAI(EmulatedServer):
         choice = {"index": 0, "message": message, "logprobs": None}
         choices = [] if empty else [choice | {"finish_reason": generation.finish}]
         return {**head, "object": "chat.completion", "choices": choices}
+
+    @serves("embeddings", "/v1/embeddings", methods=("POST",), keep=True)
+    def _embed(self, call: SandboxCall) -> dict[str, Any]:
+        """A vector a text, each the sum of its words' directions; the fault `dimensions` makes them longer."""
+        body = call.data if isinstance(call.data, Mapping) else {}
+        texts, size = body.get("input"), body.get("dimensions", _DIMENSIONS)
+        texts = [texts] if isinstance(texts, str) else texts
+        if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
+            raise SiteRefusal(*_error(400, "'$.input' is invalid. Please check the API reference."))
+        if not 0 < len(texts) <= _MOST_TEXTS or type(size) is not int or not 0 < size <= _DIMENSIONS:
+            raise SiteRefusal(*_error(400, "This model does not support so many inputs, or dimensions."))
+        if max(map(tokens, texts)) > _LONGEST_TEXT:
+            message = f"This model's maximum context length is {_LONGEST_TEXT} tokens."
+            raise SiteRefusal(*_error(400, message, code="context_length_exceeded"))
+        size += 64 * (call.fault == "dimensions")
+        data: list[dict[str, Any]] = [
+            {"object": "embedding", "index": index, "embedding": _direction(text, size)}
+            for index, text in enumerate(texts)
+        ]
+        if call.fault == "wrong_count":
+            data.pop()
+        used = sum(map(tokens, texts))
+        usage = {"prompt_tokens": used, "total_tokens": used}
+        return {"object": "list", "data": data, "model": body.get("model"), "usage": usage}
 
     def _generate(self, body: Mapping[str, Any], prompt: QuotedPrompt) -> Generation:
         judge = self.world.judge

@@ -23,6 +23,7 @@ from api.core.domain import Correction, Question, Sense, Usage
 from api.core.items import Gathered
 from api.core.model_batches import usage_of_error
 from api.core.ports import (
+    AnswerChecker,
     Facts,
     Grader,
     NamedSenses,
@@ -68,10 +69,7 @@ _REPORTED = ("since", "limit", "exclude", "exclude_authors", "exclude_sites")
 
 @dataclass(frozen=True, slots=True)
 class QuestionOptions:
-    """What a caller may set of a question, whether it is asked once or again and again.
-
-    `api.interfaces.shared.requests` describes each option.
-    """
+    """What a caller may set of a question; `api.interfaces.shared.requests` describes each option."""
 
     query: str
     depth: DepthName = "standard"
@@ -177,6 +175,8 @@ class Product:
     """Asks the model server what the product will ask it: outcome, detail and what to set."""
     checker: SupportChecker | None = None
     """Checks sentences against their passages; None: nobody does, findings stay unverified."""
+    answerer: AnswerChecker | None = None
+    """Says which stored passages answer a question in other words; None: nobody does."""
     chosen: tuple[str, ...] = ()
     """Sources that a question is put to when it names none; empty: all."""
     places: SourceLabels = field(default_factory=dict)

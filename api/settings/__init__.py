@@ -119,6 +119,23 @@ class ModelSettings(BaseSettings):
         return model_prices_in(self.model_prices)
 
 
+class EmbeddingSettings(BaseSettings):
+    """A server whose vectors compare entries of the archive with questions."""
+
+    model_config = group_config("LISTENPOST_EMBEDDINGS_")
+
+    model: Annotated[str, Field(pattern=r"^[A-Za-z0-9._/:@+-]{1,150}$")] | None = None
+    """Model that makes the archive's vectors; unset: the word vectors of this machine."""
+    url: Root | None = None
+    """Root of an OpenAI-compatible server of embeddings, `/v1` included; unset: that of the models, with its key."""
+    key: SecretStr | None = None
+    """Key of that server; unset: none is sent to an address that is set here."""
+    dimensions: Annotated[int, Field(ge=64, le=3_968, multiple_of=64)] | None = None
+    """Dimensions that the server is asked for; unset: those that the model has."""
+    timeout: Seconds = 5.0
+    """Seconds for the vector of a question, retries included; later words alone are searched."""
+
+
 class AdaptiveSettings(BaseSettings):
     """When and how a source is fetched a second time."""
 
@@ -167,6 +184,8 @@ class RetrievalSettings(BaseSettings):
     """Rerank only when the best entry's score is below this."""
     rerank_timeout: Seconds = 2.0
     """Seconds for reranking the archive's hits; later the order stays."""
+    answer_check: bool = True
+    """Ask the model, if there is one, about the eight best entries where none holds enough of the words."""
     low_relevance_below: Share = 0.50
     """Combined score below which a hit is marked `low_relevance`; 0: off."""
     cache_seconds: Annotated[float, Field(ge=0, le=3600)] = 180.0
@@ -347,8 +366,8 @@ class MailSettings(BaseSettings):
 
 
 GROUPS: tuple[type[BaseSettings], ...] = (
-    GeneralSettings, ModelSettings, SourceSettings, AdaptiveSettings, RetrievalSettings,
-    RankingSettings, TracingSettings, LimitSettings, StreamSettings, ChatSettings, MailSettings,
+    GeneralSettings, ModelSettings, EmbeddingSettings, SourceSettings, AdaptiveSettings,
+    RetrievalSettings, RankingSettings, TracingSettings, LimitSettings, StreamSettings, ChatSettings, MailSettings,
     QuickDepth, StandardDepth, DeepDepth,
 )  # fmt: skip
 # variables of the test suite begin so: they are no settings, and `load` does not refuse them
@@ -361,6 +380,7 @@ class Settings:
 
     general: GeneralSettings
     models: ModelSettings
+    embeddings: EmbeddingSettings
     sources: SourceSettings
     adaptive: AdaptiveSettings
     retrieval: RetrievalSettings
@@ -426,7 +446,7 @@ def load() -> Settings:
             raise ValueError(f"`{name}` is no setting; the nearest is `{near[0]}`")
     try:
         return Settings(
-            GeneralSettings(), ModelSettings(), SourceSettings(), AdaptiveSettings(),
+            GeneralSettings(), ModelSettings(), EmbeddingSettings(), SourceSettings(), AdaptiveSettings(),
             RetrievalSettings(), RankingSettings(), _tracing(), LimitSettings(),
             StreamSettings(), ChatSettings(), MailSettings(),
             {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from api.core.domain import FetchPlan
@@ -11,6 +10,7 @@ from api.core.ports import Probe
 from api.core.text import clean_query
 from api.core.words import index_tokens
 from api.errors import StoreUnavailable, Unreachable
+from api.features.archive.embedding import Embedder, question_vector
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.search_ranking import combine_scores, score_matches
 from api.sources import ARCHIVE, Price
@@ -27,10 +27,19 @@ class ArchiveSource(LocalSource):
 
     name = ARCHIVE.name
 
-    def __init__(self, archive: Archive, tenant: str, embed: Embed, weight: float, *, sample: bool = False) -> None:
-        """`weight` is the share of vector similarity, `sample` is for made-up items."""
+    def __init__(
+        self,
+        archive: Archive,
+        tenant: str,
+        embed: Embed,
+        weight: float,
+        *,
+        sample: bool = False,
+        embedder: Embedder | None = None,
+    ) -> None:
+        """`weight` is the share of vector similarity, `sample` is for made-up items; see `ArchiveSearch.embedder`."""
         self._archive, self._tenant, self._embed, self._weight = archive, tenant, embed, weight
-        self._sample = sample
+        self._sample, self._embedder = sample, embedder
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """The best items, with their comments."""
@@ -38,9 +47,10 @@ class ArchiveSource(LocalSource):
         filters = ArchiveFilters(since=window_start(plan.window), sample=self._sample)
         words = index_tokens(query)
         try:
-            vectors = await asyncio.to_thread(self._embed, [query])
-            vector = vectors[0] if vectors else None
-            matches = await self._archive.matches(self._tenant, words, vector, filters, plan.limit * _PIECES)
+            meaning, failed = await question_vector(query, self._embed, self._embedder)
+            vector, model = (meaning.vectors[0], meaning.model) if meaning else (None, "")
+            most = plan.limit * _PIECES
+            matches = await self._archive.matches(self._tenant, words, vector, filters, most, model)
             entries = score_matches(matches, words, vector)
             line = combine_scores(entries, self._weight, vectors=matches.vectors)
             keys = list(dict.fromkeys(entry.id[0] for entry in line))
@@ -49,7 +59,10 @@ class ArchiveSource(LocalSource):
             raise Unreachable(self.name, error.public) from None
         best = {entry.id[:2]: at for at, entry in reversed(list(enumerate(line)))}
         items = [post for key in keys[: plan.limit] if key in facts for post in _posts(facts[key], best)]
-        notes = () if matches.vectors else ("found by words alone: there are no word vectors here",)
+        why = f"the server of embeddings gave no vector ({failed})" if failed else "there are no word vectors here"
+        if matches.unread and not failed:
+            why = "their vectors are still being made"
+        notes = () if matches.vectors else (f"found by words alone: {why}",)
         full = max(len(keys), len(items)) > plan.limit
         return Batch(plan, tuple(items[: plan.limit]), full=full, notes=notes)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
+from api.features.archive.embedding import Embedder
 from api.features.archive.entries import Embed
 from api.store.archive_repository import ArchiveRepository
 from api.store.database import Database, engine_url
+from api.store.entry_embedding import EntryEmbedding
 from api.store.feed_repository import FeedRepository
 from api.store.item_rows import no_vectors
 from api.store.migrations import migrate
@@ -24,15 +26,18 @@ class SqlStore(ArchiveRepository, FeedRepository, RecordRepository, SharedReposi
     async def aclose(self) -> None:
         """End the heartbeat and close the connections; what still runs here is marked failed."""
         await self._stop()
+        if self.embedding is not None:
+            await self.embedding.aclose()
         if self._vectors is not None:
             await self._vectors.aclose()
         await self._database.aclose()
 
 
-async def open_store(url: str | None, embed: Embed = no_vectors) -> SqlStore:
+async def open_store(url: str | None, embed: Embed = no_vectors, embedder: Embedder | None = None) -> SqlStore:
     """Connect and make or upgrade the tables; None is the SQLite file in the user's data folder.
 
-    `embed` makes the vectors by which the archive is searched; without it, words alone are used.
+    `embed` makes the vectors by which the archive is searched; without it, words alone are used. `embedder` makes
+    others by a server, behind what stores entries, and is closed with the store.
 
     Raises:
         ConfigurationError: it is not a URL of SQLite or PostgreSQL.
@@ -43,7 +48,10 @@ async def open_store(url: str | None, embed: Embed = no_vectors) -> SqlStore:
     async def make_ready() -> SqlStore:
         await database.prepare()
         await migrate(database)
-        return SqlStore(database, embed=embed, vectors=await vectors_of(database))
+        vectors = await vectors_of(database)
+        # without vectors to compare, none are paid for
+        embedding = None if embedder is None or vectors is None else EntryEmbedding(database, embedder)
+        return SqlStore(database, embed=embed, vectors=vectors, embedding=embedding)
 
     async with AsyncExitStack() as closing:
         closing.push_async_callback(database.aclose)

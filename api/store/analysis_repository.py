@@ -30,6 +30,7 @@ from api.features.analyses.store_ports import (
 from api.features.archive.entries import Embed
 from api.reports.report import Report
 from api.store.database import Database, unbroken
+from api.store.entry_embedding import EntryEmbedding
 from api.store.item_rows import ItemWriter, clear, no_vectors, read_items
 from api.store.record_repository import (
     below,
@@ -95,6 +96,7 @@ class AnalysisRepository(RunningRepository):
         beat: float = BEAT,
         embed: Embed = no_vectors,
         vectors: StoredVectors | None = None,
+        embedding: EntryEmbedding | None = None,
     ) -> None:
         """Set how reports are read and items indexed.
 
@@ -104,10 +106,11 @@ class AnalysisRepository(RunningRepository):
             beat: seconds between two heartbeats.
             embed: makes the vectors of what is stored.
             vectors: finds the nearest vectors; None: the archive is searched by words alone.
+            embedding: makes vectors of a server beside them; None: there is no such server.
         """
         super().__init__(database, beat)
         self._writer, self._vectors = ItemWriter(database, embed, vectors is not None), vectors
-        self._reader = reader
+        self._reader, self.embedding = reader, embedding
 
     @unbroken
     async def finish(self, tenant: str, report: Report, work_id: str | None = None) -> bool:
@@ -127,6 +130,8 @@ class AnalysisRepository(RunningRepository):
             stored = work_id is None or written.rowcount > 0
             if stored:
                 await self._writer.write_report(connection, tenant, report.id, parts)
+        if stored and self.embedding is not None and not report.sample:
+            self.embedding.follow(tenant)
         return stored
 
     @unbroken

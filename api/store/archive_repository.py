@@ -37,7 +37,18 @@ from api.features.archive.index_words import bm25, rarity, with_forms_as, word_f
 from api.store.analysis_repository import NEWEST_FIRST, AnalysisRepository
 from api.store.database import unbroken
 from api.store.item_rows import facts_of, own_key, tenant_token
-from api.store.tables import Conditions, Identity, analyses, batches, chunks, identity, imported, items, verdicts
+from api.store.tables import (
+    Conditions,
+    Identity,
+    analyses,
+    batches,
+    chunks,
+    embeddings,
+    identity,
+    imported,
+    items,
+    verdicts,
+)
 
 # Entries without a vector whose items are indexed again in one transaction.
 _PAGE = 200
@@ -53,7 +64,7 @@ _UNINDEXED: ColumnElement[str] = literal_column("+chunks.tenant", Identity())
 _WORDS: ColumnElement[Any] = literal_column("chunks.words")
 _COLUMNS = (
     chunks.c.number, chunks.c.key, chunks.c.comment, chunks.c.part, chunks.c.thread,
-    chunks.c.tokens, chunks.c.vector,
+    chunks.c.tokens,
 )  # fmt: skip
 
 
@@ -63,7 +74,7 @@ class ArchiveRepository(AnalysisRepository):
     @unbroken
     async def matches(
         self, tenant: str, words: Sequence[str], vector: bytes | None, filters: ArchiveFilters,
-        most: int,
+        most: int, model: str = "",
     ) -> Matches:  # fmt: skip
         await self._add_vectors(tenant)
         mine = _UNINDEXED if self._database.sqlite else chunks.c.tenant
@@ -76,7 +87,7 @@ class ArchiveRepository(AnalysisRepository):
             entries = await connection.scalar(select(sql.count()).select_from(counted)) or 0
             frequencies = {word: await self._count(connection, own, word) for word in dict.fromkeys(words)}
             pool = await self._by_words(connection, own, frequencies, where, most * _POOL)
-            rows = {row.number: row for row in await self._entries(connection, pool, where)}
+            rows = {row.number: row for row in await self._entries(connection, pool, where, model)}
             scores = {
                 number: score
                 for number, row in rows.items()
@@ -86,11 +97,14 @@ class ArchiveRepository(AnalysisRepository):
             near, unread = None, 0
             if vector is not None and self._vectors is not None:
                 near, unread = await self._vectors.nearest(
-                    connection, tenant, vector, most, where, sample=filters.sample
+                    connection, tenant, vector, most, where, sample=filters.sample, model=model
                 )
+                if model and self.embedding is not None:
+                    unread += await self.embedding.unmade(connection, tenant, model)
+                    near = near or (None if unread else near)  # none is made yet
             nearest = set(near or ())
             further = [number for number in near or () if number not in rows]
-            rows |= {row.number: row for row in await self._entries(connection, further, where)}
+            rows |= {row.number: row for row in await self._entries(connection, further, where, model)}
         matches = [
             Match(
                 id=(row.key, row.comment, row.part),
@@ -230,10 +244,16 @@ class ArchiveRepository(AnalysisRepository):
             return _INDEX.c.chunk_words.op("MATCH")(f'"{own}" AND ({query})')
         return _WORDS.op("@@")(cast(_tsquery(own, words, joined), TSQUERY))
 
-    async def _entries(self, connection: AsyncConnection, numbers: Sequence[int], where: Conditions) -> list[Any]:
+    async def _entries(
+        self, connection: AsyncConnection, numbers: Sequence[int], where: Conditions, model: str
+    ) -> list[Any]:
         rows: list[Any] = []
+        entries = select(*_COLUMNS, chunks.c.vector)
+        if model:
+            made = (embeddings.c.chunk == chunks.c.number) & (embeddings.c.model == model)
+            entries = select(*_COLUMNS, embeddings.c.vector).outerjoin_from(chunks, embeddings, made)
         for some in batches(numbers):
-            wanted = select(*_COLUMNS).where(chunks.c.number.in_(some), *where)
+            wanted = entries.where(chunks.c.number.in_(some), *where)
             rows += (await connection.execute(wanted)).all()
         return rows
 

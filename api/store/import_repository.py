@@ -85,6 +85,8 @@ class ImportRepository(AnalysisRepository):
     async def finish_import(self, tenant: str, begun: Import) -> Import:
         now = datetime.now(UTC)
         await self._write(update(imports).where(*_is(tenant, begun.id)).values(finished_at=now))
+        if self.embedding is not None:
+            self.embedding.follow(tenant)
         return replace(begun, finished_at=now)
 
     async def hold_posts(

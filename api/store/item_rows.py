@@ -77,16 +77,20 @@ class Halfvec(UserDefinedType[str]):
 
     cache_ok = True
 
+    def __init__(self, dimensions: int | None = None) -> None:
+        """None: of any number of dimensions."""
+        self.dimensions = dimensions
+
     def get_col_spec(self, **_: object) -> str:
         """The type's name in SQL."""
-        return f"HALFVEC({DIMENSIONS})"
+        return f"HALFVEC({self.dimensions})" if self.dimensions else "HALFVEC"
 
     def bind_expression(self, bindvalue: BindParameter[str]) -> ColumnElement[str]:
         """Casts from text: the driver does not know the type."""
         return cast(cast(bindvalue, Text), self)
 
 
-HALFVEC = Halfvec()
+HALFVEC = Halfvec(DIMENSIONS)
 # The table of entries on PostgreSQL, where words and vectors are indexed as columns.
 _INDEXED_CHUNKS = Table(
     chunks.name, MetaData(), *(Column(column.name, column.type) for column in chunks.c),

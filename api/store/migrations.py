@@ -24,6 +24,8 @@ from api.store.tables import (
     agreement_samples,
     asking,
     corrections,
+    embedded,
+    embeddings,
     feed_entries,
     feeds,
     followed_feeds,
@@ -119,7 +121,12 @@ async def _add_digests(connection: AsyncConnection) -> None:
             await connection.run_sync(index.create)
 
 
-LATEST = 20
+async def _add_embeddings(connection: AsyncConnection) -> None:
+    for table in (embeddings, embedded):
+        await connection.run_sync(table.create)
+
+
+LATEST = 21
 """Version of the tables. Those before it were used during development only."""
 STEPS: Mapping[int, Step] = MappingProxyType(
     {
@@ -134,6 +141,7 @@ STEPS: Mapping[int, Step] = MappingProxyType(
         18: lambda connection: connection.run_sync(agreement_samples.create),
         19: _add_inbox,
         20: _add_digests,
+        21: _add_embeddings,
     }
 )
 """Version -> what makes its tables of those of the version before; never edited once released.

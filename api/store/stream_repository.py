@@ -150,6 +150,10 @@ class StreamRepository(ImportRepository, WatchRepository):
             kept = [post.published for post in posts]
             await self.hold_posts(connection, watch.tenant, holder, kept, sample=sample)
 
+    def _archived(self, watch: Watch) -> None:
+        if self.embedding is not None:
+            self.embedding.follow(watch.tenant)
+
     async def posts_of_watch(self, watch_id: WatchId, most: int) -> Sequence[Item]:
         mine = stream_posts.c.tenant == watch_id[0], stream_posts.c.watch_id == watch_id[1]
         wanted = select(stream_posts.c.key, stream_posts.c.facts).where(*mine)

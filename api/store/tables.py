@@ -302,6 +302,18 @@ chunks = Table(
 """Entries that the archive searches. `comment` is empty for the item's own text, `tokens` begin
 with a `mark`. Their words are indexed beside them, see `migrations`."""
 
+embeddings = Table(
+    "embeddings", METADATA,
+    Column("chunk", BigInteger().with_variant(Integer, "sqlite"), nullable=False),
+    Column("model", Identity, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("chunk", "model"),
+    ForeignKeyConstraint(["chunk"], [chunks.c.number], ondelete="CASCADE"),
+)  # fmt: skip
+"""Vectors of entries by a server of embeddings; `model` is its name and its dimensions."""
+embedded = _table("embedded", "tenant model", tenant=Identity, model=Identity, number=BigInteger)
+"""Up to which number a tenant's entries, but for those made up, have a vector of a model."""
+
 imports = _table(
     "imports", "tenant id", tenant=Identity, id=Identity, name=Prose, form=Text, digest=Identity,
     offset=BigInteger, line=BigInteger, intake=Document, created_at=UtcDateTime,

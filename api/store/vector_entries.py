@@ -1,6 +1,6 @@
 """Vectors of entries: how they are compared, and how a file of them is read and written.
 
-Compared in two steps: all by their signs, 32 bytes an entry, which takes some ten milliseconds for
+Compared in two steps: all by their signs, a bit a dimension, which takes some ten milliseconds for
 half a million; then as they are those `COMPARED` whose signs differ least. So there is no graph
 that would have to be made: a file is written as fast as a disk takes it.
 
@@ -38,13 +38,16 @@ COMPARED = 20_000
 _STRIDE = 16_384
 UNREADABLE = (OSError, ValueError)
 """What numpy raises over a file that is gone, cut or full, or none of its own."""
-# Entries that are read from a file at once, 1 MB: an import has little memory.
+# Entries that are read from a file at once, 1 MB of 256 dimensions: an import has little memory.
 _PIECE = 4_000
-_WORDS = DIMENSIONS // 64
-_ENTRY = numpy.dtype([("number", "<u8"), ("signs", "<u8", (_WORDS,)), ("vector", "i1", (DIMENSIONS,))])
-_NONE = numpy.empty(0, _ENTRY)
 Entries = Any
-"""An array like `_NONE`, by number."""
+"""An array of `entry_type`, by number."""
+
+
+def entry_type(dimensions: int = DIMENSIONS) -> Any:
+    """An entry in a file: its number, the signs of its vector, a bit each, and the vector."""
+    signs = "signs", "<u8", (dimensions // 64,)
+    return numpy.dtype([("number", "<u8"), signs, ("vector", "i1", (dimensions,))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class VectorFile:
     count: int
     """How many entries it holds."""
     size: int
+    kind: Any
+    """Its `entry_type`."""
     loaded: Compared | None = None
 
 
@@ -82,9 +87,9 @@ class FilePlan:
     later: Entries
 
 
-def _signed(vectors: bytes) -> Any:
+def _signed(vectors: bytes, dimensions: int) -> Any:
     """A row of signed bytes for each of them."""
-    return numpy.frombuffer(vectors, dtype=numpy.int8).reshape(-1, DIMENSIONS)
+    return numpy.frombuffer(vectors, dtype=numpy.int8).reshape(-1, dimensions)
 
 
 def _signs(vectors: Any) -> Any:
@@ -98,19 +103,19 @@ def compared(entries: Entries) -> Compared:
     return Compared(entries["number"], signs, entries["vector"])
 
 
-def entries_of(rows: Sequence[tuple[int, bytes | None]]) -> Entries:
+def entries_of(rows: Sequence[tuple[int, bytes | None]], dimensions: int) -> Entries:
     """Of the table's rows, by number, those that have a vector."""
-    whole = [(number, vector) for number, vector in rows if len(vector or b"") == DIMENSIONS]
-    entries = numpy.empty(len(whole), _ENTRY)
+    whole = [(number, vector) for number, vector in rows if len(vector or b"") == dimensions]
+    entries = numpy.empty(len(whole), entry_type(dimensions))
     entries["number"] = [number for number, _ in whole]
-    entries["vector"] = _signed(b"".join(vector or b"" for _, vector in whole))
+    entries["vector"] = _signed(b"".join(vector or b"" for _, vector in whole), dimensions)
     entries["signs"] = _signs(entries["vector"])
     return entries
 
 
-def joined(parts: Sequence[Entries]) -> Entries:
+def joined(parts: Sequence[Entries], dimensions: int) -> Entries:
     """All of them in one."""
-    return numpy.concatenate([_NONE, *parts])
+    return numpy.concatenate([numpy.empty(0, entry_type(dimensions)), *parts])
 
 
 def behind(entries: Entries, number: int) -> Entries:
@@ -120,7 +125,7 @@ def behind(entries: Entries, number: int) -> Entries:
 
 def nearest(blocks: Sequence[Compared], vector: bytes, most: int) -> list[int]:
     """Numbers of the nearest; of very many entries of those whose signs are most alike."""
-    query = _signed(vector)
+    query = _signed(vector, len(vector))
     chosen = _likeliest([block.signs for block in blocks], _signs(query)[0])
     pairs: list[tuple[float, int]] = []
     for block, rows in zip(blocks, chosen, strict=True):
@@ -143,9 +148,8 @@ def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
             for row, word in zip(block, query, strict=True):
                 part += numpy.bitwise_count(row[start : start + _STRIDE] ^ word)
         differing.append(bits)
-    counts = numpy.zeros(DIMENSIONS + 1, numpy.int64)
-    for bits in differing:
-        counts += numpy.bincount(bits, minlength=DIMENSIONS + 1)
+    most = 64 * len(query) + 1
+    counts = numpy.sum([numpy.bincount(bits, minlength=most) for bits in differing], axis=0)
     edge = int(numpy.searchsorted(numpy.cumsum(counts), COMPARED))
     left = COMPARED - int(counts[:edge].sum())
     chosen = []
@@ -157,25 +161,25 @@ def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
     return chosen[::-1]
 
 
-def _count(file: BinaryIO) -> int:
-    """How many entries an opened file holds; it is read from the first of them on.
+def _count(file: BinaryIO, kind: Any) -> int:
+    """How many entries of a type an opened file holds; it is read from the first of them on.
 
     Raises:
         ValueError: it holds something else, or not all of them.
     """
     npy.read_magic(file)
-    shape, _, kind = npy.read_array_header_1_0(file)
+    shape, _, held = npy.read_array_header_1_0(file)
     left = os.fstat(file.fileno()).st_size - file.tell()
-    if kind != _ENTRY or len(shape) != 1 or left != shape[0] * _ENTRY.itemsize:
+    if held != kind or len(shape) != 1 or left != shape[0] * kind.itemsize:
         raise ValueError("no entries")
     return int(shape[0])
 
 
-def filed_at(file: Path, since: int, last: int) -> VectorFile:
+def filed_at(file: Path, since: int, last: int, kind: Any) -> VectorFile:
     """What lies there; `UNREADABLE` when that is no such file."""
     with file.open("rb") as opened:
-        count = _count(opened)
-        return VectorFile(file, since, last, count, os.fstat(opened.fileno()).st_size)
+        count = _count(opened, kind)
+        return VectorFile(file, since, last, count, os.fstat(opened.fileno()).st_size, kind)
 
 
 def load(filed: VectorFile) -> None:
@@ -185,23 +189,24 @@ def load(filed: VectorFile) -> None:
     if filed.loaded is not None:
         return
     with filed.file.open("rb") as file:
-        count, begin = _count(file), file.tell()
+        kind = filed.kind
+        count, begin = _count(file, kind), file.tell()
         numbers = numpy.empty(count, numpy.uint64)
-        signs = numpy.empty((_WORDS, count), numpy.uint64)
+        signs = numpy.empty((kind["signs"].shape[0], count), numpy.uint64)
         at = 0
-        for piece in _pieces(file):
+        for piece in _pieces(file, kind):
             numbers[at : at + len(piece)] = piece["number"]
             signs[:, at : at + len(piece)] = piece["signs"].T
             at += len(piece)
         # nothing cannot be mapped
-        entries = numpy.memmap(file, _ENTRY, "r", begin, (count,)) if count else _NONE
+        entries = numpy.memmap(file, kind, "r", begin, (count,)) if count else numpy.empty(0, kind)
     first = int(numpy.searchsorted(numbers, filed.since, "right"))
     filed.loaded = Compared(numbers[first:], signs[:, first:], entries["vector"][first:])
 
 
-def _pieces(file: BinaryIO) -> Iterator[Entries]:
+def _pieces(file: BinaryIO, kind: Any) -> Iterator[Entries]:
     """What is left of an opened file, so much at a time that the memory is not filled with it."""
-    while len(piece := numpy.fromfile(file, _ENTRY, _PIECE)):
+    while len(piece := numpy.fromfile(file, kind, _PIECE)):
         yield piece
 
 
@@ -209,8 +214,8 @@ def _sources(plan: FilePlan) -> Iterator[tuple[int, Entries]]:
     """Entries, and behind which number they count."""
     for filed in plan.files:
         with filed.file.open("rb") as file:
-            _count(file)
-            for piece in _pieces(file):
+            _count(file, filed.kind)
+            for piece in _pieces(file, filed.kind):
                 yield filed.since, piece
     yield plan.since, plan.later
 
@@ -219,7 +224,7 @@ def write(file: BinaryIO, plan: FilePlan, numbered: array[int]) -> None:
     """Write what is there, by its numbers, and what came later than all of that."""
     there = numpy.frombuffer(numbered, numpy.uint64)
     # the head, which says how many there are, is written once more when that is known
-    described: dict[str, Any] = {"descr": npy.dtype_to_descr(_ENTRY), "fortran_order": False}
+    described: dict[str, Any] = {"descr": npy.dtype_to_descr(plan.later.dtype), "fortran_order": False}
     npy.write_array_header_1_0(file, {**described, "shape": (0,)})
     count, padded = 0, numpy.append(there, 0)
     for since, entries in _sources(plan):
@@ -243,13 +248,14 @@ _WRITING_SECONDS = 3600
 class Neighbours:
     """One tenant's vectors; used by one task at a time, but for `write`."""
 
-    def __init__(self, folder: Path, name: str, most_later: int) -> None:
+    def __init__(self, folder: Path, name: str, most_later: int, dimensions: int = DIMENSIONS) -> None:
         """Open what lies there.
 
-        `name` begins with the tenant's mark and says which database; `most_later` are the entries
-        after which a file is written.
+        `name` begins with the mark of tenant and model and says which database; `most_later` are the
+        entries after which a file is written.
         """
         self._folder, self._name, self._most_later = folder, name, most_later
+        self._dimensions = dimensions
         self._failures = 0
         self._files: list[VectorFile] = []
         self._later: list[Entries] = []
@@ -282,7 +288,8 @@ class Neighbours:
 
     def add(self, rows: Sequence[tuple[int, bytes | None]]) -> None:
         """What comes next in the table, by number; those without a vector are passed over."""
-        self._later = [joined([*self._later, entries_of(rows)])]
+        later = entries_of(rows, self._dimensions)
+        self._later = [joined([*self._later, later], self._dimensions)]
         self.last = rows[-1][0]
 
     def load(self) -> None:
@@ -321,7 +328,7 @@ class Neighbours:
         files = tuple(self._files[kept:])
         since = files[0].since if files else self._until
         target = self._folder / f"{self._name}-{since}-{self.last}{_SUFFIX}"
-        later = joined(self._later)
+        later = joined(self._later, self._dimensions)
         return FilePlan(target, since, self.last, files, later)
 
     def write(self, plan: FilePlan, there: array[int]) -> bool:
@@ -353,7 +360,7 @@ class Neighbours:
         kept = len(self._files) - len(plan.files)
         if kept >= 0 and tuple(self._files[kept:]) == plan.files:
             with suppress(*UNREADABLE):
-                self._files[kept:] = [filed_at(plan.target, plan.since, plan.last)]
+                self._files[kept:] = [filed_at(plan.target, plan.since, plan.last, plan.later.dtype)]
                 self._later = [behind(later, plan.last) for later in self._later]
         self._clear()
 
@@ -364,12 +371,12 @@ class Neighbours:
         spans.sort(key=lambda span: span[1], reverse=True)  # the longest first
         known = {(filed.file, filed.since, filed.size): filed for filed in self._files}
         chain: list[VectorFile] = []
-        until = 0
+        until, kind = 0, entry_type(self._dimensions)
         while fitting := [span for span in spans if span[0] <= until < span[1]]:
             _, last, file = fitting[0]
             spans.remove(fitting[0])
             with suppress(*UNREADABLE):
-                filed = filed_at(file, until, last)
+                filed = filed_at(file, until, last, kind)
                 chain.append(known.get((file, until, filed.size), filed))
                 until = last
         return chain

@@ -9,6 +9,7 @@ behind it. What is read is a page of the table at a time: a process that is stop
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from array import array
 from collections import OrderedDict
@@ -17,15 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from sqlalchemy import cast, literal_column, select, text
+from sqlalchemy import ColumnElement, cast, literal_column, select, text
 from sqlalchemy import func as sql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable, missing_module
+from api.features.archive.embedding import dimensions_of
 from api.features.archive.entries import DIMENSIONS
 from api.store.database import Database
-from api.store.item_rows import HALFVEC, tenant_token, vector_text
-from api.store.tables import Conditions, batches, chunks, schema_version
+from api.store.item_rows import Halfvec, tenant_token, vector_text
+from api.store.tables import Conditions, batches, chunks, embeddings, schema_version
 
 if TYPE_CHECKING:
     from api.store.vector_entries import Neighbours
@@ -36,8 +38,8 @@ _log = logging.getLogger(__name__)
 _LOADED = 8
 # Entries that are looked at when too few of the nearest are wanted.
 _MOST_LOOKED_AT = 10_000
-# A tenant, and whether it is about what is made up.
-_Owner = tuple[str, bool]
+# A tenant, whether it is about what is made up, and the model.
+_Owner = tuple[str, bool, str]
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class FiledVectors:
     most_read: int = 60_000
     """Entries that a search reads from the table by itself; of more, the rest a task behind it."""
     page: int = 20_000
-    """Entries that are read at once."""
+    """Entries that are read at once, of the word vectors; of longer vectors fewer, here and above."""
     _held: OrderedDict[_Owner, _HeldVectors] = field(default_factory=OrderedDict)
     _following: dict[_Owner, asyncio.Task[None]] = field(default_factory=dict)
     _closed: bool = False
@@ -71,21 +73,27 @@ class FiledVectors:
         where: Conditions,
         *,
         sample: bool,
+        model: str = "",
     ) -> tuple[list[int], int]:
         """See `StoredVectors`; the first search of a tenant opens its files."""
-        owner, unread = (tenant, sample), 0
+        owner, unread = (tenant, sample, model), 0
+        page_size = self._page(model)
         held = self._holding(owner)
         async with held.lock:
             neighbours = await self._opened(connection, owner, held)
             await asyncio.to_thread(neighbours.load)
             for _ in range(0, self.most_read, self.page):
-                if page := await _after(connection, owner, neighbours.last, self.page):
+                if page := await _after(connection, owner, neighbours.last, page_size):
                     await asyncio.to_thread(neighbours.add, page)
-                if len(page) < self.page:
+                if len(page) < page_size:
                     break
             else:
                 behind = *_are(owner), chunks.c.number > neighbours.last
-                unread = await connection.scalar(select(sql.count()).where(*behind)) or 0
+                counted = select(sql.count()).select_from(chunks).where(*behind)
+                if model:
+                    made = embeddings, (embeddings.c.chunk == chunks.c.number) & (embeddings.c.model == model)
+                    counted = select(sql.count()).select_from(chunks.join(*made)).where(*behind)
+                unread = await connection.scalar(counted) or 0
             near = await asyncio.to_thread(neighbours.nearest, vector, most)
             left = await _wanted(connection, near, where)
             if len(left) < most:
@@ -98,7 +106,7 @@ class FiledVectors:
 
     def follow(self, tenant: str) -> None:
         """See `StoredVectors`."""
-        self._follow((tenant, False))
+        self._follow((tenant, False, ""))
 
     async def settle(self) -> None:
         """Wait until everything is read and written that is to be."""
@@ -110,6 +118,9 @@ class FiledVectors:
         self._closed = True
         await self.settle()
 
+    def _page(self, model: str) -> int:
+        return max(1, self.page * DIMENSIONS // dimensions_of(model))
+
     def _follow(self, owner: _Owner) -> None:
         """Begin a task that reads what is not read, unless there is one."""
         if owner not in self._following and not self._closed:
@@ -119,16 +130,16 @@ class FiledVectors:
 
     async def _catch_up(self, owner: _Owner) -> None:
         """Read what is not read, a page at a time, and write it to files."""
-        held, more = self._holding(owner), True
+        held, more, page_size = self._holding(owner), True, self._page(owner[2])
         try:
             while more:
                 async with self.database.reading() as connection:
                     async with held.lock:
                         neighbours = await self._opened(connection, owner, held)
-                        page = await _after(connection, owner, neighbours.last, self.page)
+                        page = await _after(connection, owner, neighbours.last, page_size)
                         if page:
                             await asyncio.to_thread(neighbours.add, page)
-                    more = len(page) == self.page and not self._closed
+                    more = len(page) == page_size and not self._closed
                     if neighbours.due:
                         await self._file(connection, owner, held, neighbours)
         except StoreUnavailable as error:
@@ -165,17 +176,20 @@ class FiledVectors:
         if held.neighbours is None:
             from api.store.vector_entries import Neighbours  # what it needs takes time to load
 
-            tenant, sample = owner
+            tenant, sample, model = owner
             # another database in the same place has other files
             made = select(schema_version.c.applied_at).order_by(schema_version.c.version).limit(1)
             stamp = f"{await connection.scalar(made):%Y%m%d%H%M%S%f}"
-            name = f"{tenant_token(tenant, sample=sample)[1:]}-{stamp}"
-            held.neighbours = await asyncio.to_thread(Neighbours, self.folder, name, self.most_later)
+            # files of another model are none of this one's older files
+            mark = hashlib.sha256(model.encode()).hexdigest()[:8] if model else ""
+            name = f"{tenant_token(tenant, sample=sample)[1:]}{mark}-{stamp}"
+            of_model = dimensions_of(model)
+            held.neighbours = await asyncio.to_thread(Neighbours, self.folder, name, self.most_later, of_model)
         return held.neighbours
 
 
 def _are(owner: _Owner) -> Conditions:
-    tenant, sample = owner
+    tenant, sample, _ = owner
     return chunks.c.tenant == tenant, chunks.c.sample == sample
 
 
@@ -189,23 +203,28 @@ async def _wanted(connection: AsyncConnection, numbers: Sequence[int], where: Co
 
 
 async def _after(connection: AsyncConnection, owner: _Owner, last: int, most: int) -> list[tuple[int, bytes | None]]:
-    """Numbers and vectors of a tenant's next entries."""
+    """Numbers and vectors of a tenant's next entries; of a server's model only those that have one."""
     wanted = select(chunks.c.number, chunks.c.vector)
+    if model := owner[2]:
+        made = (embeddings.c.chunk == chunks.c.number) & (embeddings.c.model == model)
+        wanted = select(chunks.c.number, embeddings.c.vector).join_from(chunks, embeddings, made)
     wanted = wanted.where(*_are(owner), chunks.c.number > last)
     rows = await connection.execute(wanted.order_by(chunks.c.number).limit(most))
     return [(row.number, row.vector) for row in rows]
 
 
-_THERE = (
-    "SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() "
-    "AND table_name = 'chunks' AND column_name = 'embedding'"
+_WITH_COLUMN = (
+    "SELECT table_name FROM information_schema.columns WHERE table_schema = current_schema() "
+    "AND table_name IN ('chunks', 'embeddings') AND column_name = 'embedding'"
 )
+_EXTENSION = "CREATE EXTENSION IF NOT EXISTS vector"
 _COLUMN = (
-    "CREATE EXTENSION IF NOT EXISTS vector",
     f"ALTER TABLE chunks ADD COLUMN IF NOT EXISTS embedding HALFVEC({DIMENSIONS})",
     "CREATE INDEX IF NOT EXISTS chunks_by_meaning ON chunks USING hnsw (embedding halfvec_cosine_ops)",
     "UPDATE chunks SET vector = NULL",  # so that the first search reads up what is there
 )
+# Of any number of dimensions; each model has an index of its own.
+_COLUMN_OF_MODELS = ("ALTER TABLE embeddings ADD COLUMN IF NOT EXISTS embedding HALFVEC",)
 # Searches with filters came with 0.8.
 _USABLE = (
     "SELECT 1 FROM pg_available_extensions WHERE name = 'vector' AND "
@@ -225,11 +244,12 @@ class StoredVectors(Protocol):
         where: Conditions,
         *,
         sample: bool,
+        model: str = "",
     ) -> tuple[list[int], int]:
         """At most so many of a tenant's real or made-up entries, the nearest first.
 
         And how many were not compared, since they are still being read. `where` says which are
-        wanted, of those that are still there.
+        wanted, of those that are still there; `model` is the vector's, see `ModelVectors.model`.
         """
         ...
 
@@ -254,13 +274,18 @@ class ExtensionVectors:
         where: Conditions,
         *,
         sample: bool,
+        model: str = "",
     ) -> tuple[list[int], int]:
         """See `StoredVectors`."""
         await connection.execute(text("SET LOCAL hnsw.iterative_scan = relaxed_order"))
         await connection.execute(text(f"SET LOCAL hnsw.ef_search = {max(most, 40)}"))
         mine = chunks.c.tenant == tenant, chunks.c.sample == sample
-        near = select(chunks.c.number).where(*mine, *where)
-        distance = literal_column("embedding").op("<=>")(cast(vector_text(vector), HALFVEC))
+        near, column = select(chunks.c.number).where(*mine, *where), "chunks.embedding"
+        if model:  # written as the index of the model has it
+            of_model: ColumnElement[bool] = literal_column(f"embeddings.model = '{model}'")
+            near = near.join_from(chunks, embeddings, embeddings.c.chunk == chunks.c.number).where(of_model)
+            column = f"(embeddings.embedding::halfvec({len(vector)}))"
+        distance = literal_column(column).op("<=>")(cast(vector_text(vector), Halfvec(len(vector))))
         return list(await connection.scalars(near.order_by(distance).limit(most))), 0
 
     def follow(self, tenant: str) -> None:
@@ -273,7 +298,7 @@ class ExtensionVectors:
 async def vectors_of(database: Database) -> StoredVectors | None:
     """Who looks for the nearest; None on SQLite without `usearch`, and on PostgreSQL without the extension `vector`.
 
-    Makes the extension, a column and its index, once.
+    Makes the extension, two columns and an index, once.
     """
     if database.file is not None:
         if missing_module("search"):
@@ -282,10 +307,12 @@ async def vectors_of(database: Database) -> StoredVectors | None:
     try:
         async with database.reading() as connection:
             usable = (await connection.exec_driver_sql(_USABLE)).first() is not None
-            there = (await connection.exec_driver_sql(_THERE)).first() is not None
-        if usable and not there:
+            there = {row[0] for row in await connection.exec_driver_sql(_WITH_COLUMN)}
+        statements = {"chunks": _COLUMN, "embeddings": _COLUMN_OF_MODELS}
+        missing = [statement for table in statements if table not in there for statement in statements[table]]
+        if usable and missing:
             async with database.writing(alone=True) as connection:
-                for statement in _COLUMN:
+                for statement in (_EXTENSION, *missing):
                     await connection.exec_driver_sql(statement)
     except StoreUnavailable:
         usable = False

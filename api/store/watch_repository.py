@@ -144,7 +144,8 @@ class WatchRepository(InboxRepository):
             **{"digest_at": sql.coalesce(watches.c.digest_at, run.created_at)} if run.waits_for_digest else {},
         )  # fmt: skip
         owner = {"tenant": watch.tenant, "watch_id": watch.id}
-        async with self._database.writing() as connection:
+        # entries of the archive are numbered in the order in which they are committed
+        async with self._database.writing(alone=bool(judged)) as connection:
             if not (await connection.execute(moved)).rowcount:
                 return False
             if judged:  # what was deleted meanwhile is neither kept nor known
@@ -172,6 +173,8 @@ class WatchRepository(InboxRepository):
             if judged:
                 posts = [known.item for known in learnt if known.item is not None]
                 await self._archive(connection, watch, posts, sample=run.sample)
+        if judged:
+            self._archived(watch)
         return True
 
     async def _keep_seen(
@@ -193,6 +196,9 @@ class WatchRepository(InboxRepository):
 
     async def _archive(self, connection: AsyncConnection, watch: Watch, posts: Sequence[Item], *, sample: bool) -> None:
         """Put posts of a stream that were kept into the archive; `StreamRepository` does."""
+
+    def _archived(self, watch: Watch) -> None:
+        """Have posts embedded that `_archive` stored, once they are committed; `StreamRepository` does."""
 
     async def release_claim(self, claim: RunClaim) -> None:
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id

@@ -55,12 +55,12 @@ class Remembered:
 
     async def matches(
         self, tenant: str, words: Sequence[str], vector: bytes | None, filters: ArchiveFilters,
-        most: int,
+        most: int, model: str = "",
     ) -> Matches:  # fmt: skip
         """See `Archive`."""
         key = (*words, repr(vector))
         if key not in self._matches:
-            self._matches[key] = await self.inner.matches(tenant, words, vector, filters, most)
+            self._matches[key] = await self.inner.matches(tenant, words, vector, filters, most, model)
         return self._matches[key]
 
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:

@@ -50,6 +50,7 @@ def test_what_differs_between_questions_stands_at_the_end(name: PromptName) -> N
 READERS: dict[PromptName, Callable[[str], object]] = {
     "relevance": lambda text: verdicts(text, 2),
     "support": lambda text: verdicts(text, 2, "supported"),
+    "answers": lambda text: verdicts(text, 2, "answered"),
     "grades": lambda text: numbered_entries(text, 2, "grades"),
     "rewrites": lambda text: entries(text, "queries"),
     "insufficient": record,

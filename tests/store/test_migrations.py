@@ -68,7 +68,9 @@ async def without_history(connection: AsyncConnection) -> None:
 
 
 async def without_digests(connection: AsyncConnection) -> None:
-    """Take back the step that added digests, but for the inbox."""
+    """Take back the steps that added digests, but for the inbox, and vectors of servers."""
+    for table in ("embeddings", "embedded"):
+        await connection.execute(text(f"DROP TABLE {table}"))
     for index in ("watches_with_digest", "watch_runs_held"):
         await connection.execute(text(f"DROP INDEX {index}"))
     for column in ("digest_at", "digest_until", "digest_runs"):

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Literal, Protocol, get_args
 
 PromptName = Literal[
-    "relevance", "grades", "rewrites", "support", "insufficient", "senses", "report", "report_small", "chat"
+    "relevance", "grades", "rewrites", "support", "answers", "insufficient", "senses", "report", "report_small", "chat"
 ]
 NAMES: tuple[PromptName, ...] = get_args(PromptName)
 LONGEST = 16_000
@@ -27,6 +27,7 @@ ANSWER_WORDS: Mapping[PromptName, tuple[str, ...]] = MappingProxyType(
     {
         "relevance": ("true",),
         "support": ("true",),
+        "answers": ("true",),
         "grades": ("score", "explanation", "sentiment", "aspects", "quote"),
         "rewrites": ("queries",),
         "insufficient": ("explanation_text", "suggestions"),

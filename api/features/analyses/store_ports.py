@@ -19,6 +19,7 @@ from api.core.ports import SampleMemory
 from api.core.published import Published
 from api.core.shared_answers import AnswerMemory
 from api.features.analyses.corrections import CorrectionBook
+from api.features.archive.embedding import ArchiveEmbedding
 from api.features.archive.entries import Archive
 from api.features.archive.imports import Imports
 from api.features.watches.followed_feeds import FeedMemory, FeedStore
@@ -81,8 +82,7 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     """Only what was asked before this moment."""
-    prefix: str = ""
-    """First characters of the ids."""
+    prefix: str = ""  # first characters of the ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +333,10 @@ class Store(
     SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, Inbox, Streams, FeedStore, SampleMemory, Protocol
 ):  # fmt: skip
     """Everything remembered; one object, one database."""
+
+    @property
+    def embedding(self) -> ArchiveEmbedding | None:
+        """Vectors of a server; None: there is none, or nothing here compares vectors."""
 
     async def aclose(self) -> None:
         """Close the connections; analyses still running here are marked as failed."""

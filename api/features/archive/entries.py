@@ -57,7 +57,7 @@ class Match:
     """Key of the item, or of the thread whose title it bears."""
     tokens: tuple[str, ...]
     vector: bytes | None
-    """Signed bytes; None where vectors are not installed."""
+    """Signed bytes, of the question's model; None where there is none."""
     by_words: bool
     """Whether its words were found, not only its meaning."""
     by_vector: bool
@@ -75,9 +75,9 @@ class Matches:
     entries: int
     """How many the tenant has, up to `MOST_COUNTED`."""
     vectors: bool
-    """Whether the nearest were looked for."""
+    """Whether the nearest were looked for among any."""
     unread: int = 0
-    """Entries that were not among those, since their vectors are still being read."""
+    """Entries that were not among those, since their vectors are still being made or read."""
 
 
 class Archive(Protocol):
@@ -88,9 +88,12 @@ class Archive(Protocol):
 
     async def matches(
         self, tenant: str, words: Sequence[str], vector: bytes | None, filters: ArchiveFilters,
-        most: int,
+        most: int, model: str = "",
     ) -> Matches:  # fmt: skip
-        """The best `most` entries by words and the nearest `most` by vector."""
+        """The best `most` entries by words and the nearest `most` by vector.
+
+        `vector` is of `model` (see `ModelVectors.model`), and only that model's are compared with it.
+        """
 
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
         """Items as they are stored; without those that are gone or damaged."""
@@ -149,9 +152,18 @@ class Retrieval(Published):
     words_only: bool = False
     """There were no vectors to compare."""
     unread: Annotated[int, Field(ge=0)] = 0
-    """Entries whose vectors were not compared, since they are still being read."""
+    """Entries whose vectors were not compared, since they are still being made or read."""
+    embedding_failed: str | None = None
+    """Why the question has no vector of the server of embeddings: words alone were searched."""
     rerank_failed: str | None = None
     """Why the order stayed as it was."""
+    checked: Annotated[int, Field(ge=0)] = 0
+    """Entries that a model was asked about, since none held enough of the question's words."""
+    check_tokens: Annotated[int, Field(ge=0)] = 0
+    check_usd: float | None = 0.0
+    """What that cost; None: nobody knows the price."""
+    check_failed: str | None = None
+    """Why none of them is shown."""
 
 
 class ArchiveAnswer(Published):

@@ -9,18 +9,21 @@ import asyncio
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import regex
 
 from api.core.display_names import SourceLabels, title_in
+from api.core.domain import Usage
 from api.core.items import Item
+from api.core.model_batches import usage_of_error
 from api.core.ports import Observer, SilentObserver
 from api.core.text import Fence, clean_query, cut, display_title, fold, one_line, quantity, web_url
 from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, languages_of
 from api.errors import ModelError
 from api.features.archive import index_words, search_ranking
+from api.features.archive.embedding import Embedder, question_vector
 from api.features.archive.entries import (
     EVERYTHING,
     MOST_COUNTED,
@@ -41,7 +44,10 @@ from api.reports.report import LONGEST_PASSAGE
 from api.settings import RankingSettings, RetrievalSettings
 
 CANDIDATES = 50  # entries that each of the two searches gives
+CHECKED = 8
+"""Best entries of which a model is asked whether they answer a question, where none holds enough of its words."""
 WEAK = "What is stored does not answer this."
+READ = "None holds enough of its words; a model read the nearest."
 SCATTERED = "None of them holds all of the words."
 # Latest queries of the tenant whose words count as names.
 _NAMES = 200
@@ -84,7 +90,7 @@ def passage_of(query: str, vector: bytes | None, piece: Chunk, item: Item, embed
     """The sentence of the piece that shares most words with the question, then the nearest.
 
     At most `LONGEST_PASSAGE` characters; without such a sentence the beginning of the piece or the
-    title. `vector` is the question's; None: nothing is near.
+    title. `vector` is the question's by `embed`; None: nothing is near.
     """
     comment = index_words.comment_of(item, piece)
     text = beginning(item.body if comment is None else comment.body)
@@ -113,6 +119,10 @@ Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
 """How well each piece answers a question, in order; higher is better."""
 
 
+Check = Callable[[str, Sequence[Chunk]], Awaitable[tuple[Sequence[bool], Usage]]]
+"""Which pieces answer a question, in order, by one call of a model, and what that cost; raises `ModelError`."""
+
+
 async def by_words(query: str, pieces: Sequence[Chunk]) -> list[float]:
     """The share of the question's words that a piece holds."""
     wanted = set(index_tokens(query))
@@ -131,6 +141,10 @@ class ArchiveSearch:
     sample: bool = False  # only sample data is searched; else only real data
     observer: Observer = field(default_factory=SilentObserver)
     rerank: Rerank = by_words
+    embedder: Embedder | None = None
+    """Makes the question's vector in place of `embed`, which then finds sentences for passages alone."""
+    check: Check | None = None
+    """Opens what shares no words with the question; None: nothing does, nor in a chat."""
     clock: Callable[[], float] = time.monotonic
     _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(default_factory=OrderedDict)
 
@@ -164,7 +178,9 @@ class ArchiveSearch:
         with self.observer.retrieving(query) as span:
             if answer is None:
                 answer = await self._searched(tenant, query, filters, most, terse=terse)
-                if answer.hits and not answer.retrieval.unread:  # else the next search may find more
+                retrieval = answer.retrieval
+                # else the next search may find more
+                if answer.hits and not (retrieval.unread or retrieval.embedding_failed):
                     self._answers[key] = self.clock(), answer
                     self._answers.move_to_end(key)
                 while len(self._answers) > _MOST_ANSWERS:
@@ -188,9 +204,9 @@ class ArchiveSearch:
         self, tenant: str, query: str, filters: ArchiveFilters, most: int, *, terse: bool
     ) -> ArchiveAnswer:
         retrieval = self.retrieval
-        words, vectors = searched_words(query), await asyncio.to_thread(self.embed, [query])
-        vector = vectors[0] if vectors else None
-        matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
+        words, (meaning, failed) = searched_words(query), await question_vector(query, self.embed, self.embedder)
+        vector, model = (meaning.vectors[0], meaning.model) if meaning else (None, "")
+        matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES, model)
         phrases, scattered = index_words.quoted_phrases(query), False
         named = set(index_tokens(" ".join(question_parts(query).products)))
         aspect = [word for word in words if word not in named]
@@ -201,11 +217,7 @@ class ArchiveSearch:
             entries, scattered = search_ranking.mark_holding(entries)
         if filters.language:
             facts, pieces = await self._read(tenant, entries)
-            entries = [
-                entry
-                for entry in entries
-                if (piece := pieces.get(entry.id)) and filters.language in _languages(facts[entry.id[0]], piece)
-            ]
+            entries = [entry for entry in entries if _is_in(filters.language, entry, facts, pieces)]
         ranked = search_ranking.combine_scores(entries, retrieval.vector_weight, vectors=matches.vectors)
         retrieved = Retrieval(
             vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
@@ -214,29 +226,36 @@ class ArchiveSearch:
             candidates=len(ranked),
             words_only=not matches.vectors,
             unread=matches.unread,
+            embedding_failed=failed,
         )
         if retrieval.guardrails_enable:
+            best = ranked[:CHECKED]
             ranked, out = search_ranking.above_floors(ranked, retrieval, vectors=matches.vectors)
             retrieved = retrieved.model_copy(update={"filteredByFloor": out})
+            if terse and not ranked:
+                ranked, retrieved = await self._checked(tenant, query, best, retrieved)
         ranked = ranked[: 2 * max(most, retrieval.rerank_window)]
         if not filters.language:  # else they are read already
             facts, pieces = await self._read(tenant, ranked)
         ranked = [entry for entry in ranked if entry.id in pieces]
         if retrieval.guardrails_enable:
-            if retrieval.rerank_enable and search_ranking.is_doubtful(ranked, retrieval):
+            if retrieval.rerank_enable and not retrieved.checked and search_ranking.is_doubtful(ranked, retrieval):
                 ranked, retrieved = await self._reranked(query, ranked, pieces, retrieved)
             ranked = search_ranking.diverse(ranked, self.ranking)
         ranked.sort(key=lambda entry: not entry.in_order)  # stable: the others keep their order
+        if self.embedder is not None:  # sentences are not sent
+            vectors = await asyncio.to_thread(self.embed, [query])
+            vector = vectors[0] if vectors else None
         hits = [
             self._hit(f"E{number}", query, vector, entry, pieces[entry.id], facts[entry.id[0]])
             for number, entry in enumerate(ranked[:most], 1)
         ]
         retrieved = retrieved.model_copy(update={"shown": len(hits)})
-        narrowed = filters != replace(EVERYTHING, sample=self.sample)
         missing = index_words.unmatched_words(query, matches.frequencies)
+        narrowed = filters != replace(EVERYTHING, sample=self.sample)
         text = answer_text(hits, missing, matches.entries, narrowed=narrowed)
-        if hits and scattered:
-            text = f"{text} {SCATTERED}"
+        if hits and (scattered or retrieved.checked):
+            text = f"{text} {SCATTERED if scattered else READ}"
         return ArchiveAnswer(
             query=query, text=text, guidance="", hits=tuple(hits), retrieval=retrieved,
             sample=self.sample,
@@ -250,6 +269,24 @@ class ArchiveSearch:
             for piece in index_words.chunked(item)
         }
         return facts, pieces
+
+    async def _checked(
+        self, tenant: str, query: str, best: Sequence[Scored], retrieved: Retrieval
+    ) -> tuple[list[Scored], Retrieval]:
+        """Those of the best entries that a model says answer the question; none when it fails, which is noted."""
+        if self.check is None or not (best and self.retrieval.answer_check):
+            return [], retrieved
+        _, pieces = await self._read(tenant, best)
+        best = [entry for entry in best if entry.id in pieces]
+        reason, answered = None, list[bool]()
+        try:
+            flags, usage = await self.check(query, [pieces[entry.id] for entry in best])
+            answered += flags
+        except ModelError as error:
+            usage, reason = usage_of_error(error), error.reason
+        cost = {"check_tokens": usage.input_tokens + usage.output_tokens, "check_usd": usage.usd}
+        noted = retrieved.model_copy(update={"checked": len(best), "check_failed": reason, **cost})
+        return [entry for entry, answers in zip(best, answered, strict=False) if answers], noted
 
     async def _reranked(
         self,
@@ -357,7 +394,9 @@ def hit_title(hit: ArchiveHit) -> str:
     return display_title(title, hit.comment_id or hit.thread)
 
 
-def _languages(item: Item, piece: Chunk) -> Collection[str]:
-    """Languages that a piece may be in: the one that its item's file states, else by its function words."""
-    language = "" if piece.comment else item.language
-    return {language} if language else languages_of(piece.text or piece.title)
+def _is_in(language: str, entry: Scored, facts: Mapping[str, Item], pieces: Mapping[ChunkId, Chunk]) -> bool:
+    """Whether an entry may be in a language: the one that its item's file states, else by its function words."""
+    if (piece := pieces.get(entry.id)) is None:
+        return False
+    stated = "" if piece.comment else facts[entry.id[0]].language
+    return language in ({stated} if stated else languages_of(piece.text or piece.title))

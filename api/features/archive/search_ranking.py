@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import mul
 
 from api.core.words import diversify
-from api.features.archive.entries import DIMENSIONS, ChunkId, FloorCounts, Matches
+from api.features.archive.entries import ChunkId, FloorCounts, Matches
 from api.features.archive.index_words import bm25, held_share, holds_phrase, with_forms_as
 from api.settings import RankingSettings, RetrievalSettings
 
@@ -62,8 +62,8 @@ def score_matches(
     near: dict[int, float] = {}
     vectors = {index: match.vector for index, match in enumerate(matches.matches)}
     # a vector of another length is damaged, and must not hide the others
-    whole = {index: v for index, v in vectors.items() if v is not None and len(v) == DIMENSIONS}
-    if vector is not None and whole:
+    whole = {index: v for index, v in vectors.items() if vector and v is not None and len(v) == len(vector)}
+    if vector and whole:
         near = dict(zip(whole, cosines(vector, list(whole.values())), strict=True))
     tokens = [with_forms_as(words, match.tokens) for match in matches.matches]
     distinct = len(set(words))
@@ -102,15 +102,15 @@ def _length(vector: bytes) -> float:
 def combine_scores(entries: Sequence[Scored], weight: float, *, vectors: bool) -> list[Scored]:
     """Both scores stretched to 0 to 1 within this page and added, the best first.
 
-    `weight` is the share of the vectors; without `vectors` words are all there is. Of an id that
-    stands there twice the first counts.
+    `weight` is the share of the vectors; without `vectors`, and for an entry without one, words are
+    all there is. Of an id that stands there twice the first counts.
     """
     distinct = list({entry.id: entry for entry in reversed(entries)}.values())
     words = _stretched({e.id: e.words for e in distinct if e.by_words})
     near = _stretched({e.id: e.cosine for e in distinct if e.by_vector and e.cosine is not None})
-    share = weight if vectors else 0.0
     ranked = []
     for entry in distinct:
+        share = weight if vectors and entry.cosine is not None else 0.0
         by_words, by_vector = words.get(entry.id, 0.0), near.get(entry.id, 0.0)
         sum_ = share * by_vector + (1 - share) * by_words
         ranked.append(replace(entry, words_share=by_words, vector_share=by_vector, combined=sum_))
@@ -154,7 +154,7 @@ def above_floors(
             passed.append(entry)
         elif entry.combined < retrieval.score_floor:
             out["score"] += 1
-        elif vectors and entry.vector_share < retrieval.vector_floor and not sure:
+        elif vectors and entry.cosine is not None and entry.vector_share < retrieval.vector_floor and not sure:
             out["vector"] += 1
         else:
             passed.append(entry)

@@ -29,6 +29,7 @@ from api.core.context import Caller, as_caller
 from api.errors import ConfigurationError, ListenpostError, UsageError, extras_named
 from api.interfaces.cli import (
     analyze_commands,
+    archive_command,
     correction_commands,
     evaluation_commands,
     feed_commands,
@@ -350,6 +351,13 @@ add_command(_imports, import_command.list_imports, "list")
 add_command(_imports, import_command.show)
 add_command(_imports, import_command.remove)
 add_command(_imports, import_command.forget)
+
+_archive = add_group(
+    "archive",
+    "Vectors by a server for the search of what is stored; see docs/archive.md.",
+    no_args_is_help=True,
+)
+add_command(_archive, archive_command.embed)
 
 _langfuse = add_group(
     "langfuse",

@@ -147,11 +147,13 @@ def _print(answer: ArchiveAnswer) -> None:
         tell(answer.guidance)
         return
     say(archive_text(answer, None))
-    if answer.retrieval.words_only:
+    if failed := answer.retrieval.embedding_failed:
+        tell(f"found by words alone: no vector of the question ({failed}); check `LISTENPOST_EMBEDDINGS_URL`")
+    elif answer.retrieval.words_only and not answer.retrieval.unread:
         remedy = f"; {install_command('search')} installs them" * bool(missing_module("search"))
         tell(f"found by words alone: there are no word vectors here{remedy}")
     if unread := answer.retrieval.unread:
         entries = quantity(unread, "entry", "entries")
-        tell(f"{entries} not compared by meaning yet, since they are still being read; ask again")
+        tell(f"{entries} not compared by meaning yet, since their vectors are still being made or read")
     if not answer.hits:
         tell(f'ask the places: `listenpost analyze "{shown(answer.query)}"`')

@@ -50,6 +50,9 @@ class Tracing:
     def checker(self, inner: ports.SupportChecker) -> ports.SupportChecker:
         return TracedModelStep(inner, self.client)
 
+    def answerer(self, inner: ports.AnswerChecker) -> ports.AnswerChecker:
+        return TracedModelStep(inner, self.client)
+
     def explainer(self, inner: Explainer) -> Explainer:
         return TracedModelStep(inner, self.client)
 
@@ -154,6 +157,13 @@ class TracedModelStep:
         given = {"question": question.text, "pairs": pairs}
         call = self.inner.check(question, claims)
         return await self._traced("support_check", given, call, record)
+
+    async def answering(self, question: Question, passages: Sequence[tuple[str, str]]) -> ports.Support:
+        def record(support: ports.Support, span: Observation) -> None:
+            span.update(output=list(support.supported))
+
+        given = {"question": question.text, "passages": [list(passage) for passage in passages]}
+        return await self._traced("answer_check", given, self.inner.answering(question, passages), record)
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
         def record(explanation: Explanation, span: Observation) -> None:

@@ -72,7 +72,7 @@ class ArchiveOf:
 
     async def matches(
         self, tenant: str, words: Sequence[str], vector: bytes | None, filters: ArchiveFilters,
-        most: int,
+        most: int, model: str = "",
     ) -> Matches:  # fmt: skip
         self.searches.append((tenant, tuple(words), filters))
         return self.found

@@ -110,7 +110,7 @@ async def test_nothing_found_is_said_and_counted() -> None:
 
 
 async def test_word_hit_without_a_vector_has_no_cosine() -> None:
-    """Nor has one whose vector is damaged, which hides no other."""
+    """Nor has one whose vector is damaged, which hides no other; both are ranked by their words alone."""
     broken = match("x:a", 5, NEAREST)
     entries = page(
         match("x:b", 5, None),
@@ -122,7 +122,7 @@ async def test_word_hit_without_a_vector_has_no_cosine() -> None:
 
     assert answer.retrieval.vectorMax is None
     assert not answer.retrieval.words_only
-    assert [hit.key for hit in answer.hits] == ["x:a"]
+    assert [hit.key for hit in answer.hits] == ["x:a", "x:b"]
 
 
 async def test_what_names_nothing_is_not_searched_and_not_remembered() -> None:

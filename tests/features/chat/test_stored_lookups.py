@@ -52,7 +52,7 @@ class FakeArchive:
 
     async def matches(
         self, tenant: str, words: Sequence[str], vector: bytes | None, filters: ArchiveFilters,
-        most: int,
+        most: int, model: str = "",
     ) -> Matches:  # fmt: skip
         self._break("matches")
         self.asked_for.append(filters)
