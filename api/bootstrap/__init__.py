@@ -83,11 +83,6 @@ def in_sandbox(settings: Settings) -> Settings:
     return replace(settings, general=settings.general.model_copy(update={"mode": "sandbox"}))
 
 
-def untraced(settings: Settings) -> Settings:
-    """The same settings without tracing."""
-    return replace(settings, tracing=settings.tracing.model_copy(update={"langfuse_tracing_enabled": False}))
-
-
 def build(
     settings: Settings,
     own: OwnItems | None = None,

@@ -54,10 +54,10 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
 
 
 def test_an_answer_loads_no_durable_engine() -> None:
-    """With Ctrl-C it ends, so nothing of it is kept; the sandbox's Langfuse would end with it, unread."""
+    """With Ctrl-C it ends, so nothing of it is kept."""
     used = loaded(["analyze", "plaud.ai", "--sandbox", "--depth", "quick"])
     assert {"openai", "praw", "googleapiclient"} <= used
-    assert not {"dbos", "psycopg", "langfuse"} & used
+    assert not {"dbos", "psycopg"} & used
 
 
 def test_a_question_loads_the_clients_of_the_sources_that_it_names() -> None:

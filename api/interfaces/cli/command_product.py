@@ -25,9 +25,6 @@ async def built(settings: Settings, own: OwnItems | None, sources: Sequence[str]
     from api import bootstrap
     from api.bootstrap.storage import open_store_of, with_agreement, with_archive
 
-    if bootstrap.mode_of(settings) == "sandbox":
-        # the sandbox's Langfuse ends with the command, unread: spares 0.3 s, most of it the import of the client
-        settings = bootstrap.untraced(settings)
     # each loads its client: praw takes 60 ms, Google's 80; a wrong name is refused with the names of all
     only = sources or (default_sources(settings.sources) if own is None else ())
     only = only if all(name in ASKABLE_SOURCES for name in only) else ASKABLE_SOURCES
