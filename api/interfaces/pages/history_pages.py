@@ -14,12 +14,13 @@ from api.core.text import fold
 from api.errors import NotFound, UsageError
 from api.features.analyses.statistics import since_of
 from api.features.analyses.store_ports import AnalysisSummary, Filters
-from api.features.archive.entries import ArchiveAnswer
+from api.features.archive.entries import ArchiveAnswer, ArchiveHit
 from api.features.archive.search import hit_title
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, AnalysisId
+from api.interfaces.pages.ask_page import recent_questions
 from api.interfaces.pages.forms import SPANS, blaming, faults, validated
 from api.interfaces.pages.history_charts import gate_figure, places_figure
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
@@ -134,6 +135,8 @@ async def _listed(
 search_page_router = APIRouter(include_in_schema=False, route_class=PageRoute)
 MOST = 20
 """Most hits of a search on one page."""
+# Questions that are offered as the product of a search, the newest.
+_PRODUCTS = 25
 
 
 @search_page_router.get("/search")
@@ -144,10 +147,11 @@ async def search_page(
     q: str = "",
     since: str = "all",
     source: str = "",
+    about: str = "",
 ) -> Response:
     """An empty form, or the hits, the best first."""
     answer: ArchiveAnswer | None = None
-    fields, wrong = {"query": q, "since": since, "source": source}, {}
+    fields, wrong = {"query": q, "since": since, "source": source, "about": about}, {}
     if q.strip():
         try:
             wanted = validated(SearchRequest, fields)
@@ -156,17 +160,26 @@ async def search_page(
             answer = await app_context.search(visitor.tenant, wanted.query, filters, MOST, sandbox=False)
         except UsageError as error:
             wrong = faults(error, fields)
+    keys = {hit.key for hit in answer.hits} if answer else set()
     return page(
         request, visitor, "search.html", 422 if wrong else 200,
-        title="Search what is stored",
-        q=q, since=since, source=source,
+        title="Search stored posts",
+        q=q, since=since, source=source, about=about,
+        products=await recent_questions(app_context, visitor, _PRODUCTS),
+        reports=await app_context.store.reports_with(visitor.tenant.id, keys) if keys else {},
         spans=SPANS,
         places=[(name, presentation.source_title(name)) for name in ITEM_SOURCES],
         answer=answer,
         wrong=wrong,
-        heading_of=hit_title,
+        heading_of=_hit_heading,
         most=MOST,
     )  # fmt: skip
+
+
+def _hit_heading(hit: ArchiveHit) -> str:
+    """The title of what a hit stands in; a comment on a listing is a review."""
+    words = hit_title(hit)
+    return words.replace("comment on:", "review of:", 1) if hit.comment_id and hit.source == "amazon" else words
 
 
 gate_page_router = APIRouter(include_in_schema=False, route_class=PageRoute)

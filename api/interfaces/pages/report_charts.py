@@ -167,12 +167,13 @@ def claim_line(finding: Finding) -> str:
         shapes.append(element("rect", x=at * _MONTH, y=y, width=_MONTH - 2, height=height, class_="plain"))
     first, last = periods[0].start, periods[-1].start
     caption = f"People {named}, {first:%B %Y} to {last:%B %Y}: {quantity(most, 'person', 'people')} at most"
+    scale = f"{named}, up to {most}"
     drawn = element(
         "svg", title(caption), *shapes, class_="chart line", role="img",
         width=_MONTH * len(periods), height=_LINE_HEIGHT,
     )  # fmt: skip
     rows = [(f"{period.start:%Y-%m}", period.count) for period in periods]
-    return f'{drawn}<div class="unseen">{_table(("month", "people"), rows)}</div>'
+    return f'<span class="spark">{scale} {drawn}</span><div class="unseen">{_table(("month", "people"), rows)}</div>'
 
 
 def _sentence(caption: str) -> str:

@@ -69,6 +69,15 @@ def _markdown() -> MarkdownIt:
     return MarkdownIt("zero", {"breaks": True, "html": False}).enable(list(_SPOKEN))
 
 
+# `**Money:**`, `__init__` as code, `*really*`; a mark without its other half is left
+_EMPHASIS = re.compile(r"(?<![\w*_`])(\*\*|__|`{1,3}|\*|_)(?=\S)(.+?)(?<=\S)\1(?![\w*_`])")
+
+
+def unmarked(words: str) -> str:
+    """A quote without the marks of Markdown's emphasis and code, as its reader on the page sees it."""
+    return _EMPHASIS.sub(r"\2", words)
+
+
 # what the API's messages quote: `mon 08:00`
 _QUOTED = re.compile(r"`([^`]*)`")
 
@@ -146,7 +155,8 @@ def _environment() -> Environment:
     }
     made.filters |= {
         "web": web_url,
-        "quotation": quotation,
+        "quotation": lambda words: quotation(unmarked(words)),
+        "unmarked": unmarked,
         "minute": utc_minute,
         "plainly": plainly,
         "percent": lambda share: f"{round(share * 100)} %",

@@ -16,6 +16,7 @@ from api.core.text import quantity, utc_minute
 from api.core.words import words
 from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
+from api.pipeline.evidence.figures import Sentiment
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import SUMMARY, is_subject, subject_example
 from api.reports.quotes import sentences, without_stop
@@ -58,6 +59,12 @@ class ShownClaim:
     """Of listed posts, the first the most telling; at most `presentation.SHOWN`."""
     others: tuple[str, ...]
     """Keys of cited posts whose words are not among the quotes."""
+    name: str = ""
+    """The subject that people speak of, `Battery`; empty of every other claim."""
+    people: str = ""
+    """How many hold it, `7 people`; empty where its sentence says so."""
+    where: str = ""
+    """Where and when, `Reddit 4, YouTube 3; May to November 2026`."""
 
 
 def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
@@ -98,13 +105,21 @@ def glance(report: Report) -> list[tuple[str, str]]:
     figures = (
         ("people" if authors is None or authors.people != 1 else "person", str(authors.people) if authors else ""),
         (f"posts kept of {fetched} found" if fetched >= len(report.items) else "posts kept", str(len(report.items))),
-        (
-            f"of {felt.n} whose tone can be told" if felt else "",
-            f"{felt.positive} positive, {felt.negative} negative" if felt and felt.n else "",
-        ),
         ("when written", span([item.created_at for item in report.items if item.created_at], "%b")),
+        (_tone_label(felt, len(report.items)) if felt else "", _tone(felt) if felt and felt.n else ""),
     )
     return [(label, value) for label, value in figures if value]
+
+
+def _tone(felt: Sentiment) -> str:
+    """`3 positive, 1 neutral, 8 negative`."""
+    return ", ".join(f"{each.count} {each.name}" for each in felt.feelings)
+
+
+def _tone_label(felt: Sentiment, kept: int) -> str:
+    """Of how many posts the tone is, and of how many it cannot be told."""
+    without = kept - felt.n - felt.repeated
+    return f"tone of {quantity(felt.n, 'post')}{f'; {without} without a clear tone' if without > 0 else ''}"
 
 
 def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
@@ -126,7 +141,10 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
     unit, periods = chart_data.claim_line(finding)
     over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
     text = f"“{words_of_it}”" if name else finding.text
-    return ShownClaim(finding, text, bool(name), held, over_time, quotes, others)
+    people, named = _people_and_places(finding, items)
+    where = "; ".join(filter(None, (", ".join(named), span(moments))))
+    people = "" if finding.support == "counted" and not name else people
+    return ShownClaim(finding, text, bool(name), held, over_time, quotes, others, name, people, where)
 
 
 def in_words(claim: ShownClaim) -> str:
@@ -139,15 +157,9 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
 
     `spoken of by 7 people: ...` where they say different things.
     """
-    posts = len(finding.cites)
-    listed = Counter(items[key].source for key in finding.cites if key in items)
-    places = finding.people or dict(listed.most_common())
-    total = sum(places.values())
-    who = quantity(total, "person", "people") if finding.people else quantity(posts, "post")
-    if finding.people and posts > total:
-        who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
-    named = [f"{source_title(name)} {count}" for name, count in places.items()]
-    alone = named[0].removesuffix(" 1") if total == 1 else ", ".join(named)
+    who, named = _people_and_places(finding, items)
+    places = _places(finding, items)
+    alone = named[0].removesuffix(" 1") if sum(places.values()) == 1 else ", ".join(named)
     if finding.support == "counted":  # the sentence says how many
         return alone if len(places) > 1 else source_title(next(iter(places), ""))
     who = f"spoken of by {who}" if is_subject(finding.text) else who
@@ -155,6 +167,21 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
         name = next(iter(places))
         return who if name == OWN_ITEMS.name else f"{who} on {source_title(name)}"
     return f"{who}: {', '.join(named)}" if places else who
+
+
+def _people_and_places(finding: Finding, items: Mapping[str, KeptItem]) -> tuple[str, list[str]]:
+    """`7 people`, or posts where people were not counted; and `Reddit 4` for each place."""
+    posts, places = len(finding.cites), _places(finding, items)
+    total = sum(places.values())
+    who = quantity(total, "person", "people") if finding.people else quantity(posts, "post")
+    if finding.people and posts > total:
+        who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
+    return who, [f"{source_title(name)} {count}" for name, count in places.items()]
+
+
+def _places(finding: Finding, items: Mapping[str, KeptItem]) -> Mapping[str, int]:
+    """People of each place, or listed posts where people were not counted, most first."""
+    return finding.people or dict(Counter(items[key].source for key in finding.cites if key in items).most_common())
 
 
 def span(moments: Sequence[datetime], month: str = "%B") -> str:

@@ -29,10 +29,10 @@ async function opened(root, width, options = {}) {
   return { page, context, complaints };
 }
 
-/** Opens the options of a form that are folded. */
+/** Opens the options and filters that are folded. */
 async function unfold(page) {
-  const folded = page.locator('details.options:not([open]) > summary');
-  if (await folded.count()) await folded.click();
+  const folded = page.locator('details:is(.options, .fold):not([open]) > summary');
+  for (let left = await folded.count(); left > 0; left -= 1) await folded.first().click();
 }
 
 /** What is wrong with a page for people who see little or use no mouse, and whether it fits. */
@@ -103,14 +103,15 @@ async function used(width) {
   }
   const back = await page.evaluate(() => document.activeElement.className);
   await page.getByText('Evidence:').click();
+  await unfold(page);
   await page.selectOption('select[name=stage]', 'gate');
-  await page.getByText('Filter', { exact: true }).click();
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.waitForURL('**stage=gate**');
   const stages = await page.locator('#dropped .stage').allInnerTexts();
   await looked(page, 'evidence', width, complaints);
   await page.goBack();
   await page.goBack();
-  await page.getByText('Ask on').click();
+  await page.getByText('Ask a follow-up').click();
   await page.getByText('Back to the report').click();
   await page.getByText('Save as').click();
   const [download] = await Promise.all([
@@ -216,7 +217,7 @@ async function conversed(root, width, options = {}) {
   await page.check('input[type=radio][value=quick]');
   await page.locator('.ask button').first().click();
   await page.locator('.claims').first().waitFor();
-  await page.getByText('Ask on').click();
+  await page.getByText('Ask a follow-up').click();
   const examples = await page.locator('.examples button').allInnerTexts();
   if (scripted) await looked(page, 'chat-begins', width, complaints);
   await page.locator('.examples button').first().click();
@@ -271,7 +272,7 @@ async function endedLogin(width) {
   await logIn();
   await page.locator('section button').first().click();
   await page.locator('.claims').first().waitFor();
-  await page.getByText('Ask on').click();
+  await page.getByText('Ask a follow-up').click();
   await page.fill('#message', 'and the battery?');
   await context.clearCookies();
   await page.keyboard.press('Enter');
@@ -294,15 +295,18 @@ async function lookedAround(width, options = {}) {
   const scripted = options.javaScriptEnabled !== false;
   const looks = async (name) => scripted && looked(page, name, width, complaints);
   const menu = async (name) => {
-    await page.locator('nav').getByText(name, { exact: true }).click();
-    await page.getByRole('link', { name, exact: true, current: 'page' }).waitFor();
+    if (await page.locator('.menu').isVisible()) await page.locator('.menu').click();
+    await page.locator('#pages').getByText(name, { exact: true }).click();
+    await page.locator('#pages a[aria-current=page]', { hasText: name }).waitFor({ state: 'attached' });
   };
   await page.goto(sample);
   await menu('Compare');
   await page.fill('#product-1', 'Oura');
   await page.fill('#product-2', 'Whoop');
-  await page.selectOption('#depth', 'quick');
   await looks('compare');
+  await unfold(page);
+  await page.selectOption('#depth', 'quick');
+  await looks('compare-options');
   await page.getByRole('button', { name: 'Compare' }).click();
   await page.getByText('Compare anyway').click();
   await page.waitForURL('**/compare/between?*');
@@ -326,7 +330,7 @@ async function lookedAround(width, options = {}) {
   await looks('history');
   await menu('Search');
   await page.fill('#q', 'Oura battery');
-  await page.locator('.filter button').click();
+  await page.locator('.line button').click();
   await page.locator('ol.sources mark').first().waitFor();
   const marks = await page.locator('ol.sources mark').allInnerTexts();
   await looks('search');
@@ -430,11 +434,11 @@ async function corrected(name, width) {
   await page.locator('#kept .correction').first().waitFor();
   const post = page.locator('#kept ol.sources > li').last();
   const id = await post.getAttribute('id');
-  const value = await post.getByRole('button', { name: 'Not about it' }).getAttribute('value');
+  const value = await post.getByRole('button', { name: /^Mark as not about/ }).getAttribute('value');
   small += await tooSmall(page.locator('.correction button'));
-  await post.getByRole('button', { name: 'Not about it' }).click();
+  await post.getByRole('button', { name: /^Mark as not about/ }).click();
   const target = page.locator('li:target');
-  await target.getByText('You corrected this: not about it.').waitFor();
+  await target.getByText(/^You marked this as not about/).waitFor();
   const back = [id, await target.getAttribute('id')];
   const { y } = await target.boundingBox();
   const inView = y > -1 && y < 800;
@@ -464,7 +468,7 @@ async function remembered(name) {
   const undo = page.locator('#dropped').getByRole('button', { name: 'Undo' });
   const before = await undo.count();
   await undo.click();
-  await page.locator('#dropped li:target').getByRole('button', { name: 'About it', exact: true }).waitFor();
+  await page.locator('#dropped li:target').getByRole('button', { name: /^Mark as about/ }).waitFor();
   const after = await page.getByRole('button', { name: 'Undo' }).count();
   await context.close();
   return { groups, described, before, after, complaints };
