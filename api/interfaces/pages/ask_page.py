@@ -22,6 +22,7 @@ from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import plainly
+from api.interfaces.shared.presentation import source_title
 from api.interfaces.shared.requests import AnalysisRequest
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.product_name import search_words
@@ -84,6 +85,8 @@ SAMPLES = ("plaud.ai", "What annoys people about the Rabbit r1?", "Ember mug")
 _DRAWN = ("query", "about", "not_about", "depth", "since", "sources", "exclude", "exclude_authors",
           "exclude_sites")  # fmt: skip
 _RECENT = 5
+# Places that the sentence above the field names.
+_NAMED = 3
 # Stands in for a question that is not written yet: a price hardly depends on its words.
 _NO_QUESTION = "-"
 
@@ -217,6 +220,7 @@ async def _form(
         fields=form_fields(AnalysisRequest),
         drawn=_DRAWN,
         places=await places_of(app_context, visitor),
+        named=_listed(form.sources),
         examples=EXAMPLES,
         samples=SAMPLES,
         recent=await recent_questions(app_context, visitor, _RECENT),
@@ -225,6 +229,14 @@ async def _form(
         priced=priced,
         compared=compared,
     )  # fmt: skip
+
+
+def _listed(sources: Sequence[str]) -> str:
+    """`Reddit, YouTube and 6 more places`; of none `the places that you choose`."""
+    titles = [source_title(name) for name in sources[:_NAMED]]
+    more = len(sources) - len(titles)
+    rest = [f"{quantity(more, 'more place', 'more places')}"] if more else []
+    return " and ".join(filter(None, (", ".join(titles), *rest))) or "the places that you choose"
 
 
 async def recent_questions(app_context: AppContext, visitor: Visitor, most: int) -> list[str]:

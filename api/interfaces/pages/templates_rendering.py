@@ -50,11 +50,18 @@ def answer_markup(turn: PastTurn, links: Mapping[str, str] = MappingProxyType({}
     def cites(match: re.Match[str]) -> str:
         places = {label: links.get(label) or f"#{anchor(turn, label)}" for label in match[1].split(", ")}
         return "".join(
-            f'<a class="cite" href="{escape(place)}">[{label}]</a>' if label in shown else f"[{label}]"
+            f'<a class="cite" href="{escape(place)}">[{number_of(label)}]</a>'
+            if label in shown
+            else f"[{number_of(label)}]"
             for label, place in places.items()
         )
 
     return _CITATIONS.sub(cites, _markdown().renderer.render(tokens, _markdown().options, {}))
+
+
+def number_of(label: str) -> str:
+    """The number of a citation, as a report shows it: `21` of `E21`."""
+    return label.removeprefix("E")
 
 
 def anchor(turn: PastTurn, label: str) -> str:
@@ -149,6 +156,7 @@ def _environment() -> Environment:
         "worded": lambda text, question: _marked(asked_for(text, question)),
         "parts_of": parts_of,
         "anchor": anchor,
+        "number_of": number_of,
         "answer_markup": answer_markup,
         "claim_line": claim_line,
         "is_quoted": is_quoted,

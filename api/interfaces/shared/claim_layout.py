@@ -90,6 +90,27 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
     return claims[:FIRST], claims[FIRST:]
 
 
+# `What do people say about the battery of the Plaud Note?`
+_ON_A_PART = regex.compile(r"What do people say about the (?P<part>.+?) of (?P<product>.+)\?")
+
+
+def next_questions(report: Report) -> list[str]:
+    """The report's suggestions, those on a part replaced by as many on the subjects that most people speak of.
+
+    A subject that no claim has is spoken of by few, and may be no part at all.
+    """
+    first, others = claims_of(report)
+    names = [claim.name for claim in (*first, *others) if claim.name]
+    questions, asked = [], 0
+    for suggestion in report.suggestions:
+        match = _ON_A_PART.fullmatch(suggestion)
+        if match and asked < len(names):
+            suggestion = f"What do people say about the {names[asked].lower()} of {match['product']}?"
+            asked += 1
+        questions.append(suggestion)
+    return list(dict.fromkeys(questions))
+
+
 def sections_of(report: Report) -> list[tuple[str, list[ShownClaim]]]:
     """The claims in parts that are not empty, each below its heading; the first has none."""
     first, others = claims_of(report)

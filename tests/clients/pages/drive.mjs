@@ -307,7 +307,7 @@ async function lookedAround(width, options = {}) {
   await unfold(page);
   await page.selectOption('#depth', 'quick');
   await looks('compare-options');
-  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.locator('main').getByRole('button', { name: 'Compare' }).click();
   await page.getByText('Compare anyway').click();
   await page.waitForURL('**/compare/between?*');
   await page.locator('h1', { hasText: 'compared' }).waitFor();
