@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
@@ -10,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
 from api.choices import STATISTICS_SINCE
-from api.core.text import fold
+from api.core.text import fold, quantity
 from api.errors import NotFound, UsageError
 from api.features.analyses.statistics import since_of
 from api.features.analyses.store_ports import AnalysisSummary, Filters
@@ -30,6 +31,8 @@ from api.settings import Settings
 from api.sources import ITEM_SOURCES
 
 router = APIRouter(prefix="/history", include_in_schema=False, route_class=PageRoute)
+# Places of an analysis that are named; of more their number stands.
+_NAMED_PLACES = 3
 SHOWN, MOST_READ = 20, 1_000
 """Analyses of a page at least, while there are more; and those that a text is looked for in."""
 
@@ -72,12 +75,13 @@ async def history_page(
         purposes=await app_context.store.purposes(
             visitor.tenant.id, {each.id: each.created_at for each in listed}
         ),
-        places_of={each.id: ", ".join(_places(each)) for each in listed},
+        places_of={each.id: _places_words(_places(each)) for each in listed},
         chosen=chosen,
         decisions=list(presentation.DECISIONS.items()),
         places=[(name, presentation.source_title(name)) for name in ITEM_SOURCES],
         further=further and "/history?" + urlencode({**kept, "cursor": further}),
         narrowed=bool(kept) or bool(cursor),
+        filtered=_filtered(chosen),
         most_read=MOST_READ,
         wrong=wrong,
     )  # fmt: skip
@@ -107,6 +111,24 @@ def _moment(field: str, date: str) -> datetime | None:
         return since_of(date or "all", datetime.now(UTC))
     except UsageError:
         raise UsageError("this needs a day, such as `2026-03-01`", field=field) from None
+
+
+def _filtered(chosen: Mapping[str, str]) -> list[str]:
+    """What is looked for, as it stands above the list."""
+    result = next((words for name, words in presentation.DECISIONS.items() if name == chosen["decision"]), "")
+    names = (
+        f"“{chosen['text']}”" * bool(chosen["text"]),
+        result,
+        presentation.source_title(chosen["source"]),
+        f"from {chosen['since']}" * bool(chosen["since"]),
+        f"before {chosen['until']}" * bool(chosen["until"]),
+    )
+    return [name for name in names if name]
+
+
+def _places_words(titles: Sequence[str]) -> str:
+    """The places, or how many there are where the list would be long."""
+    return ", ".join(titles) if len(titles) <= _NAMED_PLACES else quantity(len(titles), "place")
 
 
 def _places(listed: AnalysisSummary) -> list[str]:

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -17,7 +18,7 @@ import regex
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from api.core.text import clean, quantity, utc_minute, web_url
+from api.core.text import clean, quantity, web_url
 from api.core.words import index_tokens
 from api.errors import NotFound
 from api.features.chat.chat_citations import is_quoted
@@ -165,11 +166,17 @@ def _environment() -> Environment:
         "web": web_url,
         "quotation": lambda words: quotation(unmarked(words)),
         "unmarked": unmarked,
-        "minute": utc_minute,
+        "minute": _minute,
         "plainly": plainly,
         "percent": lambda share: f"{round(share * 100)} %",
     }
     return made
+
+
+def _minute(moment: datetime) -> str:
+    """`Monday 30 November 2026, 22:00 UTC`, as the pages of watches write a moment."""
+    utc = moment.astimezone(UTC)
+    return f"{utc:%A} {utc.day} {utc:%B} {utc.year}, {utc:%H:%M} UTC"
 
 
 def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:

@@ -316,15 +316,17 @@ async function lookedAround(width, options = {}) {
   const table = await page.locator('.counts table').innerText();
   await menu('History');
   for (const at of [0, 1]) await page.locator('input[name=analysis]').nth(at).check();
-  await page.getByText('Compare the ticked').click();
+  await page.getByText('Compare selected reports').click();
   const ticked = await page.locator('h1', { hasText: 'compared' }).innerText();
+  await page.getByText('Save as').click();
   const [export_] = await Promise.all([
     page.waitForEvent('download'), page.getByText('Markdown', { exact: true }).click(),
   ]);
   const file = export_.suggestedFilename();
   await menu('History');
+  await unfold(page);
   await page.fill('#text', 'whoop');
-  await page.getByText('Filter', { exact: true }).click();
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.waitForURL('**text=whoop**');
   const history = await page.locator('ul.sources > li > a').allInnerTexts();
   await looks('history');
@@ -523,12 +525,12 @@ async function triaged(width, options = {}) {
     await page.keyboard.press('?');
     await page.locator('#keys dl').waitFor();
     await looked(page, 'inbox', width, complaints);
-    await page.getByRole('button', { name: 'Switch these keys off' }).click();
+    await page.getByRole('button', { name: 'Switch the shortcuts off' }).click();
     await page.locator('#keys:not([data-on]) > summary').click();
     await page.locator(`#${ids[0]}`).focus();
     await page.keyboard.press('j');
     stayed = await page.evaluate(() => document.activeElement.id);
-    await page.getByRole('button', { name: 'Switch these keys on' }).click();
+    await page.getByRole('button', { name: 'Switch the shortcuts on' }).click();
     await page.locator('#keys[data-on]').waitFor();
     await page.locator(`#${ids[0]}`).focus();
     await page.keyboard.press('/');
