@@ -225,7 +225,7 @@ async def gate_page(
     root = trace_root(app_context.settings)
     return page(
         request, visitor, "gate.html",
-        title="How the gate is doing",
+        title="Relevance of found posts",
         stats=stats,
         statistics=statistics_text,
         places_figure=places_figure,

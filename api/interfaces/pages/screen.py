@@ -39,7 +39,7 @@ POLICY = (
 """Content security policy of the pages: what this server itself has, and nothing inline."""
 MENU = (
     ("Ask", "/"), ("Inbox", "/inbox"), ("History", "/history"), ("Compare", "/compare"), ("Watches", "/watches"),
-    ("Search", "/search"), ("Sources", "/sources"), ("Gate", "/gate"),
+    ("Search", "/search"), ("Sources", "/sources"), ("Relevance", "/gate"),
 )  # fmt: skip
 """The pages that stand at the top, by what they are called."""
 # What a status says to people.

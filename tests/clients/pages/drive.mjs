@@ -355,7 +355,7 @@ async function lookedAround(width, options = {}) {
   const address = await page.locator('#feed').inputValue();
   const feed = (await page.request.get(address)).headers()['content-type'];
   await looks('feed');
-  await menu('Gate');
+  await menu('Relevance');
   await looks('gate');
   await page.locator('figure .data summary').first().click();
   const gate = await page.locator('figure table').first().innerText();
