@@ -110,7 +110,7 @@ async def test_a_sample_report_names_no_address_and_no_bill() -> None:
     assert lines[2] == "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
     assert "http" not in text
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01, sample" in lines
-    assert "5 requests to the offline sandbox, nothing was spent; it took " in " ".join(text.split())
+    assert "5 requests to the sample data, nothing was spent; it took " in " ".join(text.split())
 
 
 async def test_enough_posts_with_a_tone_are_bars() -> None:

@@ -40,7 +40,7 @@ _RULES = {
 }  # fmt: skip
 _SAMPLE_JUDGE = "the judge of the sample data"
 _COPY_OF = "copy of "
-MOST = 100
+MOST = 50
 """Items of a list on one page."""
 # Passages of a kept post that are shown before it is opened, and characters of one that nothing quotes.
 _EXCERPTS, _LONGEST_EXCERPT = 2, 240
@@ -172,9 +172,11 @@ def excerpts(item: KeptItem, passages: Sequence[str]) -> list[str]:
     """
     title = fold(item.title)
     quoted = [words for words in dict.fromkeys(passages) if fold(words) not in title]
-    texts = [text for text, _, _ in presentation.texts_of(item)]
+    if quoted:
+        return quoted[:_EXCERPTS]
+    texts = (text for text, _, _ in presentation.texts_of(item))
     first = next((sentence for text in texts for sentence in sentences(text) if fold(sentence) not in title), "")
-    return quoted[:_EXCERPTS] or ([presentation.shortened(first, _LONGEST_EXCERPT)] if first else [])
+    return [presentation.shortened(first, _LONGEST_EXCERPT)] if first else []
 
 
 def who_dropped(item: DroppedItem) -> str:

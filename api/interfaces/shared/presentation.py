@@ -285,7 +285,7 @@ def spent(report: Report | Comparison | Replay) -> str:
     """What was asked and what that cost, in a sentence."""
     cost = report.cost
     requests = "1 request" if cost.upstream_calls == 1 else f"{cost.upstream_calls} requests"
-    requests += " to the offline sandbox" if report.sample else " to sources"
+    requests += " to the sample data" if report.sample else " to sources"
     if cost.usd == 0 or report.sample:
         return f"{requests}, nothing was spent." if cost.upstream_calls else "Nothing was spent."
     usd = "an unknown sum" if cost.usd is None else f"{cost.usd:.4f} USD"

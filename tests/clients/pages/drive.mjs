@@ -3,6 +3,7 @@
 // last, and where the pictures go
 import axe from 'axe-core';
 import { chromium } from 'playwright-core';
+import { firstPaint } from './paint.mjs';
 
 const [browserPath, sample, slow, keyed, key, folder] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] });
@@ -84,6 +85,7 @@ async function used(width) {
   await page.locator('.claims').first().waitFor();
   await again.close();
   await page.setViewportSize(width < 500 ? { width: 390, height: 844 } : { width, height: 900 });
+  const paint = await firstPaint(browser, page.url());
   const fold = await page.locator('.claims strong').evaluateAll((all) => all
     .filter((claim) => claim.getBoundingClientRect().bottom <= innerHeight).length);
   await page.setViewportSize({ width, height: 800 });
@@ -119,7 +121,7 @@ async function used(width) {
   ]);
   const file = download.suggestedFilename();
   await context.close();
-  return { cost, before, fewer, small, wrong, lanes, same, words, mark, back, stages, file, fold, complaints };
+  return { cost, before, fewer, small, wrong, lanes, same, words, mark, back, stages, file, fold, paint, complaints };
 }
 
 /** Without JavaScript: the sample world's question, waited for by looking again. */
