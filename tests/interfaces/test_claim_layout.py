@@ -243,3 +243,23 @@ async def test_four_figures_stand_above_the_claims() -> None:
     assert claim_layout.glance(empty) == []
     assert not any("tone" in label for label, _ in claim_layout.glance(toneless))
     assert all(labels.values())
+
+
+async def test_a_subject_heads_its_card_with_how_many_speak_of_it() -> None:
+    """Where and when stand apart; other claims have no name, and a sentence that counts no number beside it."""
+    subject = claim("Lid, for example: “It leaks”.", {"reddit": 2}, "It leaks", "A lid")
+    counted = replace(claim("Lid: “It leaks”.", {"reddit": 2}, "It leaks"), support="counted")
+    (first, second), _ = claim_layout.claims_of(await stating(subject, counted))
+
+    assert {(each.name, each.people) for each in (first, second)} == {("Lid", "2 people"), ("", "")}
+    assert first.where.startswith("Reddit 2")
+
+
+async def test_questions_on_a_part_are_on_subjects_of_claims() -> None:
+    """Those with the most people, as many as were suggested; other suggestions stay."""
+    subject = claim("Lid, for example: “It leaks”.", {"reddit": 2}, "It leaks", "A lid")
+    suggestions = ("What annoys people about the mug?", "What do people say about the data of the mug?")
+    report = await stating(subject, suggestions=suggestions)
+
+    assert claim_layout.next_questions(report) == [suggestions[0], "What do people say about the lid of the mug?"]
+    assert claim_layout.next_questions(await stating(suggestions=suggestions)) == list(suggestions)

@@ -100,14 +100,13 @@ def next_questions(report: Report) -> list[str]:
     A subject that no claim has is spoken of by few, and may be no part at all.
     """
     first, others = claims_of(report)
-    names = [claim.name for claim in (*first, *others) if claim.name]
-    questions, asked = [], 0
+    names = iter([claim.name for claim in (*first, *others) if claim.name])
+    questions = []
     for suggestion in report.suggestions:
         match = _ON_A_PART.fullmatch(suggestion)
-        if match and asked < len(names):
-            suggestion = f"What do people say about the {names[asked].lower()} of {match['product']}?"
-            asked += 1
-        questions.append(suggestion)
+        name = next(names, "") if match else ""
+        subject = f"What do people say about the {name.lower()} of {match['product']}?" if match and name else ""
+        questions.append(subject or suggestion)
     return list(dict.fromkeys(questions))
 
 

@@ -432,3 +432,13 @@ async def test_strangers_cannot_write_the_page(served: Served) -> None:
         assert not [each for tag, each in tags.tags if any(key.startswith("on") for key in each)]
         links = [str(each.get("href")) for each in tags.named("a")]
         assert not [link for link in links if not link.startswith(("/", "http", "#"))]
+
+
+async def test_times_are_chosen_or_written(served: Served) -> None:
+    """What is written counts before the list."""
+    for fields, every in (({"often": "daily 08:00", "every": ""}, "daily 08:00"),
+                          ({"often": "daily 08:00", "every": "sun 18:30"}, "sun 18:30")):  # fmt: skip
+        added = await submit(served.client, "/watches", **OURA | fields | {"name": every})
+        assert added.status_code == 303
+        (*_, watch) = await served.app_context.store.watches(LOCAL.id)
+        assert watch.every == every
