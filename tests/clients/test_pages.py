@@ -262,7 +262,7 @@ def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
     assert "The first run found" in around["run"]
     assert "every day at 07:30 (UTC time)" in around["due"]
     assert around["feed"].startswith("application/atom+xml")
-    assert "refetched" in around["gate"]
+    assert "searched again" in around["gate"]
     assert {"Reddit", "Model", "Langfuse"} <= set(around["answers"])
     assert around["gone"] == f"{PATH}/history"
 
