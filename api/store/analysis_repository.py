@@ -60,6 +60,7 @@ from api.store.tables import (
     batches,
     dumps,
     idempotency,
+    identity,
     items,
     pages,
     sessions,
@@ -287,6 +288,19 @@ class AnalysisRepository(RunningRepository):
                         take(_counted(row))
                     left -= len(page)
         return left < 0
+
+    @unbroken
+    async def reports_with(self, tenant: str, keys: Iterable[str]) -> Mapping[str, str]:
+        named = {identity(key): key for key in keys}
+        newest: dict[str, str] = {}
+        same = and_(analyses.c.tenant == verdicts.c.tenant, analyses.c.id == verdicts.c.analysis_id)
+        wanted = select(verdicts.c.key, verdicts.c.analysis_id).join_from(verdicts, analyses, same)
+        wanted = wanted.where(verdicts.c.tenant == tenant, verdicts.c.part == "items").order_by(*NEWEST_FIRST)
+        async with self._database.reading() as connection:
+            for some in batches(named):
+                for key, analysis_id in await connection.execute(wanted.where(verdicts.c.key.in_(some))):
+                    newest.setdefault(named[key], analysis_id)
+        return newest
 
     @unbroken
     async def purposes(self, tenant: str, begun: Mapping[str, datetime]) -> Mapping[str, Purpose]:

@@ -115,6 +115,7 @@ def test_a_question_is_asked_watched_and_read(seen: Seen, width: str) -> None:
     assert used["lanes"] == used["same"] == ["Reddit", "YouTube", "Amazon"]
     assert used["file"].endswith(".html")
     assert used["fold"] >= 3, "claims that are seen without scrolling"
+    assert used["paint"] > 0
 
 
 @pytest.mark.parametrize("width", ["wide", "narrow"])
@@ -125,7 +126,7 @@ def test_a_citation_opens_its_post(seen: Seen, width: str) -> None:
     words, mark = used["words"].strip('“”"'), " ".join(used["mark"].split())
     assert words in mark or mark.rstrip(".") in words
     assert used["back"] == "cite"
-    assert set(used["stages"]) == {"not about it"}
+    assert set(used["stages"]) == {"Not about it"}
 
 
 def test_without_script_all_but_live_progress_works(seen: Seen) -> None:
@@ -261,7 +262,7 @@ def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
     assert "The first run found" in around["run"]
     assert "every day at 07:30 (UTC time)" in around["due"]
     assert around["feed"].startswith("application/atom+xml")
-    assert "refetched" in around["gate"]
+    assert "searched again" in around["gate"]
     assert {"Reddit", "Model", "Langfuse"} <= set(around["answers"])
     assert around["gone"] == f"{PATH}/history"
 
@@ -272,7 +273,7 @@ def test_a_report_is_judged_again_beside_itself(seen: Seen, manner: int) -> None
     replayed = seen["replayed"][manner]
 
     assert replayed["complaints"] == []
-    assert replayed["price"] == "As it stands here: nothing is spent, for the sample world judges."
+    assert replayed["price"] == "As it stands here: free with sample data."
     assert replayed["typed"] == "a heated mug"
     assert "newly dropped" in replayed["summary"]
     assert {"Posts kept", "Claims"} <= set(replayed["rows"])

@@ -80,15 +80,6 @@ async def test_who_holds_it(people: dict[str, int], cites: int, held: str) -> No
     assert claim_layout.claims_of(report)[0][0].held == held
 
 
-async def test_a_subject_is_shown_by_the_words_of_its_example() -> None:
-    """Not by its noun, which claims nothing; who speaks of it is said beside."""
-    subject = claim("Lid, for example: “It leaks: “badly”, they say”.", {"reddit": 2}, "It leaks", "A lid")
-    (shown,), _ = claim_layout.claims_of(await stating(subject))
-
-    assert shown.text == "“It leaks: “badly”, they say”"
-    assert shown.held.startswith("Lid, spoken of by 2 people on Reddit")
-
-
 async def test_what_the_sentence_says_is_not_said_again() -> None:
     """
     Neither who holds it, nor the words that it quotes.
@@ -176,7 +167,7 @@ async def test_how_it_was_made_comes_last_everywhere() -> None:
     for text in (report_text(report, True, 100), report_markdown(report, True)):
         places = [text.index(words) for words in order]
         assert places == sorted(places)
-    assert html.index("It stays warm.") < html.index('<details id="about">') < html.index("1 post was")
+    assert html.index("It stays warm.") < html.index('id="about"') < html.index("1 post was")
 
 
 async def test_a_summary_of_more_than_two_lines_stands_below() -> None:
@@ -280,3 +271,34 @@ async def test_people_are_known_authors(authors: Any, shown: tuple[str, str] | N
     people_shown = [figure for figure in claim_layout.glance(report) if figure[0].startswith("pe")]
     assert people_shown == ([shown] if shown else [])
     assert f"It rests on {rests}" in " ".join(claim_layout.process(report))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "support", "name", "words", "people"),
+    [
+        ("Lid, for example: “It leaks: “badly”, they say”.", None, "Lid", "It leaks: “badly”, they say", "2 people"),
+        ("Lid: “It leaks”.", "counted", "Lid", "It leaks", "2 people"),
+        ("Lid: “It leaks”: both people who speak of it say alike.", "counted", "Lid", "It leaks",
+         "both people who speak of it say alike"),
+        ("One voice: “It leaks”.", "counted", "", "", ""),
+        ("The lid leaks: two people say so.", "counted", "", "", ""),
+        ("The lid leaks.", None, "", "", "2 people"),
+    ],
+)  # fmt: skip
+async def test_a_subject_heads_its_card(sentence: str, support: Any, name: str, words: str, people: str) -> None:
+    """With who holds it, and its words below; a sentence without a subject stands as it is."""
+    finding = replace(claim(sentence, {"reddit": 2}, "It leaks", "A lid"), support=support)
+    (first,), _ = claim_layout.claims_of(await stating(finding))
+
+    assert (first.name, first.words, first.people) == (name, words, people)
+    assert first.where.startswith("Reddit 2")
+
+
+async def test_questions_on_a_part_are_on_subjects_of_claims() -> None:
+    """Those with the most people, as many as were suggested; other suggestions stay."""
+    subject = claim("Lid, for example: “It leaks”.", {"reddit": 2}, "It leaks", "A lid")
+    suggestions = ("What annoys people about the mug?", "What do people say about the data of the mug?")
+    report = await stating(subject, suggestions=suggestions)
+
+    assert claim_layout.next_questions(report) == [suggestions[0], "What do people say about the lid of the mug?"]
+    assert claim_layout.next_questions(await stating(suggestions=suggestions)) == list(suggestions)

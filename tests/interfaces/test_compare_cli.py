@@ -32,7 +32,7 @@ def test_the_table_comes_first_then_the_words_of_each(here: Here) -> None:
     assert re.search(r"^    Oura: “.+\n?.*” \[\d+\]", rest, re.M)
     assert re.search(r"^    Whoop: “", rest, re.M)
     assert re.search(r"^- Oura and Whoop: Six months with Oura on the finger", rest, re.M)
-    assert "requests to the offline sandbox, nothing was spent." in rest
+    assert "requests to the sample data, nothing was spent." in rest
     assert "http" not in rest
 
 

@@ -51,7 +51,7 @@ def test_each_product_says_how_it_stands() -> None:
     }
     said = list(notes(comparison))
     assert said[0].startswith("“About it”: posts that a judge found to be about the product")
-    assert said[1].startswith("+: the place may hold more")
+    assert said[1].startswith("+: a place may hold more")
     assert said[2] == "Nothing could be compared: posts were counted for fewer than two products."
     assert said[3:] == [
         "Ohom: could not be asked. All were asked.",
@@ -75,18 +75,19 @@ def test_how_graded_posts_sound_has_rows_of_its_own() -> None:
 
 def test_the_share_of_voice_stands_in_every_rendering() -> None:
     """With intervals, places and weeks; what is left out, and what it cannot say, below."""
-    ember = spoken("Ember", {"reddit": 6, "lemmy": 3}, {"2026-11-02": 4, "2026-11-09": 2})
+    ember = spoken("Ember", {"reddit": 6, "lemmy": 3}, {"2026-11-02": 14, "2026-11-09": 12, "2026-11-16": 2})
     capped = {"lemmy": {"capped": True}}
     comparison = compared(ember, spoken("Ohom", {"reddit": 2, "lemmy": 1}, {"2026-11-09": 2}, sources=capped))
     text, page = comparison_text(comparison, 100), comparison_html(comparison)
 
     for words in (
         "all places 75 % (41-93), 6 people 25 % (7-59), 2 people",
-        "week of 2026-11-02 100 % (51-100), 4 people 0 % (0-49), 0 people",
+        "week of 2026-11-02 100 % (78-100), 14 people 0 % (0-22), 0 people",
+        "1 week in which fewer than 10 people wrote: not shown; JSON has all.",
     ):
         assert words in " ".join(text.split())
     for words in (
-        "Counted, for every product: Reddit, dated from the week of 2026-11-02 to that of 2026-11-09.",
+        "Counted, for every product: Reddit, dated from the week of 2026-11-02 to that of 2026-11-16.",
         "People are counted, not posts",
         "Left out for every product: Lemmy (cut by a limit for Ohom).",
         "What a share cannot say",
@@ -161,7 +162,7 @@ def test_strangers_words_stay_words(trick: str) -> None:
     assert not {"image", "html_inline", "html_block", "fence"} & {token.type for token in read}
     assert [token for token in read if token.type == "link_open"] == []
     assert sum(token.type == "table_open" for token in read) == 1
-    assert headings(markdown)[1:] == ["Share of voice", "Counted for more than one", "Cited"]
+    assert headings(markdown)[1:] == ["Share of voice", "Posts about more than one of them", "Cited"]
     for text in (page, markdown, comparison_text(comparison, 100)):
         assert not set("\x1b\x07\x9b\u202e\u2066") & set(text)
     assert len(comparison_csv(comparison).splitlines()) >= 4

@@ -138,7 +138,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "- \\[3\\] “good”: Reddit \\(r/a\\), 2026-09-03 *low relevance*\n" in text
     assert (
         "- [Tea leaves](<https://www.example.org/3>): "
-        "does not answer the question: score 1 of 5, below the cutoff 3: about tea\n" in text
+        "graded too low: score 1 of 5, below the cutoff 3: about tea\n" in text
     )
     assert "## Next questions\n\n- Is it heavy?\n" in text
     about = text.partition("## About this report\n\n")[2]

@@ -80,7 +80,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01" in lines
     assert "[2] Lid leaks - Reddit" in lines
     assert "[3] “good” - Reddit (r/a), 2026-09-03, low relevance" in lines
-    assert "- Tea leaves - does not answer the question: score 1 of 5, below the cutoff 3: about tea" in lines
+    assert "- Tea leaves - graded too low: score 1 of 5, below the cutoff 3: about tea" in lines
     assert "- Is it heavy?" in lines
     about = "\n".join(lines[lines.index("About this report") :])
     assert "Reddit            4         4  100 %  once      yes        ok" in about
@@ -110,7 +110,7 @@ async def test_a_sample_report_names_no_address_and_no_bill() -> None:
     assert lines[2] == "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
     assert "http" not in text
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01, sample" in lines
-    assert "5 requests to the offline sandbox, nothing was spent; it took " in " ".join(text.split())
+    assert "5 requests to the sample data, nothing was spent; it took " in " ".join(text.split())
 
 
 async def test_enough_posts_with_a_tone_are_bars() -> None:

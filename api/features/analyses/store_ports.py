@@ -396,6 +396,9 @@ class Store(
         Returns whether there are more.
         """
 
+    async def reports_with(self, tenant: str, keys: Iterable[str]) -> Mapping[str, str]:
+        """The newest analysis that kept each of these items, by the item's key; none of what no report kept."""
+
     async def purposes(self, tenant: str, begun: Mapping[str, datetime]) -> Mapping[str, Purpose]:
         """Purposes of analyses by id, of those that have one; `begun` says when each was begun.
 

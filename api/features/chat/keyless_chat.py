@@ -276,7 +276,8 @@ def theme_list(findings: Iterable[ThemeFinding], lean: int | None = None, escape
         groups[sure].append(f"- {escape(title)}: {_quoted(passages, escape)}")
     parts = ["\n".join(groups[True])]
     if groups[False]:
-        parts.append(f"None of these is surely {unsure_side((), lean)}:")
+        side = unsure_side((), lean)
+        parts.append(f"Not surely {side}:" if groups[True] else f"Nothing here is surely {side}. What is said instead:")
         parts.append("\n".join(groups[False]))
     return "\n\n".join(filter(None, parts))
 

@@ -242,7 +242,7 @@ class _TextPage:
         words = claim_layout.in_words(claim)
         held = f" ({words})" if words else ""
         cites = "" if claim.quotes else f" {self.cites(claim.others)}"
-        self.wrapped(f"{claim.text}{cites}{presentation.badge(claim.finding)}{held}", lead)
+        self.wrapped(f"{claim.finding.text}{cites}{presentation.badge(claim.finding)}{held}", lead)
         for quote in claim.quotes[:1]:
             self.quote(quote.words, quote.key, facts=quote.facts, margin=" " * len(lead))
 

@@ -22,6 +22,7 @@ from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import plainly
+from api.interfaces.shared.presentation import source_title
 from api.interfaces.shared.requests import AnalysisRequest
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.product_name import search_words
@@ -70,7 +71,7 @@ def _figures(settings: Settings, asks: Sequence[Ask]) -> tuple[Mapping[str, Any]
 def _worded(settings: Settings, likely: Mapping[str, Any], most: Mapping[str, Any]) -> str:
     requests = f"likely {quantity(likely['upstream_calls'], 'request')}"
     if mode_of(settings) == "sandbox":
-        return f"{requests} to the sample world, nothing is spent"
+        return "free with sample data"
     if likely["usd"] is None or most["usd"] is None:
         return f"{requests}; nobody knows the price of the model"
     return f"{requests}, {likely['usd']:.3f} USD; at most {most['usd']:.3f} USD"
@@ -84,6 +85,8 @@ SAMPLES = ("plaud.ai", "What annoys people about the Rabbit r1?", "Ember mug")
 _DRAWN = ("query", "about", "not_about", "depth", "since", "sources", "exclude", "exclude_authors",
           "exclude_sites")  # fmt: skip
 _RECENT = 5
+# Places that the sentence above the field names.
+_NAMED = 3
 # Stands in for a question that is not written yet: a price hardly depends on its words.
 _NO_QUESTION = "-"
 
@@ -139,7 +142,7 @@ def _choice(form: QuestionForm, usual: tuple[str, ...]) -> Ask:
 @router.get("/")
 async def ask_page(request: Request, visitor: Guest, app_context: OpenContext, query: str = "") -> Response:
     """An empty form, or one with a question to repeat."""
-    return await _form(request, visitor, app_context, _form_of({"query": [query[:500]]}, _usual(app_context)))
+    return await _form(request, visitor, app_context, _form_of({"query": [query[:500]]}, usual_places(app_context)))
 
 
 @router.get("/ask")
@@ -152,7 +155,7 @@ async def ask_again() -> Response:
 async def ask_prices(request: Request, visitor: Guest, app_context: OpenContext) -> Mapping[DepthName, str]:
     """What stands beside each depth while a form is filled in; of what cannot be asked nothing."""
     fields = request.query_params
-    form = _form_of({name: fields.getlist(name) for name in fields}, _usual(app_context))
+    form = _form_of({name: fields.getlist(name) for name in fields}, usual_places(app_context))
     return await _prices(app_context, form)
 
 
@@ -162,7 +165,7 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
 
     A question that names several products begins nothing: it leads to the form of comparisons, filled in.
     """
-    usual = _usual(app_context)
+    usual = usual_places(app_context)
     filled = _form_of(form.fields, usual)
     try:
         if form.text("step") == "estimate":
@@ -217,9 +220,10 @@ async def _form(
         fields=form_fields(AnalysisRequest),
         drawn=_DRAWN,
         places=await places_of(app_context, visitor),
+        named=_listed(form.sources),
         examples=EXAMPLES,
         samples=SAMPLES,
-        recent=await _recent(app_context, visitor),
+        recent=await recent_questions(app_context, visitor, _RECENT),
         wrong=wrong or {},
         hint=hint,
         priced=priced,
@@ -227,23 +231,31 @@ async def _form(
     )  # fmt: skip
 
 
-async def _recent(app_context: AppContext, visitor: Visitor) -> list[str]:
-    """The last few questions of the visitor, each once, the newest first."""
-    newest = await app_context.store.listing(visitor.tenant.id, Filters(), 20)
-    return list(dict.fromkeys(analysis.query for analysis in newest.analyses))[:_RECENT]
+def _listed(sources: Sequence[str]) -> str:
+    """`Reddit, YouTube and 6 more places`; of none `the places that you choose`."""
+    titles = [source_title(name) for name in sources[:_NAMED]]
+    more = len(sources) - len(titles)
+    rest = [f"{quantity(more, 'more place', 'more places')}"] if more else []
+    return " and ".join(filter(None, (", ".join(titles), *rest))) or "the places that you choose"
+
+
+async def recent_questions(app_context: AppContext, visitor: Visitor, most: int) -> list[str]:
+    """The last questions of the visitor, each once, the newest first."""
+    newest = await app_context.store.listing(visitor.tenant.id, Filters(), 4 * most)
+    return list(dict.fromkeys(analysis.query for analysis in newest.analyses))[:most]
 
 
 async def _prices(app_context: AppContext, form: QuestionForm) -> Mapping[DepthName, str]:
     """The estimated price of the form's question by depth, over all that it compares; empty for an invalid form."""
     try:
-        choice = _choice(form, _usual(app_context))
+        choice = _choice(form, usual_places(app_context))
     except UsageError:
         return {}
     asks = [replace(choice, query=name) for name in compared_products(choice)] or [choice]
     return await asyncio.to_thread(prices, app_context.settings, asks)
 
 
-def _usual(app_context: AppContext) -> tuple[str, ...]:
+def usual_places(app_context: AppContext) -> tuple[str, ...]:
     """Places that a question is put to unless others are named."""
     settings, sample = app_context.settings.sources, app_context.sample
     names = default_sources(settings)

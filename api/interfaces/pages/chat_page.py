@@ -54,7 +54,8 @@ class LiveTurn:
     def html(self, turn: Turn) -> str:
         """All of it, with what the turn cites once it is over."""
         past = past_turn(self.question, turn)
-        return rendered("turn.html", self.root, turn=past, lookups=list(self.lookups.values()))
+        # whether the data is made up stands above the conversation once it is loaded anew
+        return rendered("turn.html", self.root, sample=True, turn=past, lookups=list(self.lookups.values()))
 
 
 def past_turn(question: str, turn: Turn) -> PastTurn:
@@ -175,16 +176,17 @@ def _shown(
     request: Request, visitor: Visitor, report: Report, transcript: Transcript, earlier: Sequence[ListedChat]
 ) -> Response:
     # `What annoys people about it?` is the same as `What annoys people about Oura?`
-    offered = " ".join(report.suggestions)
+    suggestions = claim_layout.next_questions(report)
+    offered = " ".join(suggestions)
     usual = [question for question in _USUAL if question.rpartition(" ")[0] not in offered]
     return page(
         request, visitor, "chat.html",
-        title=f"Ask on: {presentation.heading(report)}",
+        title=f"Follow-up: {presentation.heading(report)}",
         report=report,
         chat=transcript,
         lookups=(),
         report_links=_report_links(transcript.turns, report),
         earlier=earlier,
-        examples=[*report.suggestions, *usual][:_EXAMPLES],
+        examples=[*suggestions, *usual][:_EXAMPLES],
         longest=MAX_QUESTION_LENGTH,
     )  # fmt: skip

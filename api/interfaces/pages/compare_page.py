@@ -24,7 +24,7 @@ from api.interfaces.http.access import OpenContext
 from api.interfaces.http.comparison_routes import left_running, shown_as
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, possible_id
-from api.interfaces.pages.ask_page import namesake_hint, price
+from api.interfaces.pages.ask_page import namesake_hint, price, usual_places
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
 from api.interfaces.pages.report_files import as_file, comparison_values, kind_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Submission, Visitor, page
@@ -47,11 +47,12 @@ async def compare_page(request: Request, visitor: Guest, app_context: OpenContex
 @router.post("")
 async def compare(request: Request, form: Filled, app_context: OpenContext) -> Response:
     """Show the price, or begin all analyses and redirect to the comparison, by the button that was pressed."""
+    usual = usual_places(app_context)
     try:
         if form.text("step") == "estimate":
-            _priced(form)
+            _priced(form, usual)
             return await _form(request, app_context, form)
-        asks = _request(form).asks()
+        asks = _request(form, usual).asks()
         if (hint := _namesakes(asks)) and form.text("sure") != _names(asks):
             return await _form(request, app_context, form, hint=hint)
         answer = await unless_gone(request.receive, _begin(form.visitor, app_context, asks))
@@ -132,20 +133,25 @@ async def _named(app_context: AppContext, visitor: Visitor, ids: Sequence[str]) 
     return analyses
 
 
-def _options(form: Submission) -> QuestionForm:
+def _options(form: Submission, usual: tuple[str, ...] = ()) -> QuestionForm:
+    """The options of the form; in one without boxes for the sources the `usual` ones are ticked."""
     texts = texts_of(ComparisonRequest, form.fields)
-    return QuestionForm(ComparisonRequest, texts, form.fields.get("source", ()))
+    return QuestionForm(ComparisonRequest, texts, form.fields.get("source", usual))
 
 
-def _request(form: Submission) -> ComparisonRequest:
+def _request(form: Submission, usual: tuple[str, ...]) -> ComparisonRequest:
     """The request; a product stands in a line with what it is, empty lines are none.
+
+    The usual sources are not named, so that the answers are shared with others.
 
     Raises:
         UsageError: a field holds what cannot be asked.
     """
     lines = [(name, about) for name, about in _lines(form) if name.strip()]
     check_count(len(lines))
-    request: ComparisonRequest = _options(form).request(
+    options = _options(form)
+    sources = () if set(options.sources) == set(usual) else options.sources
+    request: ComparisonRequest = replace(options, sources=sources).request(
         products=[name for name, _ in lines], about=[about for _, about in lines]
     )
     check_askable(request.sources)
@@ -172,10 +178,11 @@ async def _form(
         title="Compare products",
         lines=lines + [("", "")] * (MAX_PRODUCTS - len(lines)),
         fewest=MIN_PRODUCTS,
-        form=_options(form),
+        form=_options(form, usual_places(app_context)),
         fields=form_fields(ComparisonRequest),
         places=[(name, presentation.source_title(name)) for name in SOURCES],
         price=await _price(app_context, form),
+        priced=form.text("step") == "estimate" and not wrong,
         wrong=wrong or {},
         hint=hint,
         names=", ".join(name for name, _ in lines if name.strip()),
@@ -219,13 +226,13 @@ async def _price(app_context: AppContext, form: Submission) -> str:
     if not app_context.loaded and not _lines(form):
         return ""
     try:
-        asks = _priced(form)
+        asks = _priced(form, usual_places(app_context))
     except UsageError:
         return ""
     return await asyncio.to_thread(price, app_context.settings, asks)
 
 
-def _priced(form: Submission) -> Sequence[Ask]:
+def _priced(form: Submission, usual: tuple[str, ...]) -> Sequence[Ask]:
     """What is asked; another product stands in where fewer are named than a comparison takes.
 
     Raises:
@@ -233,4 +240,4 @@ def _priced(form: Submission) -> Sequence[Ask]:
     """
     names = [name for name, _ in _lines(form) if name.strip()]
     named = [*names, *("a product", "another one")[len(names) :]]
-    return _request(replace(form, fields={**form.fields, "product": named})).asks()
+    return _request(replace(form, fields={**form.fields, "product": named}), usual).asks()

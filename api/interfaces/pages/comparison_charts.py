@@ -19,6 +19,8 @@ FEWEST = 2
 """Aspects below which a picture says no more than the sentence."""
 _LINE = 30
 """Columns of a name that has a line to itself, on a telephone."""
+_BOTH = 20
+"""Letters of two names that fit beside each other above the bars, on a telephone."""
 _DIFFERENCE = (
     "In percentage points of the posts about each. The line is where a difference lies with 95 % confidence, taken by "
     "itself."
@@ -26,6 +28,7 @@ _DIFFERENCE = (
 _SHARES = "The line on a bar is where the share of all such posts lies with 95 % confidence."
 _VOICES = "The line on a bar is where a share lies with 95 % confidence, each taken by itself."
 _MARKED = " * marks differences that the posts support; all else may be chance."
+_UNMARKED = " None is sure: among so many, one that clears zero by itself is what chance makes."
 
 
 def share_figure(comparison: Comparison) -> str:
@@ -34,7 +37,7 @@ def share_figure(comparison: Comparison) -> str:
     shown = [(each, sides) for each, sides in shown if len(sides) >= 2]
     if len(shown) < FEWEST:
         return ""
-    marked = _MARKED if any(each.marked for each, _ in shown) else ""
+    marked = _MARKED if any(each.marked for each, _ in shown) else _UNMARKED
     if all(len(sides) == 2 for _, sides in shown) and len({tuple(s.query for s in sides) for _, sides in shown}) == 1:
         return figure("Which is spoken of more", _DIFFERENCE + marked, _differences(shown))
     return figure("Share of the posts that speak of each aspect", _SHARES + marked, _shares(shown))
@@ -71,8 +74,9 @@ def _differences(rows: Rows) -> Drawing:
     spans = [_span(*sides) for _, sides in rows]
     widest = min(1.0, max(0.1, ceil(10 * max(abs(end) for span in spans for end in span)) / 10))
     width, middle, bottom = 1 - left, left + (1 - left) / 2, top + row * len(rows)
+    one_line = len(first) + len(second) <= _BOTH
     shapes = [
-        words("100%", 12, f"{shortened(first, _LINE)} →", class_="dim", text_anchor="end"),
+        words("100%", 28 if one_line else 12, f"{shortened(first, _LINE)} →", class_="dim", text_anchor="end"),
         words(percent(left), 28, f"← {shortened(second, _LINE)}", class_="dim"),
     ]
     for mark, anchor in ((-widest, "start"), (0.0, "middle"), (widest, "end")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +27,8 @@ from api.interfaces.pages.report_files import evidence_values
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, page
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
+from api.models.answer_parsing import STAND_IN
+from api.reports.quotes import sentences
 from api.reports.report import DroppedItem, KeptItem, Report
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
@@ -35,9 +38,12 @@ _RULES = {
     "cutoff": "the grader", "floor": "the relevance floor", "duplicate": "the search for copies",
     "unfit": "a fixed rule", "excluded": "the question",
 }  # fmt: skip
+_SAMPLE_JUDGE = "the judge of the sample data"
 _COPY_OF = "copy of "
-MOST = 100
+MOST = 50
 """Items of a list on one page."""
+# Passages of a kept post that are shown before it is opened, and characters of one that nothing quotes.
+_EXCERPTS, _LONGEST_EXCERPT = 2, 240
 Entry = TypeVar("Entry")
 Start = Annotated[int, Query(ge=0, le=1_000_000)]
 
@@ -82,8 +88,20 @@ class EvidenceFilter:
             for card in cards
             if self.stage in {"", card.item.dropped_by}
             and self.place in {"", source_of_key(card.item.key)}
-            and self._matches(card.item.title, card.stage, *card.facts, card.reason, card.item.snippet)
+            and self._matches(
+                card.item.title, card.stage, *card.facts, who_dropped(card.item), card.reason, card.item.snippet
+            )
         ]
+
+    def in_words(self) -> list[str]:
+        """What is looked for, as it stands above the list."""
+        names = (
+            presentation.source_title(self.place) if self.place else "",
+            _STAGES.get(self.stage, self.stage),
+            LANGUAGES.get(self.language, self.language),
+            f"“{self.text}”" if self.text else "",
+        )
+        return [name for name in names if name]
 
     def _matches(self, *texts: str) -> bool:
         """By the language of the first, and by the words of all."""
@@ -115,9 +133,21 @@ def _shown(item: KeptItem) -> Iterator[str]:
     yield from (comment.body for comment in item.comments)
 
 
-def dropped_card(item: DroppedItem, numbers: Mapping[str, int], number: int = 0) -> DroppedCard:
-    """Who dropped it, why and how likely it was, each once; `numbers` are of the kept items."""
+# how the ranking says that a grade is too low, and the grader's own words
+_GRADED = re.compile(r"score (\d) of 5, below the cutoff (\d)(?:: (.+))?", re.S)
+
+
+def dropped_card(
+    item: DroppedItem, numbers: Mapping[str, int], number: int = 0, *, judge_named: bool = True
+) -> DroppedCard:
+    """Why it was dropped and how likely it was, each once; `numbers` are of the kept items.
+
+    Who dropped it is named only where several judges did (`judge_named`).
+    """
     reason, original = item.reason, None
+    if match := _GRADED.fullmatch(reason):
+        words = f" The grader: {match[3]}" if match[3] else ""
+        reason = f"{match[1]} of 5 points for what it says about the question; {match[2]} are needed.{words}"
     if item.dropped_by == "gate":
         reason = judge_reason(reason, item.judge, item.probability)
     elif item.dropped_by == "duplicate":
@@ -127,7 +157,7 @@ def dropped_card(item: DroppedItem, numbers: Mapping[str, int], number: int = 0)
         presentation.source_title(source_of_key(item.key)),
         item.place or "",
         f"{item.created_at:%Y-%m-%d}" if item.created_at else "",
-        f"dropped by {who_dropped(item)}",
+        f"dropped by {who_dropped(item)}" if judge_named and item.dropped_by == "gate" else "",
         f"{round((item.probability or 0) * 100)} % likely to be about it" if likely else "",
         "another judge was sure of the opposite" if item.disputed else "",
     )
@@ -135,9 +165,24 @@ def dropped_card(item: DroppedItem, numbers: Mapping[str, int], number: int = 0)
     return DroppedCard(item, stage, tuple(fact for fact in facts if fact), reason, original, number)
 
 
+def excerpts(item: KeptItem, passages: Sequence[str]) -> list[str]:
+    """What of a kept post is shown at once: the first words that the report quotes, else its first sentence.
+
+    Nothing where its title says the same.
+    """
+    title = fold(item.title)
+    quoted = [words for words in dict.fromkeys(passages) if fold(words) not in title]
+    if quoted:
+        return quoted[:_EXCERPTS]
+    texts = (text for text, _, _ in presentation.texts_of(item))
+    first = next((sentence for text in texts for sentence in sentences(text) if fold(sentence) not in title), "")
+    return [presentation.shortened(first, _LONGEST_EXCERPT)] if first else []
+
+
 def who_dropped(item: DroppedItem) -> str:
     """A judge, or the step that did."""
-    return _RULES.get(item.dropped_by or "") or item.judge or "the gate"
+    judge = _SAMPLE_JUDGE if item.judge == STAND_IN else item.judge
+    return _RULES.get(item.dropped_by or "") or judge or "the gate"
 
 
 def unexplained(cards: Iterable[DroppedCard]) -> str:
@@ -149,8 +194,11 @@ def unexplained(cards: Iterable[DroppedCard]) -> str:
     )
     if not judges:
         return ""
-    named, answer = " and ".join(judges), "it answers" if len(judges) == 1 else "they answer"
-    return f"No reason and no likelihood is known where {named} decided: {answer} yes or no."
+    named = " and ".join(judges)
+    if len(judges) > 1:
+        return f"The judges {named} answer yes or no and give no reason."
+    named = "The judge of the sample data" if named == _SAMPLE_JUDGE else f"The judge {named}"
+    return f"{named} answers yes or no and gives no reason."
 
 
 def _part(entries: Sequence[Entry], name: str, chosen: EvidenceFilter, starts: Mapping[str, int]) -> ListPart[Entry]:
@@ -187,7 +235,10 @@ async def evidence_page(
     report: Report = values["report"]
     chosen = EvidenceFilter(place, stage, language, text[:200])
     corrections = await corrections_of(app_context.store, visitor.tenant.id, report.question)
-    cards = [dropped_card(item, values["numbers"], at) for at, item in enumerate(report.dropped, 1)]
+    several = len({item.judge for item in report.dropped if item.dropped_by == "gate"}) > 1
+    cards = [
+        dropped_card(item, values["numbers"], at, judge_named=several) for at, item in enumerate(report.dropped, 1)
+    ]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
     stages = {item.dropped_by for item in report.dropped}
     languages = {language_of(item.title) for item in everything}
@@ -201,6 +252,9 @@ async def evidence_page(
             "evidence.html",
             title=f"Evidence: {presentation.heading(report)}",
             chosen=chosen,
+            narrowed=chosen.in_words(),
+            excerpts=excerpts,
+            product=presentation.shortened(presentation.product_of(report), presentation.LONGEST_PRODUCT),
             corrected={entry.key: entry.relevant for entry in corrections},
             here_query=request.url.query,
             kept=_part(chosen.kept(report.items), "kept_from", chosen, starts),

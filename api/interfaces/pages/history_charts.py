@@ -61,9 +61,9 @@ def watch_figure(line: TrendLine, notes: Sequence[str] = ()) -> str:
 
 def places_figure(stats: Stats, min_yield: float) -> str:
     """The yield of each source as a bar, and all its figures as a table; a line at the setting `min_yield`."""
-    caption, note = "Yield by place", "Of the posts judged, the share about the question."
+    caption, note = "Share of judged posts that are about the question, by place", ""
     if min_yield:
-        note += f" Where less of a full first search is (the line: {min_yield:.0%}), a wider one follows."
+        note = f"Where a full first search has less (the line: {min_yield:.0%}), a wider one follows."
     row, left, width = 26, NAME_COLUMN, 0.46
     bottom = row * len(stats.sources)
     shapes = [rule(x, 0, x, bottom) for x in (left, left + width)]
@@ -72,11 +72,12 @@ def places_figure(stats: Stats, min_yield: float) -> str:
         shapes += [
             name_of_row(source_title(source), y + 4),
             bar(left, y - 7, width * (share or 0.0), 14, "plain"),
-            words("100%", y + 4, "not judged" if share is None else f"{share:.0%}", text_anchor="end"),
+            words(percent(left + width), y + 4, "not judged" if share is None else f"{share:.0%}", dx=8),
         ]
     if min_yield:
         shapes.append(rule(left + width * min_yield, 0, left + width * min_yield, bottom, "ends"))
     head, *table = zip(*statistics_text.source_table(stats.sources), strict=True)
+    head = tuple(statistics_text.PLAIN_ROWS.get(name, name) for name in head)
     description = "; ".join(f"{name} {yields}" for name, _, yields, *_ in table)
     return figure(caption, note, Drawing(bottom, shapes, f"{description}.", ("place", *head[1:]), table))
 
@@ -94,10 +95,10 @@ def gate_figure(stats: Stats) -> str:
         whole = figures.yields.pooled
         number = "-" if whole is None else f"{whole:.0%}"
         rows.append(_SourceBars(source_title(source), shares, notes, number))
-    caption = f"Yield per {stats.unit} (UTC), {_span(shown[0], shown[-1])}"
+    caption = f"Share about the question per {stats.unit} (UTC), {_span(shown[0], shown[-1])}"
     if len(shown) < len(days):
         caption += f"; the latest {PERIODS} of {len(days)} {stats.unit}s"
-    note = f"{statistics_text.POOLED} The line above the bars is 100 %; where nothing of a place was judged, {_GAPS}."
+    note = f"The line above the bars is 100 %; where nothing of a place was judged, {_GAPS}."
     description = "; ".join(f"{row.name}: {row.number} in all" for row in rows)
     head, *table = statistics_text.period_table(stats)
     height, shapes = _drawn(rows, shown, "in all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
@@ -10,16 +11,17 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap.app_context import AppContext
 from api.choices import STATISTICS_SINCE
-from api.core.text import fold
+from api.core.text import fold, quantity
 from api.errors import NotFound, UsageError
 from api.features.analyses.statistics import since_of
 from api.features.analyses.store_ports import AnalysisSummary, Filters
-from api.features.archive.entries import ArchiveAnswer
+from api.features.archive.entries import ArchiveAnswer, ArchiveHit
 from api.features.archive.search import hit_title
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, AnalysisId
+from api.interfaces.pages.ask_page import recent_questions
 from api.interfaces.pages.forms import SPANS, blaming, faults, validated
 from api.interfaces.pages.history_charts import gate_figure, places_figure
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
@@ -29,6 +31,8 @@ from api.settings import Settings
 from api.sources import ITEM_SOURCES
 
 router = APIRouter(prefix="/history", include_in_schema=False, route_class=PageRoute)
+# Places of an analysis that are named; of more their number stands.
+_NAMED_PLACES = 3
 SHOWN, MOST_READ = 20, 1_000
 """Analyses of a page at least, while there are more; and those that a text is looked for in."""
 
@@ -71,12 +75,13 @@ async def history_page(
         purposes=await app_context.store.purposes(
             visitor.tenant.id, {each.id: each.created_at for each in listed}
         ),
-        places_of={each.id: ", ".join(_places(each)) for each in listed},
+        places_of={each.id: _places_words(_places(each)) for each in listed},
         chosen=chosen,
         decisions=list(presentation.DECISIONS.items()),
         places=[(name, presentation.source_title(name)) for name in ITEM_SOURCES],
         further=further and "/history?" + urlencode({**kept, "cursor": further}),
         narrowed=bool(kept) or bool(cursor),
+        filtered=_filtered(chosen),
         most_read=MOST_READ,
         wrong=wrong,
     )  # fmt: skip
@@ -108,6 +113,24 @@ def _moment(field: str, date: str) -> datetime | None:
         raise UsageError("this needs a day, such as `2026-03-01`", field=field) from None
 
 
+def _filtered(chosen: Mapping[str, str]) -> list[str]:
+    """What is looked for, as it stands above the list."""
+    result = next((words for name, words in presentation.DECISIONS.items() if name == chosen["decision"]), "")
+    names = (
+        f"“{chosen['text']}”" * bool(chosen["text"]),
+        result,
+        presentation.source_title(chosen["source"]),
+        f"from {chosen['since']}" * bool(chosen["since"]),
+        f"before {chosen['until']}" * bool(chosen["until"]),
+    )
+    return [name for name in names if name]
+
+
+def _places_words(titles: Sequence[str]) -> str:
+    """The places, or how many there are where the list would be long."""
+    return ", ".join(titles) if len(titles) <= _NAMED_PLACES else quantity(len(titles), "place")
+
+
 def _places(listed: AnalysisSummary) -> list[str]:
     """The places that were asked."""
     sources = listed.summary.sources if listed.summary else {}
@@ -134,6 +157,8 @@ async def _listed(
 search_page_router = APIRouter(include_in_schema=False, route_class=PageRoute)
 MOST = 20
 """Most hits of a search on one page."""
+# Questions that are offered as the product of a search, the newest.
+_PRODUCTS = 25
 
 
 @search_page_router.get("/search")
@@ -144,10 +169,11 @@ async def search_page(
     q: str = "",
     since: str = "all",
     source: str = "",
+    about: str = "",
 ) -> Response:
     """An empty form, or the hits, the best first."""
     answer: ArchiveAnswer | None = None
-    fields, wrong = {"query": q, "since": since, "source": source}, {}
+    fields, wrong = {"query": q, "since": since, "source": source, "about": about}, {}
     if q.strip():
         try:
             wanted = validated(SearchRequest, fields)
@@ -156,17 +182,26 @@ async def search_page(
             answer = await app_context.search(visitor.tenant, wanted.query, filters, MOST, sandbox=False)
         except UsageError as error:
             wrong = faults(error, fields)
+    keys = {hit.key for hit in answer.hits} if answer else set()
     return page(
         request, visitor, "search.html", 422 if wrong else 200,
-        title="Search what is stored",
-        q=q, since=since, source=source,
+        title="Search stored posts",
+        q=q, since=since, source=source, about=about,
+        products=await recent_questions(app_context, visitor, _PRODUCTS),
+        reports=await app_context.store.reports_with(visitor.tenant.id, keys) if keys else {},
         spans=SPANS,
         places=[(name, presentation.source_title(name)) for name in ITEM_SOURCES],
         answer=answer,
         wrong=wrong,
-        heading_of=hit_title,
+        heading_of=_hit_heading,
         most=MOST,
     )  # fmt: skip
+
+
+def _hit_heading(hit: ArchiveHit) -> str:
+    """The title of what a hit stands in; a comment on a listing is a review."""
+    words = hit_title(hit)
+    return words.replace("comment on:", "review of:", 1) if hit.comment_id and hit.source == "amazon" else words
 
 
 gate_page_router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -190,7 +225,7 @@ async def gate_page(
     root = trace_root(app_context.settings)
     return page(
         request, visitor, "gate.html",
-        title="How the gate is doing",
+        title="Relevance of found posts",
         stats=stats,
         statistics=statistics_text,
         places_figure=places_figure,

@@ -78,7 +78,7 @@ async def _price(app_context: AppContext, report: Report, form: ReplayForm) -> s
     estimate = await app_context.replay_estimate(ask_again(report, **wanted.meaning), wanted.judge, wanted.model)
     likely, most = estimate.likely, estimate.most
     if report.sample:
-        return "nothing is spent, for the sample world judges."
+        return "free with sample data."
     if not most["model_calls"]:
         return "nothing is spent, for no model is asked."
     if likely["usd"] is None or most["usd"] is None:

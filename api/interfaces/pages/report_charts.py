@@ -20,6 +20,8 @@ NAME_COLUMN, NAME_COLUMNS = 0.36, 15
 """Where bars begin beside a name, and letters of a name that fit before it on a telephone."""
 # A part of a picture in which a date has room on a telephone.
 _ROOMY = 0.25
+# A part of the page's width that a bar takes, from which a date below its middle stays within the picture.
+_WIDE = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,11 @@ def dates(days: Sequence[date], left: float, width: float, y: float) -> list[str
     if slot >= _ROOMY:
         places = {at: (left + (at + 0.5) * slot, "middle") for at in range(len(days))}
     else:
-        places = {0: (left, "start"), last: (left + width, "end")}
+        # below few and wide bars a date stands under its bar, else at the ends of the picture
+        ends = (left, "start"), (left + width, "end")
+        if width == 1 and slot >= _WIDE:
+            ends = (left + slot / 2, "middle"), (left + width - slot / 2, "middle")
+        places = {0: ends[0], last: ends[1]}
         if width == 1:
             middle = len(days) // 2
             places = {0: places[0], middle: ((middle + 0.5) * slot, "middle"), last: places[last]}
@@ -167,12 +173,13 @@ def claim_line(finding: Finding) -> str:
         shapes.append(element("rect", x=at * _MONTH, y=y, width=_MONTH - 2, height=height, class_="plain"))
     first, last = periods[0].start, periods[-1].start
     caption = f"People {named}, {first:%B %Y} to {last:%B %Y}: {quantity(most, 'person', 'people')} at most"
+    scale = f"{named}, up to {most}"
     drawn = element(
         "svg", title(caption), *shapes, class_="chart line", role="img",
         width=_MONTH * len(periods), height=_LINE_HEIGHT,
     )  # fmt: skip
     rows = [(f"{period.start:%Y-%m}", period.count) for period in periods]
-    return f'{drawn}<div class="unseen">{_table(("month", "people"), rows)}</div>'
+    return f'<span class="spark">{scale} {drawn}</span><div class="unseen">{_table(("month", "people"), rows)}</div>'
 
 
 def _sentence(caption: str) -> str:

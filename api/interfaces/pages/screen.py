@@ -39,7 +39,7 @@ POLICY = (
 """Content security policy of the pages: what this server itself has, and nothing inline."""
 MENU = (
     ("Ask", "/"), ("Inbox", "/inbox"), ("History", "/history"), ("Compare", "/compare"), ("Watches", "/watches"),
-    ("Search", "/search"), ("Sources", "/sources"), ("Gate", "/gate"),
+    ("Search", "/search"), ("Sources", "/sources"), ("Relevance", "/gate"),
 )  # fmt: skip
 """The pages that stand at the top, by what they are called."""
 # What a status says to people.
@@ -94,11 +94,20 @@ def page(
         visitor=visitor or {"signed_in": False, "keyed": True},
         sample=request.app.state.app_context.sample,
         here=request.url.path,
+        section=section_of(request.url.path),
         menu=MENU,
         version=_version(),
         **values,
     )
     return HTMLResponse(shown, status, _HEADERS)
+
+
+def section_of(path: str) -> str:
+    """The page of the menu to which a path belongs; a report belongs to the history. Empty for none."""
+    if path == "/analyses" or path.startswith("/analyses/"):
+        return "/history"
+    parts = path.split("/")
+    return next((known for _, known in MENU if known == f"/{parts[1]}"), "") if len(parts) > 1 else ""
 
 
 def page_for_browser(request: Request, status: int) -> Response | None:

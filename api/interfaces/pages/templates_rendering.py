@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -17,7 +18,7 @@ import regex
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from api.core.text import clean, quantity, utc_minute, web_url
+from api.core.text import clean, quantity, web_url
 from api.core.words import index_tokens
 from api.errors import NotFound
 from api.features.chat.chat_citations import is_quoted
@@ -50,11 +51,18 @@ def answer_markup(turn: PastTurn, links: Mapping[str, str] = MappingProxyType({}
     def cites(match: re.Match[str]) -> str:
         places = {label: links.get(label) or f"#{anchor(turn, label)}" for label in match[1].split(", ")}
         return "".join(
-            f'<a class="cite" href="{escape(place)}">[{label}]</a>' if label in shown else f"[{label}]"
+            f'<a class="cite" href="{escape(place)}">[{number_of(label)}]</a>'
+            if label in shown
+            else f"[{number_of(label)}]"
             for label, place in places.items()
         )
 
     return _CITATIONS.sub(cites, _markdown().renderer.render(tokens, _markdown().options, {}))
+
+
+def number_of(label: str) -> str:
+    """The number of a citation, as a report shows it: `21` of `E21`."""
+    return label.removeprefix("E")
 
 
 def anchor(turn: PastTurn, label: str) -> str:
@@ -67,6 +75,15 @@ def _markdown() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("zero", {"breaks": True, "html": False}).enable(list(_SPOKEN))
+
+
+# `**Money:**`, `__init__` as code, `*really*`; a mark without its other half is left
+_EMPHASIS = re.compile(r"(?<![\w*_`])(\*\*|__|`{1,3}|\*|_)(?=\S)(.+?)(?<=\S)\1(?![\w*_`])")
+
+
+def unmarked(words: str) -> str:
+    """A quote without the marks of Markdown's emphasis and code, as its reader on the page sees it."""
+    return _EMPHASIS.sub(r"\2", words)
 
 
 # what the API's messages quote: `mon 08:00`
@@ -140,18 +157,26 @@ def _environment() -> Environment:
         "worded": lambda text, question: _marked(asked_for(text, question)),
         "parts_of": parts_of,
         "anchor": anchor,
+        "number_of": number_of,
         "answer_markup": answer_markup,
         "claim_line": claim_line,
         "is_quoted": is_quoted,
     }
     made.filters |= {
         "web": web_url,
-        "quotation": quotation,
-        "minute": utc_minute,
+        "quotation": lambda words: quotation(unmarked(words)),
+        "unmarked": unmarked,
+        "minute": _minute,
         "plainly": plainly,
         "percent": lambda share: f"{round(share * 100)} %",
     }
     return made
+
+
+def _minute(moment: datetime) -> str:
+    """`Monday 30 November 2026, 22:00 UTC`, as the pages of watches write a moment."""
+    utc = moment.astimezone(UTC)
+    return f"{utc:%A} {utc.day} {utc:%B} {utc.year}, {utc:%H:%M} UTC"
 
 
 def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:

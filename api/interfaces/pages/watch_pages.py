@@ -86,6 +86,8 @@ class WatchForm(QuestionForm):
         """The form as a person has sent it."""
         notify = {"notify": "".join(fields.get("notify", ())[:1])}
         texts = texts_of(WatchRequest, fields)
+        if (often := "".join(fields.get("often", ())[:1])) and not any(fields.get("every", ())):
+            texts |= {"every": often}
         sources, kept, offered = (fields.get(name, ()) for name in ("source", "kept", "offered"))
         rules = dict(zip(offered, fields.get("rule", ()), strict=False))
         return cls(WatchRequest, texts | notify, sources, kept, offered, rules)
@@ -257,7 +259,7 @@ async def watch_screen(
     dated = partial(clock_words, zone=watch.zone)
     return page(
         request, visitor, "watch.html",
-        title=watch.name,
+        title=f"Watch: {watch.name}",
         watch=watch_view(watch),
         meaning=meaning_words(watch),
         price=await _price(app_context, watch),
@@ -305,7 +307,7 @@ async def _list(
         request, visitor, "watches.html", 422 if error else 200,
         title="Watches", watches=[watch_view(watch) for watch in kept],
         hint=hint, price=await _price_of_form(app_context, visitor, form),
-        **_fields(form, error), **_clock(),
+        **{**_fields(form, error), **_clock()},
     )  # fmt: skip
 
 
@@ -356,6 +358,7 @@ def _fields(form: WatchForm, error: UsageError | None) -> dict[str, Any]:
     """What the template of the form needs; a message stands beside its field, or above all."""
     return {
         "form": form,
+        "schedule": schedule_words,
         "fields": form_fields(WatchRequest),
         "places": [(name, presentation.source_title(name)) for name in SOURCES],
         "wrong": faults(error, WatchRequest.model_fields) if error else {},

@@ -63,7 +63,7 @@ class PassRow:
 
 
 def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
-    """How the kept posts sound, the best first; of sample data it says that it is made up.
+    """How the kept posts sound, the best first.
 
     A sentence alone where shares would say more than is known: few posts have a tone, most have none, or the judge
     was hardly sure of many that they are about the question.
@@ -74,11 +74,10 @@ def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
     toned = felt.n + felt.repeated
     kept, unsure = toned + felt.ungraded, len(presentation.hardly_sure(report))
     once = ", each person once" if felt.repeated else ""
-    made_up = " (made up)" if report.sample else ""
     if felt.n >= FEW_TONED and 2 * toned >= kept and unsure <= MOST_UNSURE * kept:
-        return f"How {toned} of {_posts(kept, 'kept')} sound{once}{made_up}", felt.feelings
+        return f"How {toned} of {_posts(kept, 'kept')} sound{once}", felt.feelings
     counts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in felt.feelings if feeling.count)
-    caption = f"The tone of {toned} of {_posts(kept, 'kept')} can be told{once}{made_up}: {counts}"
+    caption = f"The tone of {toned} of {_posts(kept, 'kept')} can be told{once}: {counts}"
     if felt.n >= FEW_TONED and 2 * toned >= kept:
         caption += f"; {quantity(unsure, 'post was', 'posts were')} judged with low confidence, so no shares are drawn"
     return caption, ()

@@ -16,9 +16,9 @@ from api.core.text import quantity, utc_minute
 from api.core.words import words
 from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
-from api.pipeline.evidence.figures import Authors
+from api.pipeline.evidence.figures import Authors, Sentiment
 from api.reports.keyless.polarity import lean_wanted
-from api.reports.keyless.theme_sentences import SUMMARY, is_subject, subject_example
+from api.reports.keyless.theme_sentences import SUMMARY, is_subject, parts_of
 from api.reports.quotes import sentences, without_stop
 from api.reports.report import Finding, KeptItem, Report
 from api.sources import OWN_ITEMS
@@ -47,18 +47,22 @@ class ShownClaim:
     """A finding with who holds it, since when, and the words to show under it."""
 
     finding: Finding
-    text: str
-    """Its sentence; of a subject that people speak of, the words that show it."""
-    subject: bool
-    """Whether `text` only shows of what the people speak, so that `held`, which names it, is read first."""
     held: str
-    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`; after the name of a subject."""
+    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`."""
     over_time: str
     """Its people by month as text, where there are enough: `by month ▂▁▅█`."""
     quotes: tuple[ShownQuote, ...]
     """Of listed posts, the first the most telling; at most `presentation.SHOWN`."""
     others: tuple[str, ...]
     """Keys of cited posts whose words are not among the quotes."""
+    name: str = ""
+    """Its subject, `Battery`, where the sentence is a theme's; empty of every other claim."""
+    words: str = ""
+    """What the sentence quotes, where it has a subject."""
+    people: str = ""
+    """Who holds it: `7 people`, `two of the nine people who speak of it say alike`; empty: the sentence says so."""
+    where: str = ""
+    """Where and when, `Reddit 4, YouTube 3; May to November 2026`."""
 
 
 def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
@@ -84,6 +88,26 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
     return claims[:FIRST], claims[FIRST:]
 
 
+# `What do people say about the battery of the Plaud Note?`
+_ON_A_PART = regex.compile(r"What do people say about the (?P<part>.+?) of (?P<product>.+)\?")
+
+
+def next_questions(report: Report) -> list[str]:
+    """The report's suggestions, those on a part replaced by as many on the subjects that most people speak of.
+
+    A subject that no claim has is spoken of by few, and may be no part at all.
+    """
+    first, others = claims_of(report)
+    names = iter([claim.name for claim in (*first, *others) if claim.name])
+    questions = []
+    for suggestion in report.suggestions:
+        match = _ON_A_PART.fullmatch(suggestion)
+        name = next(names, "") if match else ""
+        subject = f"What do people say about the {name.lower()} of {match['product']}?" if match and name else ""
+        questions.append(subject or suggestion)
+    return list(dict.fromkeys(questions))
+
+
 def sections_of(report: Report) -> list[tuple[str, list[ShownClaim]]]:
     """The claims in parts that are not empty, each below its heading; the first has none."""
     first, others = claims_of(report)
@@ -99,11 +123,8 @@ def glance(report: Report) -> list[tuple[str, str]]:
     figures = (
         (_people_label(authors), str(authors.people) if authors and authors.people else ""),
         (f"posts kept of {fetched} found" if fetched >= len(report.items) else "posts kept", str(len(report.items))),
-        (
-            f"of {felt.n} whose tone can be told" if felt else "",
-            f"{felt.positive} positive, {felt.negative} negative" if felt and felt.n else "",
-        ),
         ("when written", span([item.created_at for item in report.items if item.created_at], "%b")),
+        (_tone_label(felt, len(report.items)) if felt else "", _tone(felt) if felt and felt.n else ""),
     )
     return [(label, value) for label, value in figures if value]
 
@@ -126,6 +147,17 @@ def _written_by(authors: Authors, total: int) -> str:
     return f" by {people}{several}{unnamed}" if several or unnamed or authors.people < total else ""
 
 
+def _tone(felt: Sentiment) -> str:
+    """`3 positive, 1 neutral, 8 negative`."""
+    return ", ".join(f"{each.count} {each.name}" for each in felt.feelings)
+
+
+def _tone_label(felt: Sentiment, kept: int) -> str:
+    """Of how many posts the tone is, and of how many it cannot be told."""
+    without = kept - felt.n - felt.repeated
+    return f"tone of {quantity(felt.n, 'post')}{f'; {without} without a clear tone' if without > 0 else ''}"
+
+
 def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
     listed = [passage for passage in finding.evidence if passage.key in items]
     shown = listed[: presentation.SHOWN]
@@ -139,13 +171,14 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
         for facts in [presentation.facts_of(items[p.key], p.comment_id)]
     )
     others = tuple(key for key in finding.cites if key in items and key not in keys)
-    name, words_of_it = subject_example(finding.text) or ("", "")
-    holders = ", ".join(filter(None, (name, _holders(finding, items))))
-    held = "; ".join(filter(None, (holders, span(moments))))
+    name, words_of_it, who = parts_of(finding.text) or ("", "", "")
+    held = "; ".join(filter(None, (_holders(finding, items), span(moments))))
     unit, periods = chart_data.claim_line(finding)
     over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
-    text = f"“{words_of_it}”" if name else finding.text
-    return ShownClaim(finding, text, bool(name), held, over_time, quotes, others)
+    people, named = _people_and_places(finding, items)
+    where = "; ".join(filter(None, (", ".join(named), span(moments))))
+    people = who if who and name else "" if finding.support == "counted" and not name else people
+    return ShownClaim(finding, held, over_time, quotes, others, name, words_of_it if name else "", people, where)
 
 
 def in_words(claim: ShownClaim) -> str:
@@ -158,15 +191,9 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
 
     `spoken of by 7 people: ...` where they say different things.
     """
-    posts = len(finding.cites)
-    listed = Counter(items[key].source for key in finding.cites if key in items)
-    places = finding.people or dict(listed.most_common())
-    total = sum(places.values())
-    who = quantity(total, "person", "people") if finding.people else quantity(posts, "post")
-    if finding.people and posts > total:
-        who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
-    named = [f"{source_title(name)} {count}" for name, count in places.items()]
-    alone = named[0].removesuffix(" 1") if total == 1 else ", ".join(named)
+    who, named = _people_and_places(finding, items)
+    places = _places(finding, items)
+    alone = named[0].removesuffix(" 1") if sum(places.values()) == 1 else ", ".join(named)
     if finding.support == "counted":  # the sentence says how many
         return alone if len(places) > 1 else source_title(next(iter(places), ""))
     who = f"spoken of by {who}" if is_subject(finding.text) else who
@@ -174,6 +201,21 @@ def _holders(finding: Finding, items: Mapping[str, KeptItem]) -> str:
         name = next(iter(places))
         return who if name == OWN_ITEMS.name else f"{who} on {source_title(name)}"
     return f"{who}: {', '.join(named)}" if places else who
+
+
+def _people_and_places(finding: Finding, items: Mapping[str, KeptItem]) -> tuple[str, list[str]]:
+    """`7 people`, or posts where people were not counted; and `Reddit 4` for each place."""
+    posts, places = len(finding.cites), _places(finding, items)
+    total = sum(places.values())
+    who = quantity(total, "person", "people") if finding.people else quantity(posts, "post")
+    if finding.people and posts > total:
+        who = f"{posts} posts by one author" if total == 1 else f"{who} in {posts} posts"
+    return who, [f"{source_title(name)} {count}" for name, count in places.items()]
+
+
+def _places(finding: Finding, items: Mapping[str, KeptItem]) -> Mapping[str, int]:
+    """People of each place, or listed posts where people were not counted, most first."""
+    return finding.people or dict(Counter(items[key].source for key in finding.cites if key in items).most_common())
 
 
 def span(moments: Sequence[datetime], month: str = "%B") -> str:

@@ -12,7 +12,17 @@ from api.choices import MIN_PRODUCTS
 from api.core.domain import Outcome
 from api.core.text import SHORT_ID, quantity
 from api.features.comparisons.compare import window_in_words
-from api.features.comparisons.comparison import ComparedFinding, Comparison, Side, SourceVolume, Standing, State, Voice
+from api.features.comparisons.comparison import (
+    ComparedFinding,
+    Comparison,
+    ShareOfVoice,
+    Side,
+    SourceVolume,
+    Standing,
+    State,
+    Voice,
+    VoiceWeek,
+)  # fmt: skip
 from api.interfaces.shared import presentation
 from api.reports.report import Passage
 
@@ -24,6 +34,8 @@ VOICE = "Share of voice"
 """Heads the shares of the people who speak of each product."""
 WEEKS = 8
 """Weeks of a share of voice that are shown, the last ones; JSON has all."""
+FEWEST_PEOPLE = 10
+"""People of a week below which its shares would show chance alone, so that the week is left out."""
 _STATES: dict[State, str] = {
     "compared": "compared",
     "nothing": "nothing was about it",
@@ -94,6 +106,19 @@ def glance(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield f"posts about {name_of(each)}, of {fetched}{_more(each)} found", f"{each.posts}{_more(each)}"
 
 
+def undecided(comparison: Comparison) -> str:
+    """That no difference is sure, for above everything; empty where one is, or where fewer than two are compared."""
+    if comparison.contrasts or len(comparison.comparable) < MIN_PRODUCTS:
+        return ""
+    if not comparison.looked_at:
+        return "No difference is sure: there are too few posts to compare any."
+    looked_at = quantity(comparison.looked_at, "comparison")
+    return (
+        f"No difference is sure: in {looked_at} of so few posts, chance alone makes differences as large as those "
+        "below. That does not mean that the products are alike."
+    )
+
+
 def table(comparison: Comparison) -> list[Row]:
     """What was found of each, how it sounds, and what is spoken of; `-` where nobody knows."""
     products = comparison.products
@@ -135,9 +160,19 @@ def missing(comparison: Comparison) -> Iterator[str]:
             yield f"{name_of(each)}: {_STATES[each.state]}. {reason[:1].upper()}{reason[1:]}"
 
 
+def plus(comparison: Comparison) -> str:
+    """What `31+` means, where a count is one; else empty."""
+    if not any(each.capped for each in comparison.products):
+        return ""
+    return (
+        "+: a place may hold more posts than were asked for, so the count is a minimum, and says nothing of which "
+        "product has more posts."
+    )
+
+
 def signs(comparison: Comparison) -> Iterator[str]:
     """What the signs of the table mean, and what of it may be claimed."""
-    products, looked_at = comparison.products, quantity(comparison.looked_at, "comparison")
+    looked_at = quantity(comparison.looked_at, "comparison")
     if comparison.comparable:
         yield (
             "“About it”: posts that a judge found to be about the product and its report kept; "
@@ -150,11 +185,8 @@ def signs(comparison: Comparison) -> Iterator[str]:
         )
     if any(side.positive or side.negative for each in comparison.findings for side in each.sides):
         yield "(+2 -1): two of these plainly praise it, one plainly complains of it."
-    if any(each.capped for each in products):
-        yield (
-            "+: the place may hold more than was asked for. Its count is a minimum, and says "
-            "nothing of which product has more posts."
-        )
+    if sign := plus(comparison):
+        yield sign
     if len(comparison.comparable) < MIN_PRODUCTS:
         yield "Nothing could be compared: posts were counted for fewer than two products."
     elif comparison.contrasts:
@@ -195,7 +227,7 @@ def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
     for heading, bullets in (
         (DIFFER, marked),
         ("What else is said of each" if marked else "What is said of each", rest),
-        ("Counted for more than one", several),
+        ("Posts about more than one of them", several),
     ):
         if bullets:
             yield heading, bullets
@@ -207,8 +239,12 @@ def voices(comparison: Comparison) -> list[tuple[str, Sequence[Voice]]]:
     if voice is None or not voice.total:
         return []
     places = [(f"on {presentation.source_title(name)}", each) for name, each in voice.places.items()]
-    weeks = [(f"week of {week.monday}", week.voices) for week in voice.weeks[-WEEKS:]]
+    weeks = [(f"week of {week.monday}", week.voices) for week in _full_weeks(voice)[-WEEKS:]]
     return [("all places", voice.total), *(places if len(places) > 1 else ()), *(weeks if len(weeks) > 1 else ())]
+
+
+def _full_weeks(voice: ShareOfVoice) -> list[VoiceWeek]:
+    return [week for week in voice.weeks if sum(each.people for each in week.voices) >= FEWEST_PEOPLE]
 
 
 def voice_table(comparison: Comparison) -> list[Row]:
@@ -238,8 +274,11 @@ def voice_notes(comparison: Comparison) -> Iterator[str]:
             "week in which they wrote. Who only commented is not counted. The range of a share is its 95 % interval, "
             "each taken by itself."
         )
-        if len(weeks) > WEEKS:
-            yield f"Of {len(weeks)} weeks in which anybody wrote, the last {WEEKS} are shown; JSON has all."
+        full = len(_full_weeks(voice))
+        if few := len(weeks) - full:
+            yield f"{quantity(few, 'week')} in which fewer than {FEWEST_PEOPLE} people wrote: not shown; JSON has all."
+        if full > WEEKS:
+            yield f"Of {full} weeks in which more people wrote, the last {WEEKS} are shown; JSON has all."
     if voice.left_out:
         listed = "; ".join(f"{presentation.source_title(name)} ({why})" for name, why in voice.left_out.items())
         yield f"Left out for every product: {listed}."

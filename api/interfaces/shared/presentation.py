@@ -94,7 +94,7 @@ UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
 DROPPED = {
     "excluded": "left out as asked",
     "gate": "not about it",
-    "cutoff": "does not answer the question",
+    "cutoff": "graded too low",
     "floor": "too little about it",
     "duplicate": "copy",
 }
@@ -218,11 +218,16 @@ def description_sentence(report: Report) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
 
+def product_of(report: Report) -> str:
+    """The product that the question names, else the question."""
+    return product_in(judged_words(report.query)) or report.query
+
+
 def senses_heading(report: Report) -> str:
     """That the posts fall into groups, and of which most kept ones are; empty without groups."""
     if not report.senses:
         return ""
-    name = product_in(judged_words(report.query)) or report.query
+    name = product_of(report)
     most = max(report.senses, key=lambda sense: sense.kept)
     taken = f"; most posts below are of group {most.number}" if most.kept else ""
     groups = f"{len(report.senses)} groups that have little in common"
@@ -280,7 +285,7 @@ def spent(report: Report | Comparison | Replay) -> str:
     """What was asked and what that cost, in a sentence."""
     cost = report.cost
     requests = "1 request" if cost.upstream_calls == 1 else f"{cost.upstream_calls} requests"
-    requests += " to the offline sandbox" if report.sample else " to sources"
+    requests += " to the sample data" if report.sample else " to sources"
     if cost.usd == 0 or report.sample:
         return f"{requests}, nothing was spent." if cost.upstream_calls else "Nothing was spent."
     usd = "an unknown sum" if cost.usd is None else f"{cost.usd:.4f} USD"
@@ -328,6 +333,22 @@ def facts_of(item: KeptItem, comment_id: str | None = None) -> str:
     return _facts(item.source, item.place, own.created_at, own.engagement)
 
 
+# sources of which the text of an item is not what a person says about it
+_OWN_TEXTS = {"amazon": "The seller's text", "youtube": "The description of the video"}
+
+
+def texts_of(item: KeptItem) -> list[tuple[str, str, str]]:
+    """The texts of an item that can be seen, its own first: each with whose it is, and its day and measures.
+
+    Nothing stands beside a post's own text, whose facts stand above it.
+    """
+    texts = [(item.body, _OWN_TEXTS.get(item.source, ""), "")]
+    for comment in item.comments:
+        facts = ", ".join(_day_and_measures(comment.created_at, comment.engagement))
+        texts.append((comment.body, "Review" if "stars" in comment.engagement else "Comment", facts))
+    return [entry for entry in texts if is_visible(entry[0])]
+
+
 def cited_facts(citation: Citation) -> str:
     """As `facts_of`, of the post or comment whose words a chat cites: `Reddit (r/mugs), comment, 2026-05-03, 3 votes`.
 
@@ -352,6 +373,10 @@ def _facts(source: str, place: str | None, created_at: datetime | None, engageme
     where, place = source_title(source), shortened(place or "", _LONGEST_PLACE)
     if place:
         where = place if source == OWN_ITEMS.name else f"{where} ({place})"
+    return ", ".join((where, *_day_and_measures(created_at, engagement)))
+
+
+def _day_and_measures(created_at: datetime | None, engagement: Mapping[str, Measure]) -> list[str]:
     measures = []
     for name, value in engagement.items():
         if value and name in _MEASURES:
@@ -359,8 +384,7 @@ def _facts(source: str, place: str | None, created_at: datetime | None, engageme
             plural = _PLURALS.get(noun, f"{noun}s")
             number = f"{value:,.{0 if float(value).is_integer() else 1}f}"
             measures.append(f"{number} {noun if value == 1 else plural}")
-    day = f"{created_at:%Y-%m-%d}" if created_at else ""
-    return ", ".join(filter(None, (where, day, *measures[:_MOST_MEASURES])))
+    return [*([f"{created_at:%Y-%m-%d}"] if created_at else []), *measures[:_MOST_MEASURES]]
 
 
 def badges(item: KeptItem) -> list[str]:

@@ -36,10 +36,42 @@ def glance(stats: Stats) -> Iterator[tuple[str, str]]:
     """Four figures over all of them: what each is, and the figure."""
     yields, items, cost = stats.yields, stats.items, stats.cost
     yield "analyses", str(stats.runs)
-    yield "of the posts judged are relevant", _share(yields.pooled)
-    yield f"posts kept of {items.judged} judged", str(items.kept)
+    yield f"of {quantity(items.judged, 'judged post')} are about the question", _share(yields.pooled)
+    yield "posts kept in reports", str(items.kept)
     unpriced = f", and {quantity(cost.unpriced, 'analysis', 'analyses')} of unknown price" if cost.unpriced else ""
-    yield f"USD spent{unpriced}", f"{cost.usd:.4f}"
+    yield f"USD spent{unpriced}", f"{cost.usd:.2f}" if not cost.usd or cost.usd >= _CENT else f"{cost.usd:.4f}"
+
+
+_CENT = 0.01
+# what the page calls a row of `source_table`
+PLAIN_ROWS = {
+    "yield, pooled": "about the question", "yield, mean": "average of analyses", "refetched": "searched again",
+    "gain of one": "new posts by that", "failed open": "went on unjudged",
+}  # fmt: skip
+
+
+def explained(stats: Stats) -> Iterator[tuple[str, str]]:
+    """The figures over all of them as the page says them: what each is of, and the figure in a sentence."""
+    yields, items, cost, support = stats.yields, stats.items, stats.cost, stats.support
+    yield "Reports", _counts((DECISIONS[of], count) for of, count in stats.decisions.items())
+    judged = f"{items.relevant} of {quantity(items.judged, 'judged post')}, {_share(yields.pooled)}."
+    if yields.runs > 1:
+        judged += f" The average of {quantity(yields.runs, 'analysis', 'analyses')} is {_share(yields.mean)}."
+    if yields.degraded:
+        judged += f" {quantity(yields.degraded, 'search', 'searches')} could not be judged and are not counted."
+    yield "About the question", judged
+    left = max(items.relevant - items.kept, 0)
+    less = f"; {left} more were copies, or were graded too low" if left else ""
+    yield "Kept in reports", f"{quantity(items.kept, 'post')}{less}. {items.cited} of them are cited."
+    if support.pairs:
+        pairs = f"{support.pairs} checked quotes in {quantity(support.reports, 'report')}"
+        yield "Quotes", f"{_share(support.rate)} of {pairs} say what the claim above them says."
+    yield "Requests", f"{stats.upstream_calls} to sources, {_number(stats.calls_per_analysis)} per analysis."
+    money = f"{cost.usd:.4f} USD, {_usd(cost.per_analysis)} per analysis." if cost.usd else "Nothing was spent."
+    if cost.unpriced:
+        money += f" The price of {quantity(cost.unpriced, 'analysis', 'analyses')} is not known."
+    yield "Cost", money
+    yield from ((name.capitalize(), words) for name, words in sentences(stats) if name in {"local judge", "thumbs up"})
 
 
 def sentences(stats: Stats) -> Iterable[tuple[str, str]]:

@@ -29,6 +29,9 @@ SUMMARY = regex.compile(
     rf"^(?:[^.“”]{{1,160}}[.] ){{0,3}}(?:Most said|Said|{_EACH}): “|^(?:[^.“”]{{1,160}}[.] ){{0,3}}Most spoken of: "
 )
 """The summary: `Most said: “It does not last a day” (six people), “The app is slow” (four).`"""
+_PARTS = regex.compile(
+    r"^(?P<name>[^:“”\n]{1,60}?)(?:, for example)?: “(?P<claim>.+?)”(?:: (?P<held>[^“”]+?))?\.?$", regex.S
+)
 # the end of a theme's sentence that counts nobody: `“It dies”`, `people complain, for example “It dies”.`
 _BARE = regex.compile(r"(?:”|^[^“”]+: people [\w ]+)\.?$")
 # Claims and subjects that a summary names.
@@ -107,10 +110,15 @@ def is_subject(sentence: str) -> bool:
     return match is not None and (match["example"] is not None or names_only(sentence))
 
 
-def subject_example(sentence: str) -> tuple[str, str] | None:
-    """The subject that a finding's sentence names, and the words that show it; None for every other sentence."""
-    match = COUNTED.match(sentence)
-    return (match["name"], match["claim"]) if match and match["example"] and match["claim"] else None
+def parts_of(sentence: str) -> tuple[str, str, str] | None:
+    """The subject of a theme's sentence, the words that it quotes, and who holds them; None for every other sentence.
+
+    Empty: `held` where the sentence counts nobody, the subject where one person's words stand alone.
+    """
+    match = _PARTS.match(sentence)
+    if match is None:
+        return None
+    return "" if match["name"] == VOICE else match["name"], match["claim"], match["held"] or ""
 
 
 def names_only(sentence: str) -> bool:

@@ -3,6 +3,7 @@
 // last, and where the pictures go
 import axe from 'axe-core';
 import { chromium } from 'playwright-core';
+import { firstPaint } from './paint.mjs';
 
 const [browserPath, sample, slow, keyed, key, folder] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] });
@@ -29,10 +30,10 @@ async function opened(root, width, options = {}) {
   return { page, context, complaints };
 }
 
-/** Opens the options of a form that are folded. */
+/** Opens the options and filters that are folded. */
 async function unfold(page) {
-  const folded = page.locator('details.options:not([open]) > summary');
-  if (await folded.count()) await folded.click();
+  const folded = page.locator('details:is(.options, .fold):not([open]) > summary');
+  for (let left = await folded.count(); left > 0; left -= 1) await folded.first().click();
 }
 
 /** What is wrong with a page for people who see little or use no mouse, and whether it fits. */
@@ -84,6 +85,7 @@ async function used(width) {
   await page.locator('.claims').first().waitFor();
   await again.close();
   await page.setViewportSize(width < 500 ? { width: 390, height: 844 } : { width, height: 900 });
+  const paint = await firstPaint(browser, page.url());
   const fold = await page.locator('.claims strong').evaluateAll((all) => all
     .filter((claim) => claim.getBoundingClientRect().bottom <= innerHeight).length);
   await page.setViewportSize({ width, height: 800 });
@@ -103,14 +105,15 @@ async function used(width) {
   }
   const back = await page.evaluate(() => document.activeElement.className);
   await page.getByText('Evidence:').click();
+  await unfold(page);
   await page.selectOption('select[name=stage]', 'gate');
-  await page.getByText('Filter', { exact: true }).click();
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.waitForURL('**stage=gate**');
   const stages = await page.locator('#dropped .stage').allInnerTexts();
   await looked(page, 'evidence', width, complaints);
   await page.goBack();
   await page.goBack();
-  await page.getByText('Ask on').click();
+  await page.getByText('Ask a follow-up').click();
   await page.getByText('Back to the report').click();
   await page.getByText('Save as').click();
   const [download] = await Promise.all([
@@ -118,7 +121,7 @@ async function used(width) {
   ]);
   const file = download.suggestedFilename();
   await context.close();
-  return { cost, before, fewer, small, wrong, lanes, same, words, mark, back, stages, file, fold, complaints };
+  return { cost, before, fewer, small, wrong, lanes, same, words, mark, back, stages, file, fold, paint, complaints };
 }
 
 /** Without JavaScript: the sample world's question, waited for by looking again. */
@@ -216,7 +219,7 @@ async function conversed(root, width, options = {}) {
   await page.check('input[type=radio][value=quick]');
   await page.locator('.ask button').first().click();
   await page.locator('.claims').first().waitFor();
-  await page.getByText('Ask on').click();
+  await page.getByText('Ask a follow-up').click();
   const examples = await page.locator('.examples button').allInnerTexts();
   if (scripted) await looked(page, 'chat-begins', width, complaints);
   await page.locator('.examples button').first().click();
@@ -271,7 +274,7 @@ async function endedLogin(width) {
   await logIn();
   await page.locator('section button').first().click();
   await page.locator('.claims').first().waitFor();
-  await page.getByText('Ask on').click();
+  await page.getByText('Ask a follow-up').click();
   await page.fill('#message', 'and the battery?');
   await context.clearCookies();
   await page.keyboard.press('Enter');
@@ -294,16 +297,19 @@ async function lookedAround(width, options = {}) {
   const scripted = options.javaScriptEnabled !== false;
   const looks = async (name) => scripted && looked(page, name, width, complaints);
   const menu = async (name) => {
-    await page.locator('nav').getByText(name, { exact: true }).click();
-    await page.getByRole('link', { name, exact: true, current: 'page' }).waitFor();
+    if (await page.locator('.menu').isVisible()) await page.locator('.menu').click();
+    await page.locator('#pages').getByText(name, { exact: true }).click();
+    await page.locator('#pages a[aria-current=page]', { hasText: name }).waitFor({ state: 'attached' });
   };
   await page.goto(sample);
   await menu('Compare');
   await page.fill('#product-1', 'Oura');
   await page.fill('#product-2', 'Whoop');
-  await page.selectOption('#depth', 'quick');
   await looks('compare');
-  await page.getByRole('button', { name: 'Compare' }).click();
+  await unfold(page);
+  await page.selectOption('#depth', 'quick');
+  await looks('compare-options');
+  await page.locator('main').getByRole('button', { name: 'Compare' }).click();
   await page.getByText('Compare anyway').click();
   await page.waitForURL('**/compare/between?*');
   await page.locator('h1', { hasText: 'compared' }).waitFor();
@@ -312,21 +318,23 @@ async function lookedAround(width, options = {}) {
   const table = await page.locator('.counts table').innerText();
   await menu('History');
   for (const at of [0, 1]) await page.locator('input[name=analysis]').nth(at).check();
-  await page.getByText('Compare the ticked').click();
+  await page.getByText('Compare selected reports').click();
   const ticked = await page.locator('h1', { hasText: 'compared' }).innerText();
+  await page.getByText('Save as').click();
   const [export_] = await Promise.all([
     page.waitForEvent('download'), page.getByText('Markdown', { exact: true }).click(),
   ]);
   const file = export_.suggestedFilename();
   await menu('History');
+  await unfold(page);
   await page.fill('#text', 'whoop');
-  await page.getByText('Filter', { exact: true }).click();
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.waitForURL('**text=whoop**');
   const history = await page.locator('ul.sources > li > a').allInnerTexts();
   await looks('history');
   await menu('Search');
   await page.fill('#q', 'Oura battery');
-  await page.locator('.filter button').click();
+  await page.locator('.line button').click();
   await page.locator('ol.sources mark').first().waitFor();
   const marks = await page.locator('ol.sources mark').allInnerTexts();
   await looks('search');
@@ -349,7 +357,7 @@ async function lookedAround(width, options = {}) {
   const address = await page.locator('#feed').inputValue();
   const feed = (await page.request.get(address)).headers()['content-type'];
   await looks('feed');
-  await menu('Gate');
+  await menu('Relevance');
   await looks('gate');
   await page.locator('figure .data summary').first().click();
   const gate = await page.locator('figure table').first().innerText();
@@ -430,11 +438,11 @@ async function corrected(name, width) {
   await page.locator('#kept .correction').first().waitFor();
   const post = page.locator('#kept ol.sources > li').last();
   const id = await post.getAttribute('id');
-  const value = await post.getByRole('button', { name: 'Not about it' }).getAttribute('value');
+  const value = await post.getByRole('button', { name: /^Mark as not about/ }).getAttribute('value');
   small += await tooSmall(page.locator('.correction button'));
-  await post.getByRole('button', { name: 'Not about it' }).click();
+  await post.getByRole('button', { name: /^Mark as not about/ }).click();
   const target = page.locator('li:target');
-  await target.getByText('You corrected this: not about it.').waitFor();
+  await target.getByText(/^You marked this as not about/).waitFor();
   const back = [id, await target.getAttribute('id')];
   const { y } = await target.boundingBox();
   const inView = y > -1 && y < 800;
@@ -464,7 +472,7 @@ async function remembered(name) {
   const undo = page.locator('#dropped').getByRole('button', { name: 'Undo' });
   const before = await undo.count();
   await undo.click();
-  await page.locator('#dropped li:target').getByRole('button', { name: 'About it', exact: true }).waitFor();
+  await page.locator('#dropped li:target').getByRole('button', { name: /^Mark as about/ }).waitFor();
   const after = await page.getByRole('button', { name: 'Undo' }).count();
   await context.close();
   return { groups, described, before, after, complaints };
@@ -519,12 +527,12 @@ async function triaged(width, options = {}) {
     await page.keyboard.press('?');
     await page.locator('#keys dl').waitFor();
     await looked(page, 'inbox', width, complaints);
-    await page.getByRole('button', { name: 'Switch these keys off' }).click();
+    await page.getByRole('button', { name: 'Switch the shortcuts off' }).click();
     await page.locator('#keys:not([data-on]) > summary').click();
     await page.locator(`#${ids[0]}`).focus();
     await page.keyboard.press('j');
     stayed = await page.evaluate(() => document.activeElement.id);
-    await page.getByRole('button', { name: 'Switch these keys on' }).click();
+    await page.getByRole('button', { name: 'Switch the shortcuts on' }).click();
     await page.locator('#keys[data-on]').waitFor();
     await page.locator(`#${ids[0]}`).focus();
     await page.keyboard.press('/');

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from api.errors import ConfigurationError
 from api.interfaces.http.access import PROXY_HEADERS
 from api.interfaces.http.app import ROUTERS, SCREENS, refuse_own_path
-from api.interfaces.pages.screen import COOKIE, POLICY, caller_address
+from api.interfaces.pages.screen import COOKIE, POLICY, caller_address, section_of
 from api.settings.value_types import networks_in
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.pages.visiting import QUICK, begun, csrf, entered, submit
@@ -249,3 +249,13 @@ async def test_no_page_may_load_or_be_framed_by_others(served: Served) -> None:
     assert "unsafe" not in POLICY
     assert answer.headers["x-frame-options"] == "DENY"
     assert answer.headers["cache-control"] == "private, no-store"
+
+
+@pytest.mark.parametrize(
+    ("path", "section"),
+    [("/", "/"), ("/analyses/a1/chat", "/history"), ("/compare/between", "/compare"), ("/watches/w1", "/watches"),
+     ("/login", ""), ("/shared/a1", "")],
+)  # fmt: skip
+def test_a_page_belongs_to_a_section_of_the_menu(path: str, section: str) -> None:
+    """A report to the history; what everybody may see to none."""
+    assert section_of(path) == section

@@ -256,7 +256,7 @@ async def test_the_sample_world_says_so(sandbox: object, monkeypatch: pytest.Mon
             reports.append((await client.get(place)).text)
     await app_context.aclose()
 
-    assert "Sample world" in page
+    assert "Sample data: posts, people and links here are made up" in page
     assert all(f'value="{each}"' in page for each in SAMPLES)
     assert all("Enough was found" in report for report in reports)
     (complaining,) = (at for at, each in enumerate(SAMPLES) if "annoys" in each)

@@ -43,6 +43,5 @@ def test_no_link_image_or_tag_comes_of_it() -> None:
 def test_a_citation_leads_to_what_stands_below() -> None:
     """Where nothing does, it is text."""
     assert markup("Warm. [E1, E12] Red. [E2]", "E1", "E12") == (
-        '<p>Warm. <a class="cite" href="#turn-3-E1">[E1]</a>'
-        '<a class="cite" href="#turn-3-E12">[E12]</a> Red. [E2]</p>\n'
+        '<p>Warm. <a class="cite" href="#turn-3-E1">[1]</a><a class="cite" href="#turn-3-E12">[12]</a> Red. [2]</p>\n'
     )

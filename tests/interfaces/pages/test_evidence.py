@@ -39,7 +39,7 @@ async def keep(served: Served, *out: dict[str, Any], **more: Any) -> None:
 async def cards(served: Served, **wanted: str) -> list[str]:
     """The words of each card of the dropped ones."""
     _, _, listed = (await page_of(served, **wanted)).partition('<section id="dropped">')
-    parts = re.findall(r'<li id="dropped-\d+"><span class="badge stage">.*?</li>', listed, re.S)
+    parts = re.findall(r'<li id="dropped-\d+">.*?</li>', listed, re.S)
     return [" ".join("".join(Tags(part).words).split()) for part in parts]
 
 
@@ -63,11 +63,12 @@ async def test_a_card_says_everything_that_is_known_and_each_once(served: Served
 
     shown = await cards(served)
 
-    said = "not about it Title reddit:{} Reddit · r/mugs · 2026-03-01 · dropped by {}"
-    assert shown[0] == said.format("t3_2", "gpt-4o-mini") + " What t3_2 begins with About it"
-    likely = " · 7 % likely to be about it names no mug What t3_3 begins with"
-    assert shown[1] == said.format("t3_3", "local-en") + likely + " About it"
-    assert "dropped by the grader score 2 of 5, below the cutoff 3: dull" in shown[2]
+    said = "Title reddit:{} Not about it Reddit, r/mugs, 2026-03-01, dropped by {}"
+    marking = " Mark as about plaud note"
+    assert shown[0] == said.format("t3_2", "gpt-4o-mini") + " · Open on Reddit What t3_2 begins with" + marking
+    likely = ", 7 % likely to be about it · Open on Reddit names no mug What t3_3 begins with"
+    assert shown[1] == said.format("t3_3", "local-en") + likely + marking
+    assert "2 of 5 points for what it says about the question; 3 are needed. The grader: dull" in shown[2]
     assert "The same as [1] Title t3_1" in shown[3]
     assert "copy of" not in shown[3]
     assert "another judge was sure of the opposite" in shown[4]
@@ -76,11 +77,11 @@ async def test_a_card_says_everything_that_is_known_and_each_once(served: Served
 async def test_that_there_is_no_reason_is_said_once(served: Served) -> None:
     """Of the judges that gave none, above the list; not where all gave one."""
     await keep(served, gone("t3_2"), gone("t3_3"))
-    words = "No reason and no likelihood is known where gpt-4o-mini decided: it answers yes or no."
+    words = "The judge gpt-4o-mini answers yes or no and gives no reason."
     assert (await page_of(served)).count(words) == 1
 
     await keep(served, gone("t3_2"), gone("t3_3", judge="other", reason="judged off topic by other"))
-    assert "where gpt-4o-mini and other decided: they answer" in await page_of(served)
+    assert "The judges gpt-4o-mini and other answer yes or no and give no reason." in await page_of(served)
 
     await keep(served, gone("t3_2", probability=0.2))
     assert "yes or no" not in await page_of(served)
@@ -90,11 +91,12 @@ async def test_both_lists_are_counted_and_a_step_away(served: Served) -> None:
     """Links stand before the first card; the dropped ones by who dropped them."""
     await keep(served, gone("t3_2"), gone("t3_3"), gone("t3_4", dropped_by="floor", reason="weak"))
     page = await page_of(served)
-    assert '<a href="#kept">Kept 1</a> · <a href="#dropped">Dropped 3</a>' in page
-    assert "<li>Not about it: 2, by gpt-4o-mini</li>" in page
-    assert "<li>Too little about it: 1, by the relevance floor</li>" in page
+    assert '<a href="#kept">Kept: 1</a> <a href="#dropped">Dropped: 3</a>' in page
+    assert "<li>Not about it: 2 posts, decided by gpt-4o-mini</li>" in page
+    assert "<li>Too little about it: 1 post, decided by the relevance floor</li>" in page
     narrowed = await page_of(served, stage="floor")
-    assert '<a href="#kept">Kept 0</a> · <a href="#dropped">Dropped 1</a>' in narrowed
+    assert '<a href="#kept">Kept: 0</a> <a href="#dropped">Dropped: 1</a>' in narrowed
+    assert "<summary>Filter: too little about it</summary>" in narrowed
 
 
 async def test_words_are_looked_for_in_all_that_is_shown(served: Served) -> None:
@@ -108,8 +110,7 @@ async def test_words_are_looked_for_in_all_that_is_shown(served: Served) -> None
         ("BATTERY", 1), ("grader", 1), ("dull", 1), ("r/mugs", 2), ("2026-03", 2), ("lid", 0),
     ):  # fmt: skip
         assert len(await cards(served, text=text)) == number, text
-    assert "Kept 1" in await page_of(served, text="body t3_1")
-    assert "Words are looked for in" in await page_of(served)
+    assert "Kept: 1" in await page_of(served, text="body t3_1")
 
 
 async def test_a_long_list_goes_on(served: Served) -> None:
@@ -123,11 +124,12 @@ async def test_a_long_list_goes_on(served: Served) -> None:
 
     first = set(re.findall(r"What (\w+) begins", page))
     second = set(re.findall(r"What (\w+) begins", later.text))
-    assert (len(first), len(second), len(first | second)) == (100, 30, 130)
+    assert (len(first), len(second), len(first | second)) == (50, 50, 100)
     assert "text=begins" in address
-    assert "101 to 130 of 130" in later.text
+    assert "51 to 100 of 130" in later.text
     assert 'rel="prev"' in later.text
-    assert 'rel="next"' not in later.text
+    last = (await served.client.get("/analyses/a1/evidence", params={"text": "begins", "dropped_from": 100})).text
+    assert 'rel="next"' not in last
 
 
 async def test_languages_are_called_by_their_names(served: Served) -> None:
@@ -171,13 +173,13 @@ async def test_a_post_is_corrected_with_one_button(served: Served) -> None:
     assert dropped_answer.headers["location"] == back
     assert kept_answer.headers["location"] == "/analyses/a1/evidence?#source-1"
     corrected = await page_of(served)
-    assert "You corrected this: not about it." in corrected
-    assert "You corrected this: about it." in corrected
+    assert "You marked this as not about plaud note." in corrected
+    assert "You marked this as about plaud note." in corrected
     buttons = re.findall(r'name="correct" value="([^"]+)"', corrected)
     assert buttons == ["undo reddit:t3_1", "undo reddit:t3_2"]
     for button in buttons:
         assert (await submit(client, url, correct=button)).status_code == 303
-    assert "You corrected" not in await page_of(served)
+    assert "You marked" not in await page_of(served)
 
 
 async def test_what_is_no_correction_is_refused(served: Served) -> None:

@@ -36,13 +36,14 @@ async def test_it_shows_what_the_api_counts(served: Served) -> None:
 
     assert page.count("2 analyses since") == 1
     items = stats["items"]
-    assert f"{items['judged']} judged, {items['relevant']} relevant, {items['kept']} kept" in page
+    assert f"{items['relevant']} of {items['judged']} judged posts" in page
     for name, figures in stats["sources"].items():
         failures = figures["fail_open_reasons"]["http_error"]
         assert f"failed open: an HTTP error ({failures})" in page, name
     assert f"{stats['cost']['usd']:.4f} USD" in page
-    assert f"posts kept of {items['judged']} judged {items['kept']}" in page
-    assert f"USD spent {stats['cost']['usd']:.4f}" in page
+    assert f"of {items['judged']} judged posts are about the question" in page
+    assert f"posts kept in reports {items['kept']}" in page
+    assert "USD spent 0.0" in page
 
 
 async def test_two_days_are_drawn(served: Served) -> None:
@@ -56,7 +57,7 @@ async def test_two_days_are_drawn(served: Served) -> None:
 
     assert page.count("<figure>") == 2
     assert page.count("2026-11-20</th>") == 1
-    assert "Yield per day (UTC), 20 Nov 2026 to 22 Nov 2026" in page
+    assert "Share about the question per day (UTC), 20 Nov 2026 to 22 Nov 2026" in page
 
 
 async def test_each_place_has_a_row(served: Served) -> None:
@@ -64,7 +65,7 @@ async def test_each_place_has_a_row(served: Served) -> None:
     await served.app_context.store.finish(LOCAL.id, typed(report("a1", item("reddit:t3_1"))))
     page = (await served.client.get("/gate", params={"since": "all"})).text
     assert page.count("<figure>") == 1
-    assert '<th scope="col">refetched</th>' in page
+    assert '<th scope="col">searched again</th>' in page
     assert '<th scope="row">Reddit</th><td>1 of 1</td>' in page
 
 

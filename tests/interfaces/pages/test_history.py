@@ -66,7 +66,7 @@ async def test_a_question_that_was_not_asked_says_why(served: Served) -> None:
     await kept(served, "a1", "Oura vs Whoop", decision="clarify", compared=["Oura", "Whoop"])
     page = await shown(served, decision="clarify")
 
-    assert page.count("nothing was asked: the question is unclear or compares products") == 2
+    assert page.count("nothing was asked: the question is unclear or compares products") == 3
     assert 'href="/analyses/a1"' in page
 
 
@@ -125,8 +125,8 @@ async def test_finished_ones_are_ticked_to_be_compared(served: Served) -> None:
     ]  # fmt: skip
     assert {box["form"] for box in boxes} == {form["id"]}
     assert (form["method"], form["action"]) == ("get", "/compare/between")
-    assert "Compare the ticked" in page
-    assert "Compare the ticked" not in alone
+    assert "Compare selected reports" in page
+    assert "Compare selected reports" not in alone
 
 
 async def test_one_is_deleted_after_a_question(served: Served) -> None:

@@ -66,5 +66,5 @@ def test_what_costs_nothing_has_no_price(settings: Settings, monkeypatch: pytest
     monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
     unknown = price_of_runs(bootstrap.load_settings(), ASK, schedule_of("hourly"))
 
-    assert re.fullmatch(r"Each run: likely \d+ requests to the sample world, nothing is spent\.", sample)
+    assert re.fullmatch(r"Each run: free with sample data\.", sample)
     assert re.fullmatch(r"Each run: likely \d+ requests; nobody knows the price .*\.", unknown)

@@ -20,6 +20,11 @@ async def shown(served: Served, **wanted: str) -> Tags:
     return Tags(answer.text)
 
 
+def words_of(page: Tags) -> str:
+    """What a person reads, on one line."""
+    return " ".join(" ".join(page.words).split())
+
+
 async def keep(served: Served, **more: object) -> None:
     """An analysis that kept one post about the mug."""
     made = item("reddit:t3_1", title="Ember mug lid", body=LEAK, comments=[], **more)
@@ -31,7 +36,7 @@ async def test_words_of_the_question_stand_out(served: Served) -> None:
     await keep(served)
     before = len(served.sandbox.log)
     page = await shown(served, q=QUESTION)
-    text = " ".join(page.words)
+    text = words_of(page)
     marks = [tag for tag, _ in page.tags].count("mark")
 
     assert len(served.sandbox.log) == before
@@ -45,36 +50,45 @@ async def test_an_address_that_is_none_is_no_link(served: Served) -> None:
     """What strangers call a link may run something."""
     await keep(served, url="javascript:alert(1)")
     page = await shown(served, q=QUESTION)
-    assert "Ember mug lid" in " ".join(page.words)
+    assert "Ember mug lid" in words_of(page)
     assert not [each for each in page.named("a") if "rel" in each]
 
 
 async def test_one_word_is_enough(served: Served) -> None:
     """What holds it is shown; of a word that nothing holds it is said, and how much is stored."""
-    assert "Nothing is stored yet." in " ".join((await shown(served, q="battery")).words)
+    assert "Nothing is stored yet." in words_of(await shown(served, q="battery"))
     await keep(served)
     for q in ("batteries", "battery", "lid tips"):
-        assert "Ember mug lid" in " ".join((await shown(served, q=q)).words), q
-    none = " ".join((await shown(served, q="zzzzqq")).words)
+        assert "Ember mug lid" in words_of(await shown(served, q=q)), q
+    none = words_of(await shown(served, q="zzzzqq"))
     assert "None of 1 stored entry holds `zzzzqq`." in none
-    away = " ".join((await shown(served, q="battery", source="youtube")).words)
+    away = words_of(await shown(served, q="battery", source="youtube"))
     assert "or without filters" in away
 
 
-async def test_relevance_is_said_once_and_explained(served: Served) -> None:
-    """In one way of writing it, beside its word."""
+async def test_a_hit_leads_to_the_post_and_to_its_report(served: Served) -> None:
+    """By visible links; no number stands beside a hit, whose order is said once."""
     await keep(served)
-    text = " ".join(" ".join((await shown(served, q=QUESTION)).words).split())
-    assert "relevance 100 %" in text
-    assert len(re.findall(r"\d ?%", text)) == 1
-    assert "Relevance compares these hits with one another." in text
-    assert "Reddit" in text
+    page = await shown(served, q=QUESTION)
+    text = words_of(page)
+    assert "Reddit (mugs), 2026-11-20 · Open on Reddit · In a report" in text
+    assert {"href": "/analyses/a1/evidence?text=Ember%20mug%20lid"} in page.named("a")
+    assert not re.findall(r"\d ?%", text)
+
+
+async def test_a_product_narrows_the_search(served: Served) -> None:
+    """To what was found for it; the questions that were asked are offered."""
+    await keep(served)
+    page = await shown(served, q=QUESTION)
+    assert page.named("option")[0].get("value") == "plaud note"
+    assert "Ember mug lid" in words_of(await shown(served, q=QUESTION, about="plaud note"))
+    assert not (await shown(served, q=QUESTION, about="Oura")).named("blockquote")
 
 
 async def test_what_is_searched_is_narrowed(served: Served) -> None:
     """By place and time; an empty question finds nothing and small talk is answered."""
     await keep(served)
-    assert "Ember mug lid" in " ".join((await shown(served, q=QUESTION, source="reddit")).words)
+    assert "Ember mug lid" in words_of(await shown(served, q=QUESTION, source="reddit"))
     for wanted in ({"q": QUESTION, "source": "youtube"}, {"q": QUESTION, "since": "1d"}, {"q": ""}):
         page = await shown(served, **wanted)
         assert not page.named("blockquote"), wanted
@@ -101,7 +115,7 @@ async def test_what_cannot_be_searched_is_said_beside_its_field(served: Served) 
         tied = [tag for tag, attributes in page.tags if attributes.get("aria-invalid")]
 
         assert answer.status_code == 422
-        assert words in " ".join(page.words)
+        assert words in words_of(page)
         assert "`" not in answer.text
         assert tied == ["input" if "q" in wrong else "select"]
         assert f'value="{wrong.get("q", "mug")}"' in answer.text

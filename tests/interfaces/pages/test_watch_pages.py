@@ -63,9 +63,9 @@ async def test_watch_is_added_run_and_looked_at(served: Served) -> None:
     assert "One week so far, from" in " ".join(Tags(first_page).words)
     assert "<svg" not in first_page  # of one week there is no picture
     listed = await text(served, "/watches")
-    assert "every Monday at 08:00 (Asia/Tokyo time). Next run: now; it begins by itself." in before
+    assert "Its first run begins now, by itself; after that it looks every Monday at 08:00 (Asia/Tokyo time)." in before
     assert "Next run: Monday " in listed
-    assert ", 08:00 (Asia/Tokyo time)." in listed
+    assert ", 08:00." in listed
 
 
 async def test_watch_is_paused_resumed_and_removed(served: Served) -> None:
@@ -193,7 +193,7 @@ async def test_watch_is_changed(served: Served) -> None:
     )  # fmt: skip
     assert "e-mail to ann@example.org e-mail to bob@example.org" in page
     assert "Looks every day at 07:30 (Asia/Tokyo time). Next run: " in page
-    assert ", 07:30 (Asia/Tokyo time). It has not run yet." in page
+    assert ", 07:30. It has not run yet." in page
 
 
 async def test_notes_of_days_stand_one_a_line(served: Served) -> None:
@@ -432,3 +432,13 @@ async def test_strangers_cannot_write_the_page(served: Served) -> None:
         assert not [each for tag, each in tags.tags if any(key.startswith("on") for key in each)]
         links = [str(each.get("href")) for each in tags.named("a")]
         assert not [link for link in links if not link.startswith(("/", "http", "#"))]
+
+
+async def test_times_are_chosen_or_written(served: Served) -> None:
+    """What is written counts before the list."""
+    for fields, every in (({"often": "daily 08:00", "every": ""}, "daily 08:00"),
+                          ({"often": "daily 08:00", "every": "sun 18:30"}, "sun 18:30")):  # fmt: skip
+        added = await submit(served.client, "/watches", **OURA | fields | {"name": every})
+        assert added.status_code == 303
+        (*_, watch) = await served.app_context.store.watches(LOCAL.id)
+        assert watch.every == every

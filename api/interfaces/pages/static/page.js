@@ -89,7 +89,7 @@ if (drawer) {
     event.preventDefault();
     const quote = cite.previousElementSibling?.matches('q') ? cite.previousElementSibling : null;
     const words = (quote ?? cite.closest('.claims > li')?.querySelector('strong'))?.textContent ?? '';
-    if (post.closest('.rail') && matchMedia('(min-width: 72rem)').matches) reveal(post, words);
+    if (post.closest('.rail') && matchMedia('(min-width: 72rem)').matches) reveal(post, words, cite);
     else show(post, words);
   });
 }
@@ -99,21 +99,35 @@ drawer?.addEventListener('click', (event) => event.target === drawer && drawer.c
 /** Opens a copy of a post over the report; Escape closes it, and the focus goes back. */
 function show(post, words) {
   const copy = document.createElement('div');
-  copy.append(...[...post.cloneNode(true).childNodes]);
+  copy.className = 'shown';
+  copy.append(...post.cloneNode(true).childNodes);
   drawer.querySelector('div').replaceChildren(copy);
   if (!drawer.open) drawer.showModal();
   mark(copy, words);
 }
 
-/** Opens a post in the list beside the report. */
-function reveal(post, words) {
-  for (const other of document.querySelectorAll('.rail .shown')) other.classList.remove('shown');
+/** Shows a post alone in the column beside the report. */
+function reveal(post, words, cite) {
+  const rail = post.closest('.rail');
+  const close = rail.querySelector('#close');
+  rail.querySelector('.shown')?.classList.remove('shown');
   post.classList.add('shown');
-  const around = post.closest('details');
+  rail.classList.add('alone');
+  const around = post.closest('.rail > details');
   if (around) around.open = true;
-  post.scrollIntoView({ block: 'nearest' });
+  close.hidden = false;
+  close.onclick = () => {
+    rail.classList.remove('alone');
+    post.classList.remove('shown');
+    close.hidden = true;
+    rail.scrollTop = post.offsetTop - rail.offsetTop - 60;
+    cite.focus({ preventScroll: true });
+  };
+  rail.scrollTop = 0;
   mark(post, words);
 }
+
+document.addEventListener('keydown', (event) => event.key === 'Escape' && document.querySelector('.alone #close')?.click());
 
 /** Makes the words of a claim stand out in a post, and shows all of its text. */
 function mark(copy, words) {
@@ -255,7 +269,7 @@ if (inbox) {
       .map((field) => ({ field, focused: field === document.activeElement }))
       .filter(({ field, focused }) => (focused || field.value !== field.defaultValue)
         && ![fields.get('note'), fields.get('name'), fields.get('assigned')].includes(field.value));
-    for (const part of ['#inbox', '.top nav']) grow(document.querySelector(part), fresh.querySelector(part));
+    for (const part of ['#inbox', '.top']) grow(document.querySelector(part), fresh.querySelector(part));
     document.title = fresh.title;
     for (const { field: old, focused } of left) {
       const field = document.getElementById(old.id);
