@@ -73,7 +73,7 @@ async def test_earlier_conversations_are_listed_beside_a_report(served: Served) 
     after = (await served.client.get(place)).text
 
     assert not any("Earlier conversations" in page for page in bare)
-    entry = re.compile(rf'<li><a href="{place}/chat/(\w+)">([^<]*)</a> <small>(\d questions?), last 20')
+    entry = re.compile(rf'<li><a href="{place}/chat/(\w+)">([^<]*)</a> <small>(\d questions?), last \w+day')
     both = [("second", "&lt;b&gt;And the battery?&lt;/b&gt;", "1 question"),
             ("first", "What annoys people about it?", "1 question")]  # fmt: skip
     assert [entry.findall(page) for page in pages] == [both, both, both[1:]]
