@@ -274,6 +274,34 @@ async def test_people_are_known_authors(authors: Any, shown: tuple[str, str] | N
 
 
 @pytest.mark.parametrize(
+    ("query", "first", "said"),
+    [
+        ("What annoys people about the Ember mug?", ["The lid leaks."], []),
+        ("the app of the Ember mug", ["The app is slow."], []),
+        ("Ember mug", ["The lid leaks.", "The app is slow."], []),
+        ("What do people like about the Ember mug?", ["The lid leaks.", "The app is slow."],
+         ["Nothing here is surely praise. What is said instead:"]),
+        ("the charger of the Ember mug", ["The lid leaks.", "The app is slow."],
+         ["Nothing that people say alike is about the charger. What is said instead:"]),
+        ("What do people like about the charger of the Ember mug?", ["The lid leaks.", "The app is slow."],
+         ["Nothing here is surely praise about the charger. What is said instead:"]),
+    ],
+)  # fmt: skip
+async def test_only_answers_stand_first(query: str, first: list[str], said: list[str]) -> None:
+    """What else is said follows below its heading; where nothing is an answer, a sentence says so."""
+    lid, app = (
+        claim("The lid leaks.", {"reddit": 2}, "It leaks", kind="complaint"),
+        claim("The app is slow.", {}, "Slow"),
+    )
+    report = await stating(lid, app, query=query, summary="")
+
+    shown, others = claim_layout.claims_of(report)
+    assert [each.finding.text for each in shown] == first
+    assert len(shown) + len(others) == 2
+    assert claim_layout.lead(report) == said
+
+
+@pytest.mark.parametrize(
     ("sentence", "support", "name", "words", "people"),
     [
         ("Lid, for example: “It leaks: “badly”, they say”.", None, "Lid", "It leaks: “badly”, they say", "2 people"),

@@ -17,7 +17,7 @@ from api.core.words import words
 from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
 from api.pipeline.evidence.figures import Authors, Sentiment
-from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.polarity import SIDES, lean_wanted
 from api.reports.keyless.theme_sentences import SUMMARY, is_subject, parts_of
 from api.reports.quotes import sentences, without_stop
 from api.reports.report import Finding, KeptItem, Report
@@ -27,7 +27,7 @@ FIRST = 5
 """Claims that stand first, each with one quote; the others follow below."""
 SHORT_SUMMARY = 160
 """Characters of a summary that stands above the claims: about two lines."""
-_SIDES = {1: "praise", -1: "complaint"}
+_SIDES = {1: "praise", -1: "complaint"}  # kinds of findings, by lean
 # `the battery of the Plaud Note`
 _PART = regex.compile(r"(?i)\bthe (\p{L}+) of\b")
 
@@ -66,26 +66,50 @@ class ShownClaim:
 
 
 def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
-    """The claims that come first, and the others, in one order.
+    """The claims that come first, and the others.
 
-    What the question asks for leads (a part: `the battery of ...`, or a side, in the writer's order), then what most
-    people hold.
+    First are those that answer the question where it asks for a part (`the battery of ...`) or a side, in the writer's
+    order; where none does or it asks for neither, what most people hold.
     """
     items = {item.key: item for item in report.items}
-    lean = lean_wanted(report.query)
-    wanted = {part.casefold() for part in _PART.findall(report.query)}
+    in_order = lean_wanted(report.query) is not None
 
-    def order(finding: Finding) -> tuple[bool, bool, bool, int]:
-        other_side = lean is not None and finding.kind != _SIDES[lean]
-        texts = (finding.text, *(passage.passage for passage in finding.evidence))
-        off_topic = bool(wanted) and not any(wanted & set(words(text)) for text in texts)
+    def order(finding: Finding) -> tuple[bool, bool, int]:
         # a writer that counts puts claims before subjects of which more people only speak
-        in_order = lean or finding.support == "counted"
-        held = 0 if in_order else sum(finding.people.values()) or len(finding.cites)
-        return other_side, off_topic, not in_order and is_subject(finding.text), -held
+        kept = in_order or finding.support == "counted"
+        held = 0 if kept else sum(finding.people.values()) or len(finding.cites)
+        return finding not in answers, not kept and is_subject(finding.text), -held
 
+    answers = _answers(report)
     claims = [_claim(finding, items) for finding in sorted(report.findings, key=order)]
-    return claims[:FIRST], claims[FIRST:]
+    first = min(FIRST, len(answers) or FIRST)
+    return claims[:first], claims[first:]
+
+
+def _answers(report: Report) -> list[Finding]:
+    """The findings on the part and the side that the question asks for."""
+    lean, wanted = lean_wanted(report.query), _parts_asked(report.query)
+
+    def answers(finding: Finding) -> bool:
+        texts = (finding.text, *(passage.passage for passage in finding.evidence))
+        fits = not wanted or any(wanted & set(words(text)) for text in texts)
+        return fits and (lean is None or finding.kind == _SIDES[lean])
+
+    return [finding for finding in report.findings if answers(finding)]
+
+
+def _parts_asked(query: str) -> set[str]:
+    return {part.casefold() for part in _PART.findall(query)}
+
+
+def _unanswered(report: Report) -> list[str]:
+    """That no finding answers the question, in one sentence; none where one does."""
+    lean, parts = lean_wanted(report.query), sorted(_parts_asked(report.query))
+    if not report.findings or _answers(report) or not (lean or parts):
+        return []
+    about = f" about the {' and the '.join(parts)}" if parts else ""
+    return [f"Nothing here is surely {SIDES[lean]}{about}. What is said instead:" if lean
+            else f"Nothing that people say alike is{about}. What is said instead:"]  # fmt: skip
 
 
 # `What do people say about the battery of the Plaud Note?`
@@ -252,12 +276,16 @@ def notice(report: Report, *, bannered: bool = False) -> str:
 
 
 def lead(report: Report) -> list[str]:
-    """The sentences above the claims: why there are none, or a summary of a line or two.
+    """The sentences above the claims: why there are none, or a summary of a line or two, and that none is an answer.
 
     Of a summary that counts the claims, only what else it says.
     """
     if not report.findings:
         return [presentation.decision(report), *presentation.paragraphs(report)]
+    return [*_short_summary(report), *_unanswered(report)]
+
+
+def _short_summary(report: Report) -> list[str]:
     if SUMMARY.match(report.summary):
         own = [each for each in sentences(report.summary) if "“" not in each]
         return [" ".join(own)] if own else []
@@ -266,7 +294,11 @@ def lead(report: Report) -> list[str]:
 
 def summary(report: Report) -> list[str]:
     """The paragraphs of a summary that is too long to stand above the claims."""
-    return [] if lead(report) or SUMMARY.match(report.summary) else presentation.paragraphs(report)
+    return (
+        []
+        if not report.findings or _short_summary(report) or SUMMARY.match(report.summary)
+        else presentation.paragraphs(report)
+    )
 
 
 def cited(report: Report) -> list[KeptItem]:

@@ -16,6 +16,8 @@ from api.pipeline.question.product_name import question_parts
 from api.reports.keyless.aspects import data
 from api.reports.keyless.product_mentions import OTHER_THING, Subject, names_another
 
+SIDES = {1: "praise", -1: "a complaint"}
+"""What a sentence is called that leans so."""
 # `n't` and small words reverse what follows within four words: `not worth`, `never a bug`; `no`
 # and `without` only up to a verb (`a plan without limits is a joke`) or a comma (`charged me
 # without warning, shady`)

@@ -18,7 +18,7 @@ from api.reports.exhibits import Exhibit
 from api.reports.keyless import claims
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.claims import SharedSubject, Statement
-from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.polarity import SIDES, lean_wanted
 from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified
 from api.reports.keyless.quotable import is_own_statement
 from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
@@ -53,7 +53,6 @@ _FEW_ANSWERS = 5
 _TELLING_ALONE = 0.3
 # Sentences of which single voices are chosen at most.
 _MOST_VOICES = 300
-SIDES = {1: "praise", -1: "a complaint"}  # by lean, what a sentence is
 VERBS = {None: "say", 1: "like", -1: "dislike"}
 """By the lean that is asked for, what people do in the headline."""
 _KINDS: dict[int, FindingKind] = {1: "praise", -1: "complaint"}

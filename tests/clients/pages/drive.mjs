@@ -235,7 +235,10 @@ async function conversed(root, width, options = {}) {
     await page.locator('#live li').first().waitFor();
     seen.lookup = await page.locator('#live li').first().innerText();
     await page.locator('#turn-3 .evidence').waitFor();
-    await page.waitForFunction(() => Math.abs(document.querySelector('#turn-3').getBoundingClientRect().top) < 400);
+    await page.waitForFunction(() => {
+      const { top } = document.querySelector('#turn-3').getBoundingClientRect(); // a short answer stays where the page ends
+      return top > -400 && top < innerHeight - 100;
+    });
     await say('and compare it with the Oura ring');
     await page.locator('#live li').first().waitFor();
     await page.locator('#stop').focus();
