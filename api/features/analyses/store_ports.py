@@ -28,8 +28,7 @@ from api.reports.report import Cost, GateState, Report, Share, Summary, SupportC
 
 State = Literal["running", "done", "failed"]
 Subject = Literal["report", "finding", "item"]
-UNBOUNDED = 2**62
-"""A limit of units that nothing reaches; fits a column of 64 bits."""
+UNBOUNDED = 2**62  # a limit of units that nothing reaches; fits a column of 64 bits
 COMPARISON, WATCH = "comparison:", "watch:"
 """Prefixes of the idempotency keys of analyses that a comparison or a watch began."""
 
@@ -41,8 +40,7 @@ class StoredAnalysis:
     id: str
     tenant: str
     state: State
-    created_at: datetime | None
-    """None where the stored row is damaged."""
+    created_at: datetime | None  # None where the stored row is damaged
     query: str
     report: Report | None
     """Upgraded to today's version; None until it is done."""
@@ -107,8 +105,7 @@ class Purpose:
     """What began an analysis, when it was not a question by itself."""
 
     kind: Literal["comparison", "watch"]
-    watch_id: str = ""
-    """Empty while the run goes on, and of a comparison."""
+    watch_id: str = ""  # empty while the run goes on, and of a comparison
     watch: str = ""
 
 
