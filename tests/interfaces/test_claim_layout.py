@@ -14,7 +14,7 @@ from api.interfaces.cli.terminal_text import report_text
 from api.interfaces.pages.report_files import report_html
 from api.interfaces.shared import claim_layout, presentation
 from api.interfaces.shared.markdown_report import report_markdown
-from api.pipeline.evidence.figures import Authors
+from api.pipeline.evidence.figures import AspectCount, Authors
 from api.reports.report import Finding, Passage, Report
 from tests.interfaces.answers import plain_report
 
@@ -320,6 +320,22 @@ async def test_a_subject_heads_its_card(sentence: str, support: Any, name: str, 
 
     assert (first.name, first.words, first.people) == (name, words, people)
     assert first.where.startswith("Reddit 2")
+
+
+async def test_posts_that_speak_of_an_aspect_are_counted_beside_one_of_them() -> None:
+    """By the figures, which count the items; above the claims stand those of three posts or more, the most first."""
+    aspects = tuple(
+        AspectCount(aspect=name, count=count, positive=0, negative=0, cites=())
+        for name, count in (("app", 3), ("lid", 14), ("price", 2))
+    )
+    plain = await stating(claim("Lid: “It leaks”", {"reddit": 1}, "It leaks"), summary="")
+    report = plain.model_copy(update={"figures": plain.figures.model_copy(update={"aspects": aspects})})
+
+    (first,), _ = claim_layout.claims_of(report)
+    assert (first.name, first.people, first.where) == ("Lid", "one of 14 posts that speak of it", "")
+    assert claim_layout.lead(report) == ["Most spoken of, in posts: lid (14), app (3)."]
+    named = report.model_copy(update={"summary": "Most spoken of: lid (two people)."})
+    assert claim_layout.lead(named) == ["Most spoken of: lid (two people)."]
 
 
 async def test_questions_on_a_part_are_on_subjects_of_claims() -> None:

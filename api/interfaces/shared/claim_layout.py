@@ -25,6 +25,8 @@ from api.sources import OWN_ITEMS
 
 FIRST = 5
 """Claims that stand first, each with one quote; the others follow below."""
+MOST_SPOKEN, FEWEST_SPEAKING = 5, 3
+"""Aspects that are named above the claims at most, and posts from which one is."""
 SHORT_SUMMARY = 160
 """Characters of a summary that stands above the claims: about two lines."""
 _SIDES = {1: "praise", -1: "complaint"}  # kinds of findings, by lean
@@ -60,9 +62,10 @@ class ShownClaim:
     words: str = ""
     """What the sentence quotes, where it has a subject."""
     people: str = ""
-    """Who holds it: `7 people`, `two of the nine people who speak of it say alike`; empty: the sentence says so."""
+    """Who holds it: `7 people`, `two of the nine people who speak of it say alike`, `one of 14 posts that speak of it`;
+    empty: the sentence says so."""
     where: str = ""
-    """Where and when, `Reddit 4, YouTube 3; May to November 2026`."""
+    """Where and when, `Reddit 4, YouTube 3; May to November 2026`; empty of one person whose words are shown."""
 
 
 def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
@@ -81,7 +84,8 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
         return finding not in answers, not kept and is_subject(finding.text), -held
 
     answers = _answers(report)
-    claims = [_claim(finding, items) for finding in sorted(report.findings, key=order)]
+    speaking = {each.aspect.casefold(): each.count for each in report.figures.aspects or ()}
+    claims = [_claim(finding, items, speaking) for finding in sorted(report.findings, key=order)]
     first = min(FIRST, len(answers) or FIRST)
     return claims[:first], claims[first:]
 
@@ -182,7 +186,8 @@ def _tone_label(felt: Sentiment, kept: int) -> str:
     return f"tone of {quantity(felt.n, 'post')}{f'; {without} without a clear tone' if without > 0 else ''}"
 
 
-def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
+def _claim(finding: Finding, items: Mapping[str, KeptItem], speaking: Mapping[str, int]) -> ShownClaim:
+    """A finding to show; `speaking`: kept posts that speak of each aspect."""
     listed = [passage for passage in finding.evidence if passage.key in items]
     shown = listed[: presentation.SHOWN]
     keys = {passage.key for passage in shown}
@@ -200,8 +205,13 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem]) -> ShownClaim:
     unit, periods = chart_data.claim_line(finding)
     over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
     people, named = _people_and_places(finding, items)
-    where = "; ".join(filter(None, (", ".join(named), span(moments))))
-    people = who if who and name else "" if finding.support == "counted" and not name else people
+    if name and len(finding.cites) == 1 < (count := speaking.get(name.casefold(), 0)):
+        people = f"one of {count} posts that speak of it"
+    elif finding.support == "counted":
+        people = who if name and who else people if name else ""
+    # of one person the words below say where and when
+    alone = sum(_places(finding, items).values()) == 1 and quotes
+    where = "" if alone else "; ".join(filter(None, (", ".join(named), span(moments))))
     return ShownClaim(finding, held, over_time, quotes, others, name, words_of_it if name else "", people, where)
 
 
@@ -282,7 +292,17 @@ def lead(report: Report) -> list[str]:
     """
     if not report.findings:
         return [presentation.decision(report), *presentation.paragraphs(report)]
-    return [*_short_summary(report), *_unanswered(report)]
+    return [*_short_summary(report), *_most_spoken(report), *_unanswered(report)]
+
+
+def _most_spoken(report: Report) -> list[str]:
+    """The aspects that most kept posts speak of, where the summary does not name subjects with their people."""
+    aspects = sorted(report.figures.aspects or (), key=lambda each: -each.count)
+    named = [f"{each.aspect} ({each.count})" for each in aspects if each.count >= FEWEST_SPEAKING][:MOST_SPOKEN]
+    asked = lean_wanted(report.query) is not None or _parts_asked(report.query)
+    if asked or len(named) < 2 or "Most spoken of: " in report.summary:
+        return []
+    return [f"Most spoken of, in posts: {', '.join(named)}."]
 
 
 def _short_summary(report: Report) -> list[str]:
