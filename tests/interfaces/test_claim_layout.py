@@ -325,8 +325,8 @@ async def test_a_subject_heads_its_card(sentence: str, support: Any, name: str, 
 async def test_posts_that_speak_of_an_aspect_are_counted_beside_one_of_them() -> None:
     """By the figures, which count the items; above the claims stand those of three posts or more, the most first."""
     aspects = tuple(
-        AspectCount(aspect=name, count=count, positive=0, negative=0, cites=())
-        for name, count in (("app", 3), ("lid", 14), ("price", 2))
+        AspectCount(aspect=name, count=1, positive=0, negative=0, cites=tuple(map(str, range(posts))))
+        for name, posts in (("app", 3), ("lid", 14), ("price", 2))
     )
     plain = await stating(claim("Lid: “It leaks”", {"reddit": 1}, "It leaks"), summary="")
     report = plain.model_copy(update={"figures": plain.figures.model_copy(update={"aspects": aspects})})

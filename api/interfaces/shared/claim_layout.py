@@ -84,7 +84,7 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
         return finding not in answers, not kept and is_subject(finding.text), -held
 
     answers = _answers(report)
-    speaking = {each.aspect.casefold(): each.count for each in report.figures.aspects or ()}
+    speaking = {each.aspect.casefold(): len(each.cites) for each in report.figures.aspects or ()}
     claims = [_claim(finding, items, speaking) for finding in sorted(report.findings, key=order)]
     first = min(FIRST, len(answers) or FIRST)
     return claims[:first], claims[first:]
@@ -297,8 +297,10 @@ def lead(report: Report) -> list[str]:
 
 def _most_spoken(report: Report) -> list[str]:
     """The aspects that most kept posts speak of, where the summary does not name subjects with their people."""
-    aspects = sorted(report.figures.aspects or (), key=lambda each: -each.count)
-    named = [f"{each.aspect} ({each.count})" for each in aspects if each.count >= FEWEST_SPEAKING][:MOST_SPOKEN]
+    aspects = sorted(
+        ((len(each.cites), each.aspect) for each in report.figures.aspects or ()), key=lambda each: -each[0]
+    )
+    named = [f"{aspect} ({posts})" for posts, aspect in aspects if posts >= FEWEST_SPEAKING][:MOST_SPOKEN]
     asked = lean_wanted(report.query) is not None or _parts_asked(report.query)
     if asked or len(named) < 2 or "Most spoken of: " in report.summary:
         return []
