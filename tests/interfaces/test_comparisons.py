@@ -83,7 +83,7 @@ def test_the_share_of_voice_stands_in_every_rendering() -> None:
     for words in (
         "all places 75 % (41-93), 6 people 25 % (7-59), 2 people",
         "week of 2026-11-02 100 % (78-100), 14 people 0 % (0-22), 0 people",
-        "1 week in which fewer than 10 people wrote: not shown; JSON has all.",
+        "1 week in which fewer than 10 people wrote: only JSON has them.",
     ):
         assert words in " ".join(text.split())
     for words in (

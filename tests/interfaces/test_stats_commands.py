@@ -47,7 +47,7 @@ def test_figures_as_text(here: Here, url: str, monkeypatch: pytest.MonkeyPatch) 
     assert lines[0].startswith("3 analyses since ")
     assert lines[0].endswith("0 failed")
     assert lines[1] == "1 that no source answered: counted here, and in no mean"
-    assert lines[2] == "1 of sample data are left out: `--sample` counts them"
+    assert lines[2] == "1 of sample data is left out: `--sample` counts them"
     assert "decisions a full report (2); a short report (1)" in lines
     assert "yield 14 % pooled, 14 % mean of 1 analysis; 1 left out that could not be judged" in lines
     assert "cost 0.6000 USD: 0.3000 per analysis, 0.1500 per kept item; 0 of unknown price" in lines

@@ -86,7 +86,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "Reddit            4         4  100 %  once      yes        ok" in about
     assert "- Enough was found for a short report only: 3 of 4 posts about it say enough" in about
     assert "- 1 post was dropped: graded too low to answer the question." in about
-    assert "- It rests on 3 posts, all without a known author; 2 of them are cited." in about
+    assert "- It rests on 3 posts, all without a known author; 2 posts are cited." in about
     assert "5 requests to sources, 1221 tokens for 0.5100 USD; it\n  took " in about
 
 
@@ -97,7 +97,7 @@ async def test_a_report_that_lists_nothing_dropped_lists_what_is_cited() -> None
     text = report_text(await plain_report(), False, 100)
 
     assert "[3]" not in text
-    assert "2 of them are cited." in text
+    assert "2 posts are cited." in text
 
 
 async def test_a_sample_report_names_no_address_and_no_bill() -> None:

@@ -356,9 +356,9 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
     ("question", "tone"),
     [
         ("what annoys people about the ember mug?",
-         "As whole posts, 3 of the 4 whose tone can be told sound negative."),
+         "Of the 4 posts whose tone can be told, 3 sound negative."),
         ("what do people like about the ember mug?",
-         "As whole posts, 1 of the 4 whose tone can be told sounds positive."),
+         "Of the 4 posts whose tone can be told, 1 sounds positive."),
         ("ember mug", "(four people)."),
     ],
 )  # fmt: skip

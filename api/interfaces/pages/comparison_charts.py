@@ -28,7 +28,7 @@ _DIFFERENCE = (
 _SHARES = "The line on a bar is where the share of all such posts lies with 95 % confidence."
 _VOICES = "The line on a bar is where a share lies with 95 % confidence, each taken by itself."
 _MARKED = " * marks differences that the posts support; all else may be chance."
-_UNMARKED = " None is sure: among so many, one that clears zero by itself is what chance makes."
+_UNMARKED = " None is sure: among so many differences, chance alone makes some whose line does not reach zero."
 
 
 def share_figure(comparison: Comparison) -> str:

@@ -17,6 +17,8 @@ from api.core.words import words
 from api.interfaces.shared import chart_data, presentation
 from api.interfaces.shared.presentation import UNSENT, source_title
 from api.pipeline.evidence.figures import Authors, Sentiment
+from api.pipeline.question.product_name import question_parts
+from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import SIDES, lean_wanted
 from api.reports.keyless.theme_sentences import SUMMARY, is_subject, parts_of
 from api.reports.quotes import sentences, without_stop
@@ -30,8 +32,6 @@ MOST_SPOKEN, FEWEST_SPEAKING = 5, 3
 SHORT_SUMMARY = 160
 """Characters of a summary that stands above the claims: about two lines."""
 _SIDES = {1: "praise", -1: "complaint"}  # kinds of findings, by lean
-# `the battery of the Plaud Note`
-_PART = regex.compile(r"(?i)\bthe (\p{L}+) of\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,28 +92,37 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
 
 def _answers(report: Report) -> list[Finding]:
     """The findings on the part and the side that the question asks for."""
-    lean, wanted = lean_wanted(report.query), _parts_asked(report.query)
+    lean, part = lean_wanted(report.query), _part_asked(report.query)
+    wanted, known = set(words(part)), aspects_named(part)
+
+    def is_on_part(text: str) -> bool:
+        spoken = set(words(text))
+        return wanted <= spoken or any(aspect.name in spoken or aspect.is_in(text) for aspect in known)
 
     def answers(finding: Finding) -> bool:
         texts = (finding.text, *(passage.passage for passage in finding.evidence))
-        fits = not wanted or any(wanted & set(words(text)) for text in texts)
-        return fits and (lean is None or finding.kind == _SIDES[lean])
+        return any(map(is_on_part, texts)) and (lean is None or finding.kind == _SIDES[lean])
 
     return [finding for finding in report.findings if answers(finding)]
 
 
-def _parts_asked(query: str) -> set[str]:
-    return {part.casefold() for part in _PART.findall(query)}
+def _part_asked(query: str) -> str:
+    """The part of the product that a question asks about: `battery life`; empty without one, as of `The Last of Us`.
+
+    Either a known aspect in any of the languages of questions, or what stands as `the ... of` in small letters.
+    """
+    part = question_parts(query).aspect
+    return part if part and (aspects_named(part) or (part.islower() and f"the {part} of " in query)) else ""
 
 
 def _unanswered(report: Report) -> list[str]:
     """That no finding answers the question, in one sentence; none where one does."""
-    lean, parts = lean_wanted(report.query), sorted(_parts_asked(report.query))
-    if not report.findings or _answers(report) or not (lean or parts):
+    lean, part = lean_wanted(report.query), _part_asked(report.query)
+    if not report.findings or _answers(report) or not (lean or part):
         return []
-    about = f" about the {' and the '.join(parts)}" if parts else ""
+    about = f" about the {part}" if part else ""
     return [f"Nothing here is surely {SIDES[lean]}{about}. What is said instead:" if lean
-            else f"Nothing that people say alike is{about}. What is said instead:"]  # fmt: skip
+            else f"No claim here is{about}. What is said instead:"]  # fmt: skip
 
 
 # `What do people say about the battery of the Plaud Note?`
@@ -170,7 +179,7 @@ def _written_by(authors: Authors, total: int) -> str:
         return " without a known author" if total == 1 else ", all without a known author"
     people = quantity(authors.people, "person", "people")
     several = f", one of whom wrote {authors.most} of them" if authors.most > 1 and authors.people > 1 else ""
-    unnamed = f"; {authors.unnamed} of them {'has' if authors.unnamed == 1 else 'have'} no known author"
+    unnamed = f"; {quantity(authors.unnamed or 0, 'post')} {'has' if authors.unnamed == 1 else 'have'} no known author"
     unnamed *= bool(authors.unnamed)
     return f" by {people}{several}{unnamed}" if several or unnamed or authors.people < total else ""
 
@@ -339,6 +348,7 @@ def process(report: Report, *, priced: bool = True) -> list[str]:
     """How the report was made, a sentence each: what it rests on, what was dropped, when it was asked, the price."""
     total, authors, checked = len(report.items), report.figures.authors, report.support
     rests = f"It rests on {quantity(total, 'post')}{_written_by(authors, total) if authors else ''}" if total else ""
+    cited_posts = f"; {quantity(report.cited, 'post')} {'is' if report.cited == 1 else 'are'} cited"
     unsure = len(presentation.hardly_sure(report))
     asked_at = f"Asked {utc_minute(report.created_at)} at depth {report.depth}"
     if priced:
@@ -347,7 +357,7 @@ def process(report: Report, *, priced: bool = True) -> list[str]:
         asked_at += "" if report.timings_ms.total is None else f"; it took {report.timings_ms.total / 1000:.1f} s"
     sentences_of = (
         presentation.decision(report) if report.findings else "",
-        f"{rests}{f'; {report.cited} of them are cited' if report.findings else ''}." if rests else "",
+        f"{rests}{cited_posts if report.findings else ''}." if rests else "",
         presentation.description_sentence(report),
         *report.quality_notes,
         f"{quantity(unsure, 'kept post')} may not be about the question: judges differ, or one was hardly sure."

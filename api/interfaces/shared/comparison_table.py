@@ -276,7 +276,7 @@ def voice_notes(comparison: Comparison) -> Iterator[str]:
         )
         full = len(_full_weeks(voice))
         if few := len(weeks) - full:
-            yield f"{quantity(few, 'week')} in which fewer than {FEWEST_PEOPLE} people wrote: not shown; JSON has all."
+            yield f"{quantity(few, 'week')} in which fewer than {FEWEST_PEOPLE} people wrote: only JSON has them."
         if full > WEEKS:
             yield f"Of {full} weeks in which more people wrote, the last {WEEKS} are shown; JSON has all."
     if voice.left_out:

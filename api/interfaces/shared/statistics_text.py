@@ -26,8 +26,8 @@ def heads(stats: Stats, how: str = SAMPLES_HOW) -> Iterator[str]:
     if words := " and ".join(f"{number} {which}" for number, which in left_out if number):
         yield f"{words}: counted here, and in no mean"
     if stats.samples:
-        counted = "are counted" if stats.with_samples else f"are left out: {how}"
-        yield f"{stats.samples} of sample data {counted}"
+        counted = "counted" if stats.with_samples else f"left out: {how}"
+        yield f"{stats.samples} of sample data {'is' if stats.samples == 1 else 'are'} {counted}"
     if stats.cut:
         yield f"There are more: only the newest {MOST} are counted"
 

@@ -97,10 +97,10 @@ def _people_phrase(count: int, number: int) -> str:
 
 
 def tone_sentence(graded: int, sounding: int, lean: int) -> str:
-    """`As whole posts, 5 of the 7 whose tone can be told sound negative.`; empty without grades."""
-    verb, side = "sounds" if sounding == 1 else "sound", "positive" if lean > 0 else "negative"
+    """`Of the 7 posts whose tone can be told, 5 sound negative.`; empty without grades."""
+    verb, side = "sounds" if sounding <= 1 else "sound", "positive" if lean > 0 else "negative"
     number = sounding or "none"
-    whole = f"As whole posts, {number} of the {graded} whose tone can be told {verb} {side}."
+    whole = f"Of the {graded} posts whose tone can be told, {number} {verb} {side}."
     return whole if graded else ""
 
 
