@@ -332,11 +332,13 @@ async def test_posts_that_speak_of_an_aspect_are_counted_beside_one_of_them() ->
         AspectCount(aspect=name, count=1, positive=0, negative=0, cites=tuple(map(str, range(posts))))
         for name, posts in (("app", 3), ("lid", 14), ("price", 2))
     )
-    plain = await stating(claim("Lid: “It leaks”", {"reddit": 1}, "It leaks"), summary="")
+    price = claim("Price: “Dear”", {"reddit": 1}, "Dear")
+    plain = await stating(price, claim("Lid: “It leaks”", {"reddit": 1}, "It leaks"), summary="")
     report = plain.model_copy(update={"figures": plain.figures.model_copy(update={"aspects": aspects})})
 
-    (first,), _ = claim_layout.claims_of(report)
+    (first, second), _ = claim_layout.claims_of(report)
     assert (first.name, first.people, first.where) == ("Lid", "one of 14 posts that speak of it", "")
+    assert (second.name, second.people) == ("Price", "one of 2 posts that speak of it")
     assert claim_layout.lead(report) == ["Most spoken of, in posts: lid (14), app (3)."]
     named = report.model_copy(update={"summary": "Most spoken of: lid (two people)."})
     assert claim_layout.lead(named) == ["Most spoken of: lid (two people)."]

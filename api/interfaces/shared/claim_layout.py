@@ -72,16 +72,17 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
     """The claims that come first, and the others.
 
     First are those that answer the question where it asks for a part (`the battery of ...`) or a side, in the writer's
-    order; where none does or it asks for neither, what most people hold.
+    order; where none does or it asks for neither, what most people hold, of as many what most posts speak of.
     """
     items = {item.key: item for item in report.items}
     in_order = lean_wanted(report.query) is not None
 
-    def order(finding: Finding) -> tuple[bool, bool, int]:
+    def order(finding: Finding) -> tuple[bool, bool, int, int]:
         # a writer that counts puts claims before subjects of which more people only speak
         kept = in_order or finding.support == "counted"
         held = 0 if kept else sum(finding.people.values()) or len(finding.cites)
-        return finding not in answers, not kept and is_subject(finding.text), -held
+        name = "" if kept else (parts_of(finding.text) or ("",))[0]
+        return finding not in answers, not kept and is_subject(finding.text), -held, -speaking.get(name.casefold(), 0)
 
     answers = _answers(report)
     speaking = {each.aspect.casefold(): len(each.cites) for each in report.figures.aspects or ()}
