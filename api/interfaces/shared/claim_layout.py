@@ -311,7 +311,7 @@ def _most_spoken(report: Report) -> list[str]:
         ((len(each.cites), each.aspect) for each in report.figures.aspects or ()), key=lambda each: -each[0]
     )
     named = [f"{aspect} ({posts})" for posts, aspect in aspects if posts >= FEWEST_SPEAKING][:MOST_SPOKEN]
-    asked = lean_wanted(report.query) is not None or _parts_asked(report.query)
+    asked = lean_wanted(report.query) is not None or _part_asked(report.query) != ""
     if asked or len(named) < 2 or "Most spoken of: " in report.summary:
         return []
     return [f"Most spoken of, in posts: {', '.join(named)}."]
