@@ -66,7 +66,10 @@ class ServerEmbedder:
 
     async def of_question(self, text: str) -> ModelVectors:
         """See `Embedder.of_question`; one request, some ten tokens."""
-        return await self._ask([self._prefixes[0] + clean(text)], self.settings.timeout)
+        made = await self._ask([self._prefixes[0] + clean(text)], self.settings.timeout)
+        if not any(made.vectors[0]):
+            raise ModelError("malformed", "the vector is all zeros, which is like nothing")
+        return made
 
     async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
         """See `Embedder.of_entries`; `AT_ONCE` texts a request."""
@@ -143,9 +146,9 @@ class ServerEmbedder:
 
 def _signed_bytes(vector: Sequence[float]) -> bytes:
     """The vector with 127 as its largest number: a cosine does not depend on the length."""
-    largest = max(map(abs, vector))
-    scale = _LARGEST_BYTE / largest if largest else 0.0
-    return array("b", [round(number * scale) for number in vector]).tobytes()
+    largest = max(map(abs, vector)) or 1.0
+    # divided first: 127 by a number that is nearly 0 is infinite
+    return array("b", [round(number / largest * _LARGEST_BYTE) for number in vector]).tobytes()
 
 
 def _joined(parts: Sequence[ModelVectors]) -> ModelVectors:

@@ -144,6 +144,17 @@ async def test_a_number_that_is_none_is_refused(model: ModelServer) -> None:
                 await embedder.of_question("mug")
 
 
+async def test_numbers_near_zero_are_scaled_and_zeros_are_like_nothing(model: ModelServer) -> None:
+    """The least number that there is makes a vector; for a question zeros are a failure, not a likeness to anything."""
+    model.respond = lambda body: Reply(b'{"data": [{"embedding": [5e-324, %s]}]}' % b", ".join([b"0.0"] * 63))
+    async with embedding(model.url, dimensions=None) as embedder:
+        assert (await embedder.of_question("mug")).vectors == (bytes([127]) + bytes(63),)
+        model.respond = lambda body: Reply(b'{"data": [{"embedding": [%s]}]}' % b", ".join([b"0.0"] * 64))
+        assert (await embedder.of_entries(["mug"])).vectors == (bytes(64),)
+        with pytest.raises(ModelError, match="all zeros"):
+            await embedder.of_question("mug")
+
+
 async def test_the_key_of_the_models_goes_to_their_own_server_alone(
     model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
