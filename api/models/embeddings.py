@@ -162,7 +162,7 @@ def _joined(parts: Sequence[ModelVectors]) -> ModelVectors:
 def server_embedder(settings: Settings) -> ServerEmbedder | None:
     """The embedder of `LISTENPOST_EMBEDDINGS_MODEL`; None where that is unset.
 
-    The key of the models is sent to their own server alone.
+    The key of the models, and headers of the environment, are sent to their own server alone.
     """
     chosen, models = settings.embeddings, settings.models
     if chosen.model is None:
@@ -172,4 +172,5 @@ def server_embedder(settings: Settings) -> ServerEmbedder | None:
         update = {"openai_base_url": chosen.url, "openai_api_key": SecretStr("none")}
     if chosen.key is not None:
         update["openai_api_key"] = chosen.key
-    return ServerEmbedder(ModelClient(models.model_copy(update=update)), chosen)
+    client = ModelClient(models.model_copy(update=update), key_alone=chosen.url is not None)
+    return ServerEmbedder(client, chosen)
