@@ -66,7 +66,10 @@ class ServerEmbedder:
 
     async def of_question(self, text: str) -> ModelVectors:
         """See `Embedder.of_question`; one request, some ten tokens."""
-        return await self._ask([self._prefixes[0] + clean(text)], self.settings.timeout)
+        made = await self._ask([self._prefixes[0] + clean(text)], self.settings.timeout)
+        if not any(made.vectors[0]):
+            raise ModelError("malformed", "the vector is all zeros, which is like nothing")
+        return made
 
     async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
         """See `Embedder.of_entries`; `AT_ONCE` texts a request."""
@@ -143,9 +146,9 @@ class ServerEmbedder:
 
 def _signed_bytes(vector: Sequence[float]) -> bytes:
     """The vector with 127 as its largest number: a cosine does not depend on the length."""
-    largest = max(map(abs, vector))
-    scale = _LARGEST_BYTE / largest if largest else 0.0
-    return array("b", [round(number * scale) for number in vector]).tobytes()
+    largest = max(map(abs, vector)) or 1.0
+    # divided first: 127 by a number that is nearly 0 is infinite
+    return array("b", [round(number / largest * _LARGEST_BYTE) for number in vector]).tobytes()
 
 
 def _joined(parts: Sequence[ModelVectors]) -> ModelVectors:
@@ -159,7 +162,7 @@ def _joined(parts: Sequence[ModelVectors]) -> ModelVectors:
 def server_embedder(settings: Settings) -> ServerEmbedder | None:
     """The embedder of `LISTENPOST_EMBEDDINGS_MODEL`; None where that is unset.
 
-    The key of the models is sent to their own server alone.
+    The key of the models, and headers of the environment, are sent to their own server alone.
     """
     chosen, models = settings.embeddings, settings.models
     if chosen.model is None:
@@ -169,4 +172,5 @@ def server_embedder(settings: Settings) -> ServerEmbedder | None:
         update = {"openai_base_url": chosen.url, "openai_api_key": SecretStr("none")}
     if chosen.key is not None:
         update["openai_api_key"] = chosen.key
-    return ServerEmbedder(ModelClient(models.model_copy(update=update)), chosen)
+    client = ModelClient(models.model_copy(update=update), key_alone=chosen.url is not None)
+    return ServerEmbedder(client, chosen)

@@ -39,6 +39,7 @@ _PAUSE_SECONDS = 0.5
 _TEMPLATE_TOKENS, _LEAST_ANSWER = 24, 0.25
 # extension of a response: bodies of earlier empty answers, which are paid for
 _EARLIER = "listenpost.earlier"
+_PLAIN_HEADERS = {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
 _COMPLETION = TypeAdapter(Completion)
 _DISCONNECTED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
 
@@ -61,10 +62,11 @@ class ModelClient:
     """Asks one server; belongs to one event loop. A missing key shows at the first call."""
 
     def __init__(
-        self, settings: ModelSettings, limiter: ModelCallLimiter | None = None, memory: AnswerMemory | None = None
-    ) -> None:
-        """`memory` keeps what scheduled runs share."""
-        self._settings, self._answers = settings, SharedAnswers(memory)
+        self, settings: ModelSettings, limiter: ModelCallLimiter | None = None, memory: AnswerMemory | None = None,
+        *, key_alone: bool = False,
+    ) -> None:  # fmt: skip
+        """`memory` keeps what scheduled runs share; `key_alone`: see `_keep_key_alone`."""
+        self._settings, self._answers, self._key_alone = settings, SharedAnswers(memory), key_alone
         self._limiter = limiter or ModelCallLimiter(settings.model_concurrency)
 
     @cached_property
@@ -93,7 +95,7 @@ class ModelClient:
             unlimited = httpx2.Limits(max_connections=None)
             http = _RetryingClient(
                 self._limiter, url, timeout=timeout, limits=unlimited, trust_env=trust_env,
-                verify=verify,
+                verify=verify, event_hooks={"request": [partial(_keep_key_alone, key)] if self._key_alone else []},
             )  # fmt: skip
             return AsyncOpenAI(
                 api_key=key, base_url=urlunsplit(parts._replace(query="", fragment="")),
@@ -218,6 +220,14 @@ class ModelClient:
         """Close the connections for good."""
         if "openai" in self.__dict__:
             await self.openai.close()
+
+
+async def _keep_key_alone(key: str, request: httpx2.Request) -> None:
+    """Take out of a request what the library adds from `OPENAI_CUSTOM_HEADERS`, `OPENAI_ORG_ID` and the like."""
+    for name in set(request.headers):
+        if name not in _PLAIN_HEADERS and not name.startswith("x-stainless-"):  # which the library reads itself
+            del request.headers[name]
+    request.headers["authorization"] = f"Bearer {key}"
 
 
 class _RetryingClient(httpx2.AsyncClient):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -76,14 +77,19 @@ class EntryEmbedding:
 
     async def embed(self, tenant: str, listener: Callable[[int, int], None]) -> None:
         """See `ArchiveEmbedding.embed`; a step that another process is at is waited for."""
+        await self._embed(tenant, listener, math.inf)
+
+    async def _embed(self, tenant: str, listener: Callable[[int, int], None], steps: float) -> None:
+        """Embed what waits, in at most so many steps."""
         claims, key, asker = SharedRepository(self.database), f"embeddings {tenant}", secrets.token_hex(8)
         more = True
-        while more:
+        while more and steps > 0:
             now = datetime.now(UTC)
             claimed, _ = await claims.claim_answer(key, asker, now, now + _CLAIM)
             if not claimed:
                 await asyncio.sleep(_PAUSE)
                 continue
+            steps -= 1
             try:
                 more = await self._step(tenant, listener)
             finally:
@@ -113,14 +119,22 @@ class EntryEmbedding:
             tenant = next(iter(self._due))
             del self._due[tenant]
             try:
-                async with self.database.reading() as connection:
-                    entries = await _behind(connection, tenant, await self._done(connection, tenant))
-                if entries > MOST_UNASKED:
-                    _log.warning("%d entries have no vector: `listenpost archive embed`", entries)
-                elif entries:
-                    await self.embed(tenant, lambda *_: None)
+                await self._embed_unasked(tenant)
             except (ModelError, StoreUnavailable) as error:
                 _log.warning("entries are not embedded, the next that are stored try again: %s", error)
+
+    async def _embed_unasked(self, tenant: str) -> None:
+        """Embed `MOST_UNASKED` entries at most, also where an import stores more meanwhile."""
+        left = MOST_UNASKED
+        while True:
+            async with self.database.reading() as connection:
+                entries = await _behind(connection, tenant, await self._done(connection, tenant))
+            if entries > left:
+                _log.warning("%d entries have no vector: `listenpost archive embed`", entries)
+            if not 0 < entries <= left:
+                return
+            await self._embed(tenant, lambda *_: None, -(-entries // _PAGE))
+            left -= entries
 
     async def _done(self, connection: AsyncConnection, tenant: str) -> int:
         """Up to which number a tenant's entries have vectors, as far as the model's dimensions are known."""
@@ -138,7 +152,10 @@ class EntryEmbedding:
         if not texts:
             return False
         made = await self.embedder.of_entries([text for text in texts.values() if text] or ["text"])
-        self._model, whole, empty = made.model, iter(made.vectors), bytes(dimensions_of(made.model))
+        changed, self._model = self._model not in {"", made.model}, made.model
+        if changed:  # a server that alternates would be paid without end
+            raise ModelError("malformed", f"its vectors have {dimensions_of(made.model):,} dimensions, and had others")
+        whole, empty = iter(made.vectors), bytes(dimensions_of(made.model))
         vectors = {number: next(whole) if text else empty for number, text in texts.items()}
         kept = await self.database.unbroken(self._keep(tenant, after, made, vectors))
         listener(kept, made.tokens)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from api.bootstrap import load_settings
 from api.errors import ConfigurationError, ModelError
@@ -144,6 +145,17 @@ async def test_a_number_that_is_none_is_refused(model: ModelServer) -> None:
                 await embedder.of_question("mug")
 
 
+async def test_numbers_near_zero_are_scaled_and_zeros_are_like_nothing(model: ModelServer) -> None:
+    """The least number that there is makes a vector; for a question zeros are a failure, not a likeness to anything."""
+    model.respond = lambda body: Reply(b'{"data": [{"embedding": [5e-324, %s]}]}' % b", ".join([b"0.0"] * 63))
+    async with embedding(model.url, dimensions=None) as embedder:
+        assert (await embedder.of_question("mug")).vectors == (bytes([127]) + bytes(63),)
+        model.respond = lambda body: Reply(b'{"data": [{"embedding": [%s]}]}' % b", ".join([b"0.0"] * 64))
+        assert (await embedder.of_entries(["mug"])).vectors == (bytes(64),)
+        with pytest.raises(ModelError, match="all zeros"):
+            await embedder.of_question("mug")
+
+
 async def test_the_key_of_the_models_goes_to_their_own_server_alone(
     model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +174,24 @@ async def test_the_key_of_the_models_goes_to_their_own_server_alone(
         "Bearer none",
         "Bearer sk-own",
     ]
+
+
+async def test_headers_of_the_environment_go_to_the_server_of_the_models_alone(
+    model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library would add them to every request: they may hold another key."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-models")
+    monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-secret")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: secret\nAuthorization: Bearer sk-secret")
+    model.respond = answers
+    for url, key in ((None, None), (model.url, None), (model.url, SecretStr("sk-own"))):
+        async with embedding(url, key=key, dimensions=None) as embedder:  # type: ignore[arg-type]
+            await embedder.of_question("mug")
+    assert model.headers[0]["x-gateway"] == "secret"
+    assert [headers["authorization"] for headers in model.headers[1:]] == ["Bearer none", "Bearer sk-own"]
+    assert not any("secret" in value for headers in model.headers[1:] for value in headers.values())
 
 
 async def test_families_that_expect_a_prefix_get_it(model: ModelServer) -> None:

@@ -175,6 +175,45 @@ async def test_many_that_wait_are_left_to_the_command(url: str, caplog: pytest.L
         assert (await store.embedding.waiting("a")).entries == count
 
 
+async def test_an_import_under_way_is_not_sent_unasked(url: str) -> None:
+    """Where a report is stored in its midst, what was there then is embedded, and not what comes meanwhile."""
+    facts = [facts_of(f"items:{n}", {"body": f"word{n}"}) for n in range(embedding.MOST_UNASKED)]
+
+    @dataclass
+    class Importing(Server):
+        async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
+            if not self.sent:
+                begun = await store.begin_import("a", FileIdentity("dump.jsonl", "jsonl", "d1"))
+                batch = ImportBatch(tuple(filter(None, facts)), (), {}, ImportPosition(10, 10))
+                await store.keep_batch("a", begun, batch)
+            return await super().of_entries(texts)
+
+    server = Importing()
+    async with opened(url, server) as store:
+        await keep(store, "x", "battery")
+    assert server.sent == ["battery"]
+
+
+async def test_a_server_that_alternates_is_not_paid_without_end(url: str) -> None:
+    """Of two models behind one address each answer in turn has other dimensions."""
+
+    @dataclass
+    class Alternating(Server):
+        async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
+            made = await super().of_entries(texts)
+            self.size = 704 - self.size
+            return made
+
+    server = Alternating()
+    async with opened(url, None) as store:
+        await keep(store, "x", *(f"word{n}" for n in range(300)))
+    async with opened(url, server) as store:
+        assert store.embedding is not None
+        with pytest.raises(ModelError, match="384 dimensions, and had others"):
+            await store.embedding.embed("a", lambda *_: None)
+    assert len(server.sent) == 256
+
+
 async def test_entries_that_go_take_their_vectors_along(url: str) -> None:
     """And one that went while its vector was made has none."""
 
