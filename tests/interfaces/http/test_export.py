@@ -97,7 +97,8 @@ async def test_the_page_shows_sources_with_their_share(report: dict[str, Any]) -
         item["relevance"] = 0.75
     assert "75 %</span>" not in report_html(Report.model_validate(report))
     for claim in chain(*claims_of(Report.model_validate(report))):
-        assert claim.text in "".join(page.words)
+        assert (claim.name or claim.finding.text) in "".join(page.words)
+        assert claim.words in "".join(page.words)
 
 
 async def test_strangers_cannot_write_the_page(report: dict[str, Any]) -> None:
