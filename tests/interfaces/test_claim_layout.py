@@ -279,6 +279,7 @@ async def test_people_are_known_authors(authors: Any, shown: tuple[str, str] | N
         ("What annoys people about the Ember mug?", ["The lid leaks."], []),
         ("the app of the Ember mug", ["The app is slow."], []),
         ("What do people say about the app crashes of the Ember mug?", ["The app is slow."], []),
+        ("How good is the app of the Ember mug in Germany?", ["The app is slow."], []),
         ("Was sagen Leute über die App von Ember mug?", ["The app is slow."], []),
         ("Ember mug", ["The lid leaks.", "The app is slow."], []),
         ("The Last of Us", ["The lid leaks.", "The app is slow."], []),

@@ -34,7 +34,7 @@ def test_everything_answers_in_the_sandbox(here: Here) -> None:
     assert {row["outcome"] for row in rows(told.json).values()} == {"ok"}
     assert not any(row["configured"] for row in told.json["upstreams"])
     assert rows(told.json)["model"]["fix"] == "set `OPENAI_API_KEY`, see docs/settings.md"
-    assert text.out.startswith("sample world: ")
+    assert text.out.startswith("sample data: ")
     assert "to be real: set `REDDIT_CLIENT_ID` and `REDDIT_CLIENT_SECRET`" in text.out
     assert text.out.endswith("without it the real places are asked.\n")
     assert text.err == told.err == ""

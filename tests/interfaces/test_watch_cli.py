@@ -183,7 +183,7 @@ def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     as_json = here("watch", "show", "Oura", "--format", "json")
     (listed,) = json.loads(here("watch", "list", "--format", "json").out)
     assert "asks: Oura - a ring that measures" in shown.out
-    assert "of: lemmy, github; depth quick; sample world" in shown.out
+    assert "of: lemmy, github; depth quick; sample data" in shown.out
     assert "receivers: webhook:hooks.example\n" in shown.out
     assert "depth deep" in silent
     assert f"receivers: file:{Path('heard').absolute()}; only complaints" in silent

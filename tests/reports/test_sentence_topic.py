@@ -8,7 +8,7 @@ import regex
 from api.core.domain import Question
 from api.reports.keyless.aspects import aspects
 from api.reports.keyless.product_mentions import Subject
-from api.reports.keyless.sentence_topic import is_about_theme, is_plainly_about_theme
+from api.reports.keyless.sentence_topic import is_about_theme
 
 LAMP = Subject.of(Question("Glow Lamp", "a desk light with an app"))
 PATTERNS: dict[str, regex.Pattern[str]] = {aspect.name: aspect.pattern for aspect in aspects()}
@@ -89,21 +89,3 @@ def test_the_word_of_a_theme_is_what_is_spoken_of(theme: str, sentence: str) -> 
 def test_a_word_beside_the_point_shows_nothing(theme: str, sentence: str) -> None:
     """Where, by what and of which kind something is; what is another's, announced or told to do."""
     assert not is_about_theme(sentence, PATTERNS[theme], LAMP)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "plainly"),
-    [
-        ("Battery is fine.", True),
-        ("Old, but the battery is fine.", True),
-        ("Looks good, small battery though.", True),
-        ("L'autonomie est courte.", True),
-        ("很亮，续航一天。", True),
-        ("The Glow needs a battery.", True),
-        ("They sell a kit with battery packs.", False),
-        ("It glows.", False),
-    ],
-)
-def test_one_post_alone_must_say_whose_theme_it_is(sentence: str, plainly: bool) -> None:
-    """By the product's name, or as what a clause begins with."""
-    assert is_plainly_about_theme(sentence, PATTERNS["battery"], LAMP) is plainly

@@ -164,6 +164,8 @@ def test_what_is_asked_about_goes_first() -> None:
     assert themed.findings[0].text == "Price: “The price is fair”."
     assert themed.summary.startswith("One person speaks of the price. Most said: ")
     assert none.summary.startswith("No people speak of the price. Most said: ")
+    lid = find_themes(Question("What do people say about the lid of the Glow Lamp?"), exhibits(body, body, body))
+    assert lid.topic == "What people say about the lid of Glow Lamp"
 
 
 def test_a_question_about_one_side_is_answered_by_what_surely_leans_so() -> None:

@@ -255,7 +255,7 @@ def _status_lines(rows: Sequence[Upstream], sample: bool) -> list[str]:
 
     lines = ["mode: live"]
     if sample:
-        lines = ["sample world: made up and offline; no key is used and nothing is spent"]
+        lines = ["sample data: made up and offline; no key is used and nothing is spent"]
     width = max(_NAME_COLUMNS, *(len(row.title) for row in rows))
     for row in rows:
         left = row.quota_left

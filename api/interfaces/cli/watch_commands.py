@@ -171,7 +171,7 @@ async def show(name: WatchName, form: Data = "text") -> None:
         say(f"asks: {shown(watch.query)}{f' - {shown(meaning)}' if meaning else ''}")
     sources = ", ".join(watch.sources) or "all that are set"
     limit = f", limit {watch.limit}" if watch.limit else ""
-    say(f"of: {sources}; depth {watch.depth}{limit}{'; sample world' if watch.sandbox else ''}")
+    say(f"of: {sources}; depth {watch.depth}{limit}{'; sample data' if watch.sandbox else ''}")
     receivers = ", ".join(target.described for target in watch.notify) or "nobody"
     only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
     at_once = "; posts of streams as it happens" if watch.as_it_happens else ""

@@ -113,7 +113,9 @@ def _part_asked(query: str) -> str:
     Either a known aspect in any of the languages of questions, or what stands as `the ... of` in small letters.
     """
     part = question_parts(query).aspect
-    return part if part and (aspects_named(part) or (part.islower() and f"the {part} of " in query)) else ""
+    if part and (aspects_named(part) or (part.islower() and f"the {part} of " in query)):
+        return part
+    return next((part for part in _PART.findall(query) if aspects_named(part)), "")
 
 
 def _unanswered(report: Report) -> list[str]:
@@ -126,6 +128,8 @@ def _unanswered(report: Report) -> list[str]:
             else f"No claim here is{about}. What is said instead:"]  # fmt: skip
 
 
+# `How good is the support of Oura in Germany?`
+_PART = regex.compile(r"(?i)\bthe (\p{L}+) of\b")
 # `What do people say about the battery of the Plaud Note?`
 _ON_A_PART = regex.compile(r"What do people say about the (?P<part>.+?) of (?P<product>.+)\?")
 

@@ -30,12 +30,6 @@ _MADE = regex.compile(
     r"(?i)\b(?:made|make|built|build|building|wrote|coded|created)\s+(?:an?|my|our|some|any)\s+"
     r"(?:[\p{L}-]+\s+){0,2}$"
 )
-# right before a theme that a clause begins with: `The old |battery`, `I love it, |battery is`
-_BEGINNING = regex.compile(
-    r"(?i)(?:^|[，；：。！？、]|[.,:;!?–—(-]\s|\b(?:and|but|und|aber|y|pero|et|mais)\s"
-    r"|\b(?:the|its|my|their|your|this|that|no|der|die|das|den|el|la|los|las|le|les|l'|l’)\s?)"
-    r"\W*(?:[\p{L}-]+\s+)?$"
-)
 # right before a theme that a clause opens with: `I love it, the |battery is`
 _CLAUSE_OPENING = regex.compile(
     r"(?i)(?:[，；：。！？、]|[.,:;!?–—]\s|\b(?:and|but|und|aber|y|pero|et|mais)\s)\W*(?:(?:the|its|my|their|your|der|die|das"
@@ -133,12 +127,6 @@ def is_about_theme(sentence: str, theme: regex.Pattern[str], subject: Subject) -
     if not matches or _is_no_statement(text):
         return False
     return any(not _is_side_mention(text, *match.span(), subject) for match in matches)
-
-
-def is_plainly_about_theme(sentence: str, theme: regex.Pattern[str], subject: Subject) -> bool:
-    """Whether it names the product, or a clause begins with the theme: `the battery`."""
-    text = sentence.replace("’", "'")
-    return subject.is_named(text) or any(_BEGINNING.search(text[: match.start()]) for match in theme.finditer(text))
 
 
 def is_led_by(sentence: str, theme: regex.Pattern[str]) -> bool:

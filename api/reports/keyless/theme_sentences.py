@@ -20,9 +20,9 @@ COUNTED = regex.compile(
     regex.S,
 )
 """A theme: `Battery: “It does not last a day”: six of the ten people who speak of it say alike.`, or a subject of which
-people only speak: `Battery, for example: “It does not last a day”.`
+people only speak: `Battery: people speak of it.`
 
-The last form is of reports of older versions.
+Older reports have `Battery, for example: “It does not last a day”.`, and those older still count posts.
 """
 _EACH = "One person each said"
 SUMMARY = regex.compile(

@@ -197,7 +197,9 @@ def _named_aspects(question: Question, subject: Subject) -> tuple[str, ...]:
 
 def _headline(question: Question, subject: Subject, wanted: Iterable[str], lean: int | None) -> str:
     """What the headline is about: aspects asked about, the product, or the words searched for."""
-    named = " and ".join(sorted(wanted))
+    part = question_parts(question.text).aspect
+    # `the lid of the Ember mug`, a part that is no known aspect
+    named = " and ".join(sorted(wanted)) or part * (part.islower() and f"the {part} of " in question.text)
     if named and subject.name:
         return f"the {named} of {subject.name}"
     return (subject.name if lean else "") or one_line(search_words(question.text))
