@@ -7,10 +7,12 @@ is known, a row that it renews every ten seconds.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import secrets
 import socket
 import sys
+import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -103,6 +105,7 @@ class RunningRepository(Repository):
         self._pause = beat
         self._owner = this_process()
         self._heart: asyncio.Task[None] | None = None
+        self._beaten = -math.inf  # by the monotonic clock
 
     @unbroken
     async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = "") -> datetime:
@@ -115,13 +118,16 @@ class RunningRepository(Repository):
             set_={**here, "reason": None},
             where=analyses.c.state != "done",
         )
-        mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
+        mine, beaten = (analyses.c.tenant == tenant, analyses.c.id == analysis_id), time.monotonic()
         async with self._database.writing() as connection:
-            if self._heart is None:
+            if beaten - self._beaten > 2 * self._pause:  # else the heart's own beat is fresh
                 await connection.execute(self._heartbeat())
+            else:
+                beaten = self._beaten
             created_at = await connection.scalar(upsert.returning(analyses.c.created_at))
             if created_at is None:  # it is done already, and stays so
                 created_at = await connection.scalar(select(analyses.c.created_at).where(*mine))
+        self._beaten = max(self._beaten, beaten)
         self._start_beating()
         return created_at or now
 
@@ -217,6 +223,7 @@ class RunningRepository(Repository):
             await asyncio.sleep(self._pause)
             with suppress(StoreUnavailable):  # the next beat tries again
                 await self._write(self._heartbeat())
+                self._beaten = time.monotonic()
 
     def _heartbeat(self) -> Insert:
         now = datetime.now(UTC)

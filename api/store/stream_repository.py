@@ -126,7 +126,9 @@ class StreamRepository(ImportRepository, WatchRepository):
 
     async def without_history(self, now: datetime, most: int) -> Sequence[WatchId]:
         due = watches.c.history_due.is_not(None), watches.c.streamed_at.is_not(None), is_free(now)
-        wanted = select(watches.c.tenant, watches.c.id).where(*due).order_by(watches.c.created_at).limit(most)
+        wanted = (
+            select(watches.c.tenant, watches.c.id).where(*due).order_by(watches.c.created_at, watches.c.id).limit(most)
+        )
         return [(row.tenant, row.id) for row in await self._rows(wanted)]
 
     async def pending_watches(self, now: datetime, most: int) -> Sequence[WatchId]:
@@ -134,7 +136,9 @@ class StreamRepository(ImportRepository, WatchRepository):
         first = sql.min(stream_posts.c.came_at)
         followed = (watches.c.tenant == owner[0]) & (watches.c.id == owner[1]) & watches.c.streamed_at.is_not(None)
         its_turn = or_(watches.c.judged_from.is_(None), watches.c.judged_from <= now)
-        wanted = select(*owner).join(watches, followed).where(its_turn).group_by(*owner).order_by(first).limit(most)
+        wanted = (
+            select(*owner).join(watches, followed).where(its_turn).group_by(*owner).order_by(first, *owner).limit(most)
+        )
         rows = await self._rows(wanted)
         return [(row.tenant, row.watch_id) for row in rows]
 

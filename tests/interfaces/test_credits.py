@@ -74,7 +74,7 @@ async def test_markdown_and_page_link_the_profile() -> None:
     assert sum(named in line for line in lines) == 2
     assert any("Update the firmware" in line and f"by [Bo](<{BO}>)" in line for line in lines)
     anchor = f'by <a href="{ADA}" rel="noopener noreferrer nofollow ugc">Ada &lt;b&gt;</a>'
-    assert page.count(anchor) == 3  # the passage, the source, its snippet
+    assert page.count(anchor) == 2  # the passage, and the source, whose text is signed above it
     assert page.count(f'href="{BO}"') == 2
     assert "<b>" not in page
 

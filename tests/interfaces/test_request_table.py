@@ -72,6 +72,7 @@ ANSWER_ONLY = {
     "dropped": "prints a part of the answer that the JSON of HTTP and Python always holds",
     "include_dropped": "the same for MCP, whose record goes to a model",
     "csrf": "proves that a form came from a page of this server",
+    "often": "common times in a list beside `every`, in which a form also takes others",
     "sure": "a form repeats a question whose name is an everyday word",
     "step": "the button of a form that asks for the price",
 }
@@ -124,7 +125,7 @@ ABSENT: Mapping[tuple[str, str], Mapping[str, str]] = {
         "report_id": "it stands in the address of the page",
     },
     ("search", "page"): {
-        "about": ONE_SCREEN, "language": ONE_SCREEN, "kept": ONE_SCREEN, "k": ONE_SCREEN,
+        "language": ONE_SCREEN, "kept": ONE_SCREEN, "k": ONE_SCREEN,
         "sandbox": PAGE_SERVER,
     },
     ("watch add", "mcp"): {"notify": RECEIVERS, "tell_first": RECEIVERS, "as_it_happens": RECEIVERS},

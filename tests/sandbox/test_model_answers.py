@@ -70,7 +70,7 @@ def test_a_writer_counts_nobody() -> None:
     asked = shown("Glow Lamp", *(post.edited(id=str(n), key=f"reddit:{n}") for n in range(3)))
 
     assert report(asked)["findings"][0]["text"] == "Battery: “The battery is great”"
-    assert report(asked)["summary"] == "Most said: “The battery is great”."
+    assert report(asked)["summary"] == "Said: “The battery is great”. Most spoken of: battery."
 
 
 def test_a_short_report_has_two_findings() -> None:

@@ -315,8 +315,8 @@ def _most_spoken(report: Report) -> list[str]:
         ((len(each.cites), each.aspect) for each in report.figures.aspects or ()), key=lambda each: -each[0]
     )
     named = [f"{aspect} ({posts})" for posts, aspect in aspects if posts >= FEWEST_SPEAKING][:MOST_SPOKEN]
-    asked = lean_wanted(report.query) is not None or _part_asked(report.query) != ""
-    if asked or len(named) < 2 or "Most spoken of: " in report.summary:
+    narrowed = lean_wanted(report.query) is not None or _part_asked(report.query) != ""
+    if narrowed or len(named) < 2 or "Most spoken of: " in report.summary:
         return []
     return [f"Most spoken of, in posts: {', '.join(named)}."]
 

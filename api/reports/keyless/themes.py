@@ -16,7 +16,7 @@ from api.core.text import one_line
 from api.pipeline.question.product_name import question_parts, search_words
 from api.reports.exhibits import Exhibit
 from api.reports.keyless import claims
-from api.reports.keyless.aspects import aspects, aspects_in
+from api.reports.keyless.aspects import aspects, aspects_in, aspects_named
 from api.reports.keyless.claims import SharedSubject, Statement
 from api.reports.keyless.polarity import SIDES, lean_wanted
 from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified
@@ -184,7 +184,7 @@ def find_themes(
         f"What people {VERBS[lean]} about {_headline(question, subject, wanted, lean)}",
         _summary(chosen, topics, wanted, lean, spoken),
         tuple(chosen),
-        () if several else _suggestions(subject.name or "it", chosen, findings, lean),
+        () if several else _suggestions(subject.name or "it", chosen, findings, spoken, lean),
         spoken,
     )
 
@@ -443,18 +443,22 @@ def _summary(
 
 
 def _suggestions(
-    name: str, chosen: Sequence[ThemeFinding], findings: Sequence[ThemeFinding], lean: int | None
+    name: str,
+    chosen: Sequence[ThemeFinding],
+    findings: Sequence[ThemeFinding],
+    spoken: Sequence[tuple[str, int]],
+    lean: int | None,
 ) -> tuple[str, ...]:
-    """Questions that show more: the sides of the product, then subjects that were not shown."""
+    """Questions that show more: the sides of the product, then aspects of it that no claim shows."""
     questions = []
     for side, words in ((-1, "What annoys people about"), (1, "What do people like about")):
         # where one side is asked for, sentences of the other were left out, so it is worth asking
         known = lean is None and any(finding.leans(side) for finding in findings)
         if known or lean == -side:
             questions.append(f"{words} {name}?")
-    shown = {finding.name for finding in chosen}
-    others = dict.fromkeys(f.name for f in findings if f.name not in shown and f.speaking >= SHARED)
-    questions += [f"What do people say about the {other.lower()} of {name}?" for other in others]
+    shown = {finding.name.lower() for finding in chosen}
+    others = [other for other, _ in spoken if other not in shown and aspects_named(other)]
+    questions += [f"What do people say about the {other} of {name}?" for other in others]
     return tuple(questions[:_MOST_SUGGESTIONS])
 
 

@@ -103,12 +103,11 @@ async def test_the_page_shows_sources_with_their_share(report: dict[str, Any]) -
 
 async def test_strangers_cannot_write_the_page(report: dict[str, Any]) -> None:
     """The same tags as without them, no attribute of theirs, and only web links."""
-    plain, evil = (
-        # a short summary, or one that counts the claims, has no heading
-        Tags(report_html(Report.model_validate({**report, "summary": "It warms. " * 99}))),
-        Tags(report_html(Report.model_validate(hostile(report)))),
-    )
-    harmless = {"a", "p", "li", "br", "blockquote", "mark", "q"}  # words that a claim quotes stand there alone
+    # a short summary, or one that counts the claims, has no heading
+    report["summary"] = "It warms. " * 99
+    plain, evil = (Tags(report_html(Report.model_validate(each))) for each in (report, hostile(report)))
+    # words that a claim quotes stand there alone; a text of no known source has no label
+    harmless = {"a", "p", "li", "br", "blockquote", "mark", "q", "small"}
 
     assert {tag for tag, _ in evil.tags} <= {tag for tag, _ in plain.tags}
     for tag, attributes in evil.tags:

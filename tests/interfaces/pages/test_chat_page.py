@@ -287,6 +287,6 @@ async def test_the_report_stands_first_and_its_citations_lead_to_its_posts(serve
     posts = (await served.client.get(f"/analyses/{report.id}")).text
 
     cited = re.findall(rf'<a class="cite" href="/analyses/{report.id}#(source-\d+)">\[\d+\]</a>', first)
-    assert len(cited) > 3
+    assert len(cited) >= 3
     assert all(f'<li id="{post}">' in posts for post in cited)
     assert '<li id="turn-1-' not in first
