@@ -93,7 +93,7 @@ async def supported(
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
     lost, gone, untrue = len(pairs) - len(carried), len(draft.findings) - len(findings), len(sentences) - len(kept)
     removed = (
-        (lost, f"{lost} of {len(pairs)} passages do not say what their sentence says, removed"),
+        (lost, f"removed {lost} of {len(pairs)} passages, which say something else than their sentence"),
         (gone, f"{quantity(gone, 'finding')} that no passage carries, removed"),
         (not headline_stands, "the headline, which no passage carries, removed"),
         (untrue, f"{quantity(untrue, 'sentence')} of the summary that no passage carries, removed"),

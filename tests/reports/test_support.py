@@ -104,7 +104,7 @@ async def test_a_pair_that_does_not_hold_goes_and_a_finding_without_any() -> Non
     )
     assert (checked.check.pairs, checked.check.supported) == (3, 1)
     assert checked.notes == (
-        "support check: 2 of 3 passages do not say what their sentence says, removed",
+        "support check: removed 2 of 3 passages, which say something else than their sentence",
         "support check: 1 finding that no passage carries, removed",
     )
 

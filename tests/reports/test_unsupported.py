@@ -67,7 +67,7 @@ def assert_only_the_carried(report: Report, pair: Pair) -> None:
     assert pair.sentence not in shown(report)
     assert (report.support.status, report.support.pairs, report.support.supported) == ("ok", 2, 1)
     assert [note for note in report.quality_notes if note.startswith("support check")] == [
-        "support check: 1 of 2 passages do not say what their sentence says, removed",
+        "support check: removed 1 of 2 passages, which say something else than their sentence",
         "support check: 1 finding that no passage carries, removed",
         "support check: the headline, which no passage carries, removed",
         "support check: 1 sentence of the summary that no passage carries, removed",
