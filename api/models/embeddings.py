@@ -56,12 +56,12 @@ class ServerEmbedder:
 
     @property
     def name(self) -> str:
-        """See `Embedder.name`."""
+        """As the settings say; see `Embedder.name`."""
         return self.settings.model or ""
 
     @property
     def dimensions(self) -> int | None:
-        """See `Embedder.dimensions`."""
+        """As the settings say; see `Embedder.dimensions`."""
         return self.settings.dimensions
 
     async def of_question(self, text: str) -> ModelVectors:
@@ -79,11 +79,11 @@ class ServerEmbedder:
         return _joined(parts)
 
     def usd(self, tokens: int) -> float | None:
-        """See `Embedder.usd`."""
+        """By the prices of models; see `Embedder.usd`."""
         return self.client.price(Tokens(prompt_tokens=tokens, completion_tokens=0), self.name)
 
     async def aclose(self) -> None:
-        """See `Embedder.aclose`."""
+        """Closes the client; see `Embedder.aclose`."""
         await self.client.aclose()
 
     @property

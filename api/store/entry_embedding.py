@@ -58,12 +58,12 @@ class EntryEmbedding:
     _task: asyncio.Task[None] | None = None
 
     async def tenants(self) -> Sequence[str]:
-        """See `ArchiveEmbedding.tenants`."""
+        """By one query; see `ArchiveEmbedding.tenants`."""
         async with self.database.reading() as connection:
             return (await connection.scalars(select(chunks.c.tenant).distinct())).all()
 
     async def waiting(self, tenant: str) -> Waiting:
-        """See `ArchiveEmbedding.waiting`."""
+        """In one snapshot; see `ArchiveEmbedding.waiting`."""
         async with self.database.reading() as connection:
             number = await self._done(connection, tenant)
             entries = await _behind(connection, tenant, number)

@@ -61,7 +61,7 @@ class Embedder(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         ...
 
 

@@ -139,7 +139,7 @@ class Authors(Published):
     """Who wrote the kept items, as far as their authors are known."""
 
     people: int
-    """Known authors."""
+    """Number of known authors."""
     most: int
     """Items of the author who wrote the most of them."""
     unnamed: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
@@ -150,7 +150,7 @@ class Voices(Published):
     """People who wrote the kept items of one source: whoever wrote several is one."""
 
     people: int
-    """Known authors."""
+    """Number of known authors."""
     weeks: Mapping[str, int]
     """Monday of a week (ISO date, UTC) -> people who wrote in it, in order; one of two weeks counts in each."""
     undated: int
