@@ -35,7 +35,7 @@ class BlueskySearch:
     """One account's search; belongs to one event loop. Its session is opened when it is first needed, and kept."""
 
     def __init__(self, settings: SourceSettings, root_of: Callable[[str, float], Awaitable[str]] = public_root) -> None:
-        """Opens no session yet; `root_of` is `public_root`."""
+        """Opens no session yet; `root_of` finds the server of an account, as `public_root` does."""
         handle, password = (setting_value(settings, name) for name in BLUESKY_ACCOUNT)
         self._account = {"identifier": handle, "password": password}
         self._settings, self._root_of, self._opening = settings, root_of, asyncio.Lock()

@@ -78,7 +78,7 @@ class Halfvec(UserDefinedType[str]):
     cache_ok = True
 
     def __init__(self, dimensions: int | None = None) -> None:
-        """None: of any number of dimensions."""
+        """`dimensions` of each vector of the column; None: any number."""
         self.dimensions = dimensions
 
     def get_col_spec(self, **_: object) -> str:

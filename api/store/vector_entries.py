@@ -71,7 +71,7 @@ class VectorFile:
     """How many entries it holds."""
     size: int
     kind: Any
-    """Its `entry_type`."""
+    """Type of one entry's row in the file, see `entry_type`."""
     loaded: Compared | None = None
 
 

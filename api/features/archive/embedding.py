@@ -79,11 +79,11 @@ class ArchiveEmbedding(Protocol):
 
     @property
     def embedder(self) -> Embedder:
-        """What makes the vectors."""
+        """Makes the vectors of entries and questions."""
         ...
 
     async def tenants(self) -> Sequence[str]:
-        """Everybody who has entries."""
+        """Ids of the tenants that have entries."""
         ...
 
     async def waiting(self, tenant: str) -> Waiting:

@@ -163,7 +163,7 @@ class Retrieval(Published):
     check_usd: float | None = 0.0
     """What that cost; None: nobody knows the price."""
     check_failed: str | None = None
-    """Why none of them is shown."""
+    """Why the model said nothing of these entries, so that none is shown; None: it did, or was not asked."""
 
 
 class ArchiveAnswer(Published):

@@ -50,11 +50,12 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     page.wrapped(report.disclaimer or "")
     if report.senses:
         _senses(page, report)
-    for paragraph in claim_layout.lead(report):
+    paragraphs = claim_layout.lead(report)
+    for paragraph in paragraphs:
         page.wrapped(paragraph)
         page.row()
     first, others = claim_layout.claims_of(report)
-    if first and not claim_layout.lead(report):
+    if first and not paragraphs:
         page.row()
     for number, claim in enumerate(first, 1):
         page.claim(claim, number)

@@ -76,7 +76,7 @@ async def list_watches(tenant: Asker, app_context: OpenContext) -> WatchList:
 
 @router.get("/{watch_id}", responses=documented(404, *_COMMON), summary="Read a watch")
 async def read_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -> WatchView:
-    """By its id or its name."""
+    """Settings and state of one watch, by its whole id or its name."""
     return watch_view(await find_watch(app_context.store, tenant.id, watch_id))
 
 

@@ -85,7 +85,7 @@ def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
         return finding not in answers, not kept and is_subject(finding.text), -held, -speaking.get(name.casefold(), 0)
 
     answers = _answers(report)
-    speaking = {each.aspect.casefold(): len(each.cites) for each in report.figures.aspects or ()}
+    speaking = _posts_by_aspect(report)
     claims = [_claim(finding, items, speaking) for finding in sorted(report.findings, key=order)]
     first = min(FIRST, len(answers) or FIRST)
     return claims[:first], claims[first:]
@@ -311,14 +311,17 @@ def lead(report: Report) -> list[str]:
 
 def _most_spoken(report: Report) -> list[str]:
     """The aspects that most kept posts speak of, where the summary does not name subjects with their people."""
-    aspects = sorted(
-        ((len(each.cites), each.aspect) for each in report.figures.aspects or ()), key=lambda each: -each[0]
-    )
-    named = [f"{aspect} ({posts})" for posts, aspect in aspects if posts >= FEWEST_SPEAKING][:MOST_SPOKEN]
+    aspects = Counter(_posts_by_aspect(report)).most_common(MOST_SPOKEN)
+    named = [f"{aspect} ({posts})" for aspect, posts in aspects if posts >= FEWEST_SPEAKING]
     narrowed = lean_wanted(report.query) is not None or _part_asked(report.query) != ""
     if narrowed or len(named) < 2 or "Most spoken of: " in report.summary:
         return []
     return [f"Most spoken of, in posts: {', '.join(named)}."]
+
+
+def _posts_by_aspect(report: Report) -> dict[str, int]:
+    """Kept posts that speak of each aspect, by its folded name."""
+    return {each.aspect.casefold(): len(each.cites) for each in report.figures.aspects or ()}
 
 
 def _short_summary(report: Report) -> list[str]:
