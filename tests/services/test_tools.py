@@ -332,7 +332,7 @@ async def test_the_tools_work_in_an_agent_with_any_deps(product: Product, deps: 
     parts = returned(result.all_messages())
     assert [part.tool_name for part in parts] == NAMES
     assert "Reddit: 3 of 3 results were about it." in str(parts[0].content)
-    assert "E1: reddit" in str(parts[0].content)
+    assert re.search(r"E\d: reddit", str(parts[0].content))  # numbers are given in the order in which calls end
     for part, source in zip(parts, ("reddit", "youtube", "amazon"), strict=True):
         assert part.metadata["source"] == source
         assert part.metadata["outcome"] == "ok"
