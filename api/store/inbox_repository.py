@@ -19,7 +19,7 @@ from api.core.items import Item
 from api.core.text import clean, fold, one_line
 from api.errors import UsageError
 from api.features.watches.watch import Watch
-from api.features.watches.watch_ports import EntryState, InboxEntry, InboxFilter, InboxSettings, SeenPost
+from api.features.watches.watch_ports import UNTOUCHED, EntryState, InboxEntry, InboxFilter, InboxSettings, SeenPost
 from api.features.watches.watch_run import NewPost, WatchRun
 from api.store.database import Database, Repository, unbroken
 from api.store.tables import batches, inbox, inbox_settings
@@ -66,16 +66,20 @@ class InboxRepository(Repository):
         return _read(rows[0]) if rows else None
 
     @unbroken
-    async def keep_state(self, tenant: str, entry_id: str, state: EntryState) -> bool:
+    async def change_state(
+        self, tenant: str, entry_id: str, state: EntryState, was: EntryState = UNTOUCHED
+    ) -> EntryState | None:
         mine = inbox.c.tenant == tenant, inbox.c.id == entry_id
-        values = {name: getattr(state, name) for name in EntryState.__slots__}
+        names = [name for name in EntryState.__slots__ if getattr(state, name) != getattr(was, name)]
+        values = {name: getattr(state, name) for name in names}
         async with self._database.writing() as connection:
             row = (await connection.execute(select(*_COLUMNS).where(*mine))).one_or_none()
             if row is None or (entry := _read(row)) is None:
-                return False
-            words = _words(entry.post, entry.site, entry.watch, state.note)
+                return None
+            changed = replace(entry.state, **values)
+            words = _words(entry.post, entry.site, entry.watch, changed.note)
             await connection.execute(update(inbox).where(*mine).values(folded=words, **values))
-        return True
+        return changed
 
     @unbroken
     async def mark_all_read(self, tenant: str, wanted: InboxFilter, read_at: datetime) -> int:

@@ -56,7 +56,7 @@ async def test_new_posts_are_listed_newest_first_for_their_tenant_alone(store: S
     assert [*first, *rest] == entries
     assert await titles(store, tenant="b") == ["Post 9"]
     assert await store.inbox_entry("b", entries[0].id) is None
-    assert not await store.keep_state("b", entries[0].id, EntryState(starred=True))
+    assert not await store.change_state("b", entries[0].id, EntryState(starred=True))
     with pytest.raises(UsageError):
         await store.inbox("local", ALL, 3, "\x00")
 
@@ -88,12 +88,24 @@ async def test_runs_that_are_no_news_bring_nothing_and_a_post_comes_once(store: 
 async def test_filters(store: Store, wanted: InboxFilter, numbers: list[int]) -> None:
     """By state, watch, source, kind, and by text in any case, also of a note."""
     (entry,) = await store.inbox("local", InboxFilter("all", complaints=True), 5)
-    await store.keep_state("local", entry.id, EntryState(MONDAY, starred=True, note="für später"))
+    await store.change_state("local", entry.id, EntryState(MONDAY, starred=True, note="für später"))
 
     keys = [entry.post.key for entry in await store.inbox("local", wanted, 50)]
 
     assert [int(key.partition(":")[2]) for key in keys] == numbers
     assert await store.inbox_count("local", wanted, 2) == min(len(numbers), 2)
+
+
+async def test_of_two_changes_at_once_both_stand(store: Store) -> None:
+    """Each stores the fields that it changes alone; the note of either is found."""
+    entry, *_ = await store.inbox("local", ALL, 1)
+    star, note = replace(entry.state, starred=True), replace(entry.state, note="answer this")
+
+    await store.change_state("local", entry.id, star, entry.state)
+    both = await store.change_state("local", entry.id, note, entry.state)
+
+    assert both == EntryState(starred=True, note="answer this")
+    assert [found.state for found in await store.inbox("local", InboxFilter(text="answer"), 5)] == [both]
 
 
 async def test_all_of_a_filter_become_read_and_unread_again(store: Store) -> None:
@@ -129,7 +141,7 @@ async def test_muted_sites_are_in_no_list_and_settings_survive_a_new_feed(store:
 async def test_what_a_removed_watch_brought_goes_unless_it_has_a_star_or_note(store: Store) -> None:
     """What its author deletes goes in any case, and is held until then."""
     first, second, *_ = await store.inbox("local", ALL, 50)
-    await store.keep_state("local", first.id, EntryState(note="answer this"))
+    await store.change_state("local", first.id, EntryState(note="answer this"))
 
     await store.drop_watch("local", "w2")
 
@@ -155,7 +167,7 @@ async def test_a_damaged_entry_hides_no_other(store: Store, store_url: str) -> N
 async def test_an_inbox_is_bounded(store: Store, store_url: str) -> None:
     """The oldest are dropped, but for those with a star or a note."""
     *_, oldest = await store.inbox("local", ALL, 50)
-    await store.keep_state("local", oldest.id, EntryState(starred=True))
+    await store.change_state("local", oldest.id, EntryState(starred=True))
     database = Database(engine_url(store_url))
     news = run(new=(new_post(7), new_post(8)), created_at=MONDAY + timedelta(days=1))
     async with database.writing() as connection:

@@ -96,7 +96,7 @@ async def change_entry(store: Store, tenant: str, entry_id: str, change: EntryCh
         words = "marked as not about it" if change.not_about else "correction removed"
     if state == entry.state:
         return entry
-    await _settle(store, tenant, entry, state)
+    state = await _settle(store, tenant, entry, state)
     await _remember(store, tenant, InboxAction(words, entry.id, entry.state))
     return replace(entry, state=state)
 
@@ -240,12 +240,14 @@ async def inbox_feed(
     return entries, await store.inbox_count(tenant.id, replace(wanted, show="unread"), MOST_COUNTED)
 
 
-async def _settle(store: Store, tenant: str, entry: InboxEntry, state: EntryState) -> None:
+async def _settle(store: Store, tenant: str, entry: InboxEntry, state: EntryState) -> EntryState:
     """Store a state; where it differs in that, correct the gate first, or take the correction back."""
     if state.not_about != entry.state.not_about:
         await _correct(store, tenant, entry, withdrawn=not state.not_about)
-    if not await store.keep_state(tenant, entry.id, state):
+    stored = await store.change_state(tenant, entry.id, state, entry.state)
+    if stored is None:
         raise NotFound("the entry is gone")
+    return stored
 
 
 async def _correct(store: Store, tenant: str, entry: InboxEntry, *, withdrawn: bool) -> None:

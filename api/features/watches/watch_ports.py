@@ -246,6 +246,10 @@ class EntryState:
     """Somebody said that it is not about the product: a correction."""
 
 
+UNTOUCHED = EntryState()
+"""The state of an entry that has just come."""
+
+
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
     """A new post of a watch, as the inbox keeps it; with a star, a note or a name assigned it outlives its watch."""
@@ -326,8 +330,13 @@ class Inbox(Protocol):
     async def inbox_entry_of(self, tenant: str, watch_id: str, key: str) -> InboxEntry | None:
         """The entry of a post that a watch found, by its key."""
 
-    async def keep_state(self, tenant: str, entry_id: str, state: EntryState) -> bool:
-        """Store what was made of an entry; False when it is gone."""
+    async def change_state(
+        self, tenant: str, entry_id: str, state: EntryState, was: EntryState = UNTOUCHED
+    ) -> EntryState | None:
+        """Store the fields in which `state` differs from what it `was`; the whole state then, None when it is gone.
+
+        So of two changes at the same time both stand where they are of different fields.
+        """
 
     async def mark_all_read(self, tenant: str, wanted: InboxFilter, read_at: datetime) -> int:
         """Mark the unread entries of a filter as read; how many they were."""

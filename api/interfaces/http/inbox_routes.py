@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from api.choices import MAX_SITE_LENGTH, Show
+from api.errors import UsageError
 from api.features.analyses.inbox import (
     LONGEST_NAME,
     LONGEST_QUERY,
@@ -125,8 +126,12 @@ async def read_settings(tenant: Looker, app_context: OpenContext) -> InboxState:
 
 
 @router.post("/read", responses=documented(*_COMMON), summary="Mark entries as read")
-async def mark_read(tenant: Looker, app_context: OpenContext, query: Annotated[ReadRequest, Query()]) -> ReadCount:
-    """All unread entries of a filter at once, up to the `newest` that was shown."""
+async def mark_read(
+    request: Request, tenant: Looker, app_context: OpenContext, query: Annotated[ReadRequest, Query()]
+) -> ReadCount:
+    """All unread entries of a filter at once, up to the `newest` that was shown; the filter is the query string."""
+    if await request.body():  # else what was to be a filter would mark everything
+        raise UsageError("this request has no body; write the filter into the query string, such as `?watch=NAME`")
     watches = await app_context.store.watches(tenant.id) if query.watch else ()
     wanted = replace(query.filters(watches), newest=query.newest)
     return ReadCount(changed=await read_all(app_context.store, tenant.id, wanted))

@@ -79,6 +79,10 @@ async def test_entries_are_assigned_and_read_up_to_the_newest_that_was_shown(ser
         assert [entry["id"] for entry in (await listed(client, f"?assigned={name}"))["entries"]] == [second["id"]]
     for wrong in ("%00", "x", first["id"].upper() + "0"):
         assert (await client.post(f"{INBOX}/read?newest={wrong}")).status_code == 422
+    refused = await client.post(f"{INBOX}/read", json={"newest": first["id"]})
+    misspelt = await client.post(f"{INBOX}/read?newst={first['id']}")
+    assert (refused.status_code, misspelt.status_code) == (422, 422)  # neither marks what came later
+    assert "query string" in refused.json()["error"]["message"]
     assert (await client.post(f"{INBOX}/read?newest={first['id']}")).json() == {"changed": 2}
     assert [entry["post"]["key"] for entry in (await listed(client, "?show=unread"))["entries"]] == ["reddit:3"]
 
