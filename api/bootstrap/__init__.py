@@ -57,7 +57,7 @@ Mode = Literal["live", "sandbox"]
 
 
 def load_settings(*, sandbox: bool = False) -> Settings:
-    """Every setting; with `sandbox` for the sample world, whatever they say.
+    """Every setting; with `sandbox` for the sample data, whatever they say.
 
     Raises:
         ConfigurationError: an unknown name or malformed value, with its remedy.

@@ -27,7 +27,7 @@ from api.sources import ARCHIVE, SOURCES, Price, default_sources
 from api.sources.archive_source import PRICE
 
 # Model requests of one report, and tokens of a text as a share of what is counted at most: as
-# measured over questions of the sample world that many speak of.
+# measured over questions of the sample data that many speak of.
 _LIKELY_REQUESTS, _LENGTH = 2, 0.3
 # Of `WRITER_REQUESTS` those that read all exhibits: one for each source that is asked once more,
 # one for a correction, one for the report.

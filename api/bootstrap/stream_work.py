@@ -112,7 +112,7 @@ async def listen(
 ) -> None:
     """Read the streams and tell of what they bring, until cancelled; `on_news` is called with each run that is news.
 
-    With `made_up_only` only watches of the sample world notify; else those of a live server follow none.
+    With `made_up_only` only watches of the sample data notify; else those of a live server follow none.
     """
 
     def may_notify(watch: Watch) -> bool:

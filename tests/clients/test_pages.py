@@ -273,7 +273,7 @@ def test_a_report_is_judged_again_beside_itself(seen: Seen, manner: int) -> None
     replayed = seen["replayed"][manner]
 
     assert replayed["complaints"] == []
-    assert replayed["price"] == "As it stands here: free with sample data."
+    assert replayed["price"] == "With this choice: free with sample data."
     assert replayed["typed"] == "a heated mug"
     assert "newly dropped" in replayed["summary"]
     assert {"Posts kept", "Claims"} <= set(replayed["rows"])

@@ -1,4 +1,4 @@
-"""The sample world as an archive, and the plain searches beside the product's."""
+"""The sample data as an archive, and the plain searches beside the product's."""
 
 from __future__ import annotations
 

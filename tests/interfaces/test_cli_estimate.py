@@ -117,7 +117,7 @@ def test_the_least_is_really_reached(here: Here, upstream: Sandbox) -> None:
 
 @pytest.mark.parametrize("depth", ["quick", "standard"])
 def test_the_likely_figures_are_near(here: Here, upstream: Sandbox, depth: str) -> None:
-    """Half to twice of what a question takes of which the sample world has enough posts."""
+    """Half to twice of what a question takes of which the sample data has enough posts."""
     words = ("analyze", POPULAR, "--depth", depth, "--format", "json")
     likely = here(*words, "--estimate").json["likely"]
     cost = here(*words).json["cost"]
@@ -125,7 +125,7 @@ def test_the_likely_figures_are_near(here: Here, upstream: Sandbox, depth: str) 
 
     assert 0.5 <= likely["upstream_calls"] / cost["upstream_calls"] <= 2
     assert 0.5 <= likely["model_calls"] / models <= 2
-    assert 0.4 <= likely["usd"] / cost["usd"] <= 2.5  # texts of the sample world are short
+    assert 0.4 <= likely["usd"] / cost["usd"] <= 2.5  # texts of the sample data are short
 
 
 def _bounds(ask: Ask) -> dict[str, Any]:

@@ -279,7 +279,7 @@ def test_who_checks_no_support_is_told_so(tmp_path: Path) -> None:
 
 
 def test_the_archive_is_measured_beside_plain_searches(tmp_path: Path) -> None:
-    """Four searches over the sample world: in all, by part and by kind."""
+    """Four searches over the sample data: in all, by part and by kind."""
     file = tmp_path / "questions.jsonl"
     rows = [
         {"id": "a", "kind": "exact phrase", "part": "dev",

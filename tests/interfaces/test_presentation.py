@@ -122,7 +122,7 @@ async def test_a_long_question_is_not_repeated_whole() -> None:
 
 
 async def test_who_judged_is_said_in_plain_words() -> None:
-    """A reader need not know what the sample world is made of."""
+    """A reader need not know what the sample data is made of."""
     source = (await plain_report()).sources["reddit"]
 
     def judged(model: str) -> str:

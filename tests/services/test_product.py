@@ -108,7 +108,7 @@ async def test_a_full_report() -> None:
 
 async def test_a_sample_report_spends_nothing() -> None:
     """
-    What answers in the sample world sends no bill, whatever its answers would cost elsewhere.
+    What answers in the sample data sends no bill, whatever its answers would cost elsewhere.
     """
     answer = await analyze(kit(FakeSource(posts(5)), writer=Author(), sample=True), ASK)
 

@@ -135,7 +135,7 @@ async def keep_report(store: Store, tenant: str, report: Report, work_id: str | 
     for source in report.sources.values():
         entries += source.dropped
     removed = {e.key for e in entries if e.dropped_by == "unfit" and e.reason == REMOVED}
-    if removed and not report.sample:  # the sample world says nothing about real items
+    if removed and not report.sample:  # the sample data says nothing about real items
         stored = await store.facts(tenant, removed)
         # the rest holds nothing that could be forgotten; looking for it costs cached pages
         worded = [key for key, item in stored.items() if item.title or item.body or item.comments]

@@ -42,7 +42,7 @@ class ArchiveFilters:
     """Code of a language (`de`) that most small words of an entry may be of; short texts may be of
     many. Applied to what was found."""
     sample: bool = False
-    """Made-up entries of the sample world instead of what was really heard; never both."""
+    """Made-up entries of the sample data instead of what was really heard; never both."""
 
 
 EVERYTHING = ArchiveFilters()

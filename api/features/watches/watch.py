@@ -292,7 +292,7 @@ class Watch(QuestionOptions):
 
     @property
     def follows_streams(self) -> bool:
-        """Whether posts of streams are judged: not while it is paused; of the sample world made-up ones alone."""
+        """Whether posts of streams are judged: not while it is paused; of the sample data made-up ones alone."""
         return self.as_it_happens and not self.paused
 
     @property

@@ -138,7 +138,7 @@ def run_evaluation(options: EvalOptions) -> int:
 
 
 def _search_archive(options: EvalOptions, file: Path) -> int:
-    """Measure the search of the archive, and plain ones, on the sample world; print."""
+    """Measure the search of the archive, and plain ones, on the sample data; print."""
     others = ("files", "corpus", "bench", "compare", "support", "plot", "langfuse", "run", "cache")
     if any(getattr(options, option) for option in others):
         raise UsageError("`--retrieval FILE` goes with `--format` alone: no judge is measured")

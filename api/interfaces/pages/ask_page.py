@@ -81,7 +81,7 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 EXAMPLES = ("What annoys people about the Oura ring?", "Ember mug battery", "Notion vs Obsidian")
 """Questions of each kind, shown to who has asked none: on one side of it, on a part, on two products."""
 SAMPLES = ("plaud.ai", "What annoys people about the Rabbit r1?", "Ember mug")
-"""Questions that have an answer in the sample world."""
+"""Questions that have an answer in the sample data."""
 _DRAWN = ("query", "about", "not_about", "depth", "since", "sources", "exclude", "exclude_authors",
           "exclude_sites")  # fmt: skip
 _RECENT = 5

@@ -62,7 +62,7 @@ def explained(stats: Stats) -> Iterator[tuple[str, str]]:
     yield "About the question", judged
     left = max(items.relevant - items.kept, 0)
     less = f"; {left} more were copies, or were graded too low" if left else ""
-    yield "Kept in reports", f"{quantity(items.kept, 'post')}{less}. {items.cited} of them are cited."
+    yield "Kept in reports", f"{quantity(items.kept, 'post')}{less}. Cited: {items.cited}."
     if support.pairs:
         pairs = f"{support.pairs} checked quotes in {quantity(support.reports, 'report')}"
         yield "Quotes", f"{_share(support.rate)} of {pairs} say what the claim above them says."

@@ -125,7 +125,7 @@ def _optional(model: type[BaseModel]) -> dict[str, Any]:
     return {
         name: (Annotated[hints[name] | None, Field(description=field.description)], None)
         for name, field in model.model_fields.items()
-        if name != "sandbox"  # what is seen in the sample world is no past of real posts
+        if name != "sandbox"  # what is seen in the sample data is no past of real posts
     }
 
 

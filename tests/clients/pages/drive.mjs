@@ -124,7 +124,7 @@ async function used(width) {
   return { cost, before, fewer, small, wrong, lanes, same, words, mark, back, stages, file, fold, paint, complaints };
 }
 
-/** Without JavaScript: the sample world's question, waited for by looking again. */
+/** Without JavaScript: the sample data's question, waited for by looking again. */
 async function plain() {
   const { page, context, complaints } = await opened(sample, 360, { javaScriptEnabled: false });
   await page.goto(sample);

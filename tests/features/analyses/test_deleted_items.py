@@ -71,7 +71,7 @@ async def test_removed_items_are_forgotten_before_the_report_is_stored() -> None
 
 
 async def test_without_them_nothing_is_looked_up() -> None:
-    """Nor when what is gone was never stored, or is of the sample world."""
+    """Nor when what is gone was never stored, or is of the sample data."""
     kept = StoredAnalysis({"reddit:t3_1": facts("reddit:t3_1")})
     made_up = report("r1", out=[gone("reddit:t3_1")], sample=True)
 

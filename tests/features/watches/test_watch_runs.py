@@ -64,7 +64,7 @@ async def test_nothing_new_is_no_notification(store: Store) -> None:
 
 
 async def test_runs_that_are_due_see_what_was_written_before_their_window(store: Store) -> None:
-    """They end where it begins, and the next begins there; runs by hand and of the sample world end now."""
+    """They end where it begins, and the next begins there; runs by hand and of the sample data end now."""
     world = World(store, eight_weeks)
     await store.add_watch(WATCH, 9)
     quarter, late = timedelta(minutes=15), timedelta(minutes=7)

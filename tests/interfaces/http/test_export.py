@@ -34,7 +34,7 @@ async def address(served: Served) -> str:
 
 @pytest.fixture
 async def report(served: Served, address: str) -> dict[str, Any]:
-    """A report as if its items were real: those of the sample world have no address."""
+    """A report as if its items were real: those of the sample data have no address."""
     found: dict[str, Any] = (await served.client.get(address)).json()
     return found | {"sample": False}
 

@@ -16,7 +16,7 @@ SENSES = (Sense(1, ("recorder", "notes"), ("A", "B"), 5), Sense(2, ("fish", "pon
 
 
 async def analyzed(served: Served, **more: Any) -> dict[str, Any]:
-    """A report of the sample world."""
+    """A report of the sample data."""
     made: dict[str, Any] = (await served.client.post("/v1/analyses", json=QUICK | more)).json()
     return made
 

@@ -109,7 +109,7 @@ async def test_the_sandbox_answers_on_a_live_server(served: Served) -> None:
 
 async def test_limit_and_sandbox_reach_one_source(served: Served) -> None:
     """
-    One source is asked for so many items, in the sample world without anybody outside.
+    One source is asked for so many items, in the sample data without anybody outside.
     """
     limited = await served.client.post("/v1/analyses", json={**ASKED, "limit": 3})
     before = upstreams(served)

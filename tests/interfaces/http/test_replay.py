@@ -149,7 +149,7 @@ async def test_the_page_says_the_price_then_the_differences(served: Served) -> N
     assert f'action="{path}/replay"' in folded
     assert (priced.status_code, answer.status_code, wrong.status_code) == (200, 200, 422)
     words = " ".join(Tags(answer.text).words)
-    assert "As it stands here:" in priced.text
+    assert "With this choice:" in priced.text
     assert '<option value="local" selected>' in priced.text
     assert "Both keep the same posts." in words or "newly kept" in words
     assert "The gate's verdicts agree on" in words

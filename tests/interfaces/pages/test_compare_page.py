@@ -214,13 +214,13 @@ async def test_what_it_costs_stands_on_the_form(served: Served) -> None:
     three = (await submit(served.client, "/compare", **estimate | {"product": ["Oura", "Whoop", "Ember"]})).text
     one = (await submit(served.client, "/compare", **estimate | {"product": ["Oura", ""]})).text
     wrong = await submit(served.client, "/compare", **estimate | {"depth": "deepest"})
-    price = re.compile(r"As it stands here.*: likely (\d+) requests, [\d.]+ USD; at most [\d.]+ USD")
+    price = re.compile(r"With these fields.*: likely (\d+) requests, [\d.]+ USD; at most [\d.]+ USD")
     requests = [int(price.findall(page)[0]) for page in (one, three)]
 
     assert re.search(r"standard, \d+ places, likely \d+ requests", empty)
     assert requests[1] * 2 == requests[0] * 3
     assert 'value="Oura"' in one
-    assert (wrong.status_code, "As it stands here" in wrong.text) == (422, False)
+    assert (wrong.status_code, "With these fields" in wrong.text) == (422, False)
 
 
 @pytest.mark.parametrize(

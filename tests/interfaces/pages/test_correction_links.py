@@ -22,7 +22,7 @@ from tests.interfaces.http.watch_requests import OURA, URL
 
 
 async def ran(served: Served, **more: Any) -> tuple[Watch, WatchRun]:
-    """A watch of the sample world after its first run."""
+    """A watch of the sample data after its first run."""
     added = (await served.client.post(URL, json=OURA | more)).json()
     run = (await served.client.post(f"{URL}/{added['id']}/run")).json()
     (watch,) = [one for one in await served.app_context.store.watches(LOCAL.id) if one.id == added["id"]]

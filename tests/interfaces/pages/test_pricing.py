@@ -58,7 +58,7 @@ def test_a_watch_has_a_price_a_week(settings: Settings, every: str, often: str, 
 
 
 def test_what_costs_nothing_has_no_price(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the sample world; and of a model elsewhere whose price nobody knows none is said."""
+    """In the sample data; and of a model elsewhere whose price nobody knows none is said."""
     monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
     sample = price_of_runs(bootstrap.load_settings(), ASK, schedule_of("hourly"))
     monkeypatch.setenv("LISTENPOST_MODE", "live")

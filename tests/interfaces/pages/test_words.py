@@ -69,7 +69,7 @@ class Visible(HTMLParser):
 
 
 def strangers() -> set[str]:
-    """Words of programs that people write in the sample world: `config_entry`."""
+    """Words of programs that people write in the sample data: `config_entry`."""
     data = files("api.sandbox").joinpath("data")
     folders = (data.joinpath(name) for name in ("posts", "keyless"))
     texts = (file.read_text("utf-8") for folder in folders for file in folder.iterdir())
