@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from importlib import resources
@@ -20,12 +20,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from api.core.domain import Decision, Verdict
+from api.core.domain import Decision, Usage, Verdict
 from api.core.items import Assessed, Comment, Item
 from api.evaluation.labelled_items import NonEmpty, read_rows
 from api.evaluation.metrics import Measures, discounted, grouped, summary
+from api.features.archive.embedding import Embedder
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
-from api.features.archive.index_words import chunked
+from api.features.archive.index_words import Chunk, chunked, comment_of
 from api.features.archive.search import CANDIDATES, ArchiveSearch, searched_words
 from api.features.archive.search_ranking import Scored, score_matches
 from api.models.local.word_vectors import embed
@@ -228,27 +229,70 @@ def sample_report(query: str, items: Sequence[Item]) -> Report:
 
 
 @asynccontextmanager
-async def sample_archive() -> AsyncIterator[SqlStore]:
-    """A temporary store with the sample's reports."""
+async def sample_archive(embedder: Embedder | None = None) -> AsyncIterator[SqlStore]:
+    """A temporary store with the sample's reports.
+
+    With `embedder` they are stored as real ones, since a server is sent no sample data, and have its vectors.
+
+    Raises:
+        ModelError: the server gives no vectors.
+    """
     with TemporaryDirectory() as folder:
         store = await open_store(f"sqlite:///{Path(folder) / 'sample.db'}", embed)
         try:
             for report in sample_reports():
-                await store.finish(TENANT, report)
+                await store.finish(TENANT, report.model_copy(update={"sample": embedder is None}))
+            if embedder is not None:  # opened anew, so that what is embedded unasked stands in nobody's way
+                await store.aclose()
+                store = await open_store(f"sqlite:///{Path(folder) / 'sample.db'}", embed, embedder)
+                if store.embedding is not None:
+                    await store.embedding.embed(TENANT, lambda entries, tokens: None)
             yield store
         finally:
             await store.aclose()
 
 
-def product_search(archive: Archive, retrieval: RetrievalSettings, ranking: RankingSettings) -> Search:
+def product_search(
+    archive: Archive, retrieval: RetrievalSettings, ranking: RankingSettings, embedder: Embedder | None = None
+) -> Search:
     """The product's search, with its free reranker."""
-    product = ArchiveSearch(archive, embed, retrieval, ranking, sample=True)
+    product = _product(archive, retrieval, ranking, embedder)
 
     async def search(question: str) -> Sequence[Reference]:
         answer = await product.search(TENANT, question)
         return [(hit.key, hit.comment_id) for hit in answer.hits]
 
     return search
+
+
+def checked_search(
+    archive: Archive,
+    retrieval: RetrievalSettings,
+    ranking: RankingSettings,
+    questions: Sequence[LabelledQuestion],
+    embedder: Embedder | None = None,
+) -> Search:
+    """The product's search with an answer check that is always right: the most that a model can reach."""
+    product = _product(archive, retrieval.model_copy(update={"answer_check": True}), ranking, embedder)
+    relevant = {question.text: question.relevant for question in questions}
+
+    async def search(question: str) -> Sequence[Reference]:
+        async def check(query: str, pieces: Sequence[Chunk]) -> tuple[Sequence[bool], Usage]:
+            items = await archive.facts(TENANT, {piece.key for piece in pieces})
+            comments = [comment_of(items[piece.key], piece) for piece in pieces]
+            names = [(piece.key, comment and comment.id) for piece, comment in zip(pieces, comments, strict=True)]
+            return [name in relevant[question] for name in names], Usage()
+
+        answer = await replace(product, check=check).search(TENANT, question, terse=True)
+        return [(hit.key, hit.comment_id) for hit in answer.hits]
+
+    return search
+
+
+def _product(
+    archive: Archive, retrieval: RetrievalSettings, ranking: RankingSettings, embedder: Embedder | None
+) -> ArchiveSearch:
+    return ArchiveSearch(archive, embed, retrieval, ranking, sample=embedder is None, embedder=embedder)
 
 
 def plain_searches(archive: Archive, embedding: Embed = embed) -> Mapping[str, Search]:

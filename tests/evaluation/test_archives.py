@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from api.evaluation.retrieval import DEPTH, TENANT, plain_searches, product_search, sample_archive, sample_reports
+from collections.abc import Sequence
+
+from api.evaluation.retrieval import (
+    DEPTH,
+    TENANT,
+    LabelledQuestion,
+    checked_search,
+    plain_searches,
+    product_search,
+    sample_archive,
+    sample_reports,
+)
+from api.features.archive.embedding import ModelVectors
+from api.features.archive.entries import DIMENSIONS
+from api.models.local.word_vectors import embed
 from api.sandbox import corpus
 from api.settings import RankingSettings, RetrievalSettings
 
@@ -42,6 +56,42 @@ async def test_the_sample_world_is_searched_in_four_ways() -> None:
         assert await alone["hybrid"](BATTERY) == await alone["words"](BATTERY) != []
         queries = {report.query for report in sample_reports()}
         assert set(await archive.queries(TENANT, 50)) == queries
+
+
+class WordVectors:
+    """The word vectors, as a server would give them."""
+
+    name, dimensions, tokens = "words", DIMENSIONS, 0
+
+    async def of_question(self, text: str) -> ModelVectors:
+        return await self.of_entries([text])
+
+    async def of_entries(self, texts: Sequence[str]) -> ModelVectors:
+        self.tokens += len(texts)
+        return ModelVectors(f"words {DIMENSIONS}", tuple(embed(texts) or ()))
+
+    def usd(self, tokens: int) -> float | None:
+        return None
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_the_vectors_of_a_server_and_a_check_that_is_always_right() -> None:
+    """Each entry is embedded once; the check opens an answer that shares too few words with its question."""
+    words = "solicitor wonders whether confidential conversations stay on premises"
+    answer = ("reddit:t3_14lycg3", None)
+    question = LabelledQuestion("q", "paraphrase", "dev", words, {answer: 2})
+    settings, server = (RetrievalSettings(), RankingSettings()), WordVectors()
+    async with sample_archive(server) as archive:
+        product = product_search(archive, *settings, server)
+        embedded = server.tokens
+        found = await product(BATTERY)
+        silent, opened = await product(words), await checked_search(archive, *settings, [question], server)(words)
+
+    assert MUG in {key for key, _ in found}
+    assert (silent, opened) == ([], [answer])
+    assert server.tokens == embedded + 3  # the three questions
 
 
 def test_what_is_gone_there_is_in_no_report() -> None:

@@ -301,7 +301,8 @@ def test_the_archive_is_measured_beside_plain_searches(tmp_path: Path) -> None:
     assert shown["part test", "words"][7] == "0.000"
     assert "a search takes, by the median: archive " in result.stdout
     searches = json.loads(evaluate("--retrieval", file, "--format", "json").stdout)
-    assert [search["search"] for search in searches] == ["archive", "words", "vectors", "hybrid"]
+    names = [search["search"] for search in searches]
+    assert names == ["archive", "archive, answers known", "words", "vectors", "hybrid"]
     cited = searches[0]["questions"]["a"]
     assert cited[0] == ["lemmy:https://lemmy.example/post/4444932", None]
 

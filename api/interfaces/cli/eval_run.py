@@ -26,6 +26,8 @@ from api.evaluation.evaluate import (
 from api.evaluation.labelled_items import LabelledClaim, LabelledQuery, pure, read_claims, read_labelled
 from api.evaluation.metrics import compare, is_regression
 from api.evaluation.retrieval import (
+    Search,
+    checked_search,
     plain_searches,
     product_search,
     read_questions,
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 
 _SAMPLE = "Sample model: the offline sandbox answers, no key is used."
 _REGRESSED, _UNREACHABLE = 1, 4
+_CHECKED = ", answers known"
+"""Of a search whose answer check knows the labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,20 +142,30 @@ def run_evaluation(options: EvalOptions) -> int:
 
 
 def _search_archive(options: EvalOptions, file: Path) -> int:
-    """Measure the search of the archive, and plain ones, on the sample data; print."""
+    """Measure the search of the archive, plain ones, and that with the vectors of a server, where one is set; print."""
     others = ("files", "corpus", "bench", "compare", "support", "plot", "langfuse", "run", "cache")
     if any(getattr(options, option) for option in others):
         raise UsageError("`--retrieval FILE` goes with `--format` alone: no judge is measured")
     questions = read_questions(read_lines(file), str(file))
     settings = bootstrap.load_settings()
+    chosen = settings.retrieval, settings.ranking
+
+    async def measured(searches: Mapping[str, Search]) -> list[dict[str, Any]]:
+        return [score_retrieval(name, await retrieve(search, questions)).as_json() for name, search in searches.items()]
 
     async def work() -> int:
         async with sample_archive() as archive:
-            product = product_search(archive, settings.retrieval, settings.ranking)
-            searches = {"archive": product, **plain_searches(archive)}
-            results = [
-                score_retrieval(name, await retrieve(search, questions)).as_json() for name, search in searches.items()
-            ]
+            product, checked = product_search(archive, *chosen), checked_search(archive, *chosen, questions)
+            results = await measured({"archive": product, f"archive{_CHECKED}": checked, **plain_searches(archive)})
+        if settings.embeddings.model:
+            from api.models.embeddings import server_embedder  # loads the model's library
+
+            embedder = server_embedder(settings)
+            async with sample_archive(embedder) as archive:
+                product = product_search(archive, *chosen, embedder)
+                checked = checked_search(archive, *chosen, questions, embedder)
+                name = f"archive, {settings.embeddings.model}"
+                results += await measured({name: product, f"{name}{_CHECKED}": checked})
         if options.form == "json":
             say(as_json(results))
         else:
