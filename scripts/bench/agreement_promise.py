@@ -20,9 +20,9 @@ from random import Random
 
 from api.core.domain import Verdict
 from api.evaluation.labelled_items import read_labelled
-from api.evaluation.simulated_cascade import JudgedPost, SimulatedRun, judged_posts, noisy, simulated_run
 from api.pipeline.evidence.figures import wilson
 from api.pipeline.gate.cascade import Promise
+from simulated_cascade import JudgedPost, SimulatedRun, judged_posts, noisy, simulated_run
 
 PROMISES = (Promise(0.95, 0.05), Promise(0.95, 0.1), Promise(0.9, 0.05), Promise(0.9, 0.1))
 LEAST = 60

@@ -14,9 +14,9 @@ from api.core.items import Item
 from api.core.ports import Judgement, SampledPost
 from api.errors import ModelError, StoreUnavailable
 from api.evaluation.labelled_items import read_labelled
-from api.evaluation.simulated_cascade import JudgedPost, KeptSamples, SimulatedRun, judged_posts, noisy, simulated_run
 from api.pipeline.gate.cascade import MAX_SAMPLE, MIN_SAMPLE, Cascade, Promise, allowed_disagreements, trusted_above
 from api.pipeline.gate.verdicts import CORRECTED, Gate, RunGate
+from simulated_cascade import JudgedPost, KeptSamples, SimulatedRun, judged_posts, noisy, simulated_run
 from tests.replay import DATA
 from tests.services.fakes import FakeJudge, items, passed
 
