@@ -1,7 +1,7 @@
-"""What every client of a server agrees on, whoever is asked and by whichever library.
+"""What every client of a server keeps to, with any library.
 
-When to come back, who is this machine, how much of an answer is read, where a redirect may lead.
-Sends nothing itself, so that sources and judges share it without knowing each other.
+When to ask again, how much of an answer is read, how it is unpacked, which certificates count, why a connection failed.
+Sends nothing itself.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Ma
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from api.core.addresses import points_here
 from api.errors import suspect_variables
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ _WAITS = {
 _EPOCH, _EPOCH_MS = 1.5e9, 1e11
 # Bytes that are unpacked at a time.
 _PIECE = 65_536
-_PORTS = {"http": 80, "https": 443}
 # why a connection failed, by the name of the error or of a class above it
 _CONNECTION_FAILURES = {
     "gaierror": "the name was not found",
@@ -116,59 +114,6 @@ def _seconds(text: str, unit: float, now: datetime) -> float | None:
     return number * unit
 
 
-def is_this_machine(host: str) -> bool:
-    """Whether a host name or address is this machine's own: `localhost`, 127.0.0.0/8, `::1`.
-
-    In any case, with or without brackets and the root's dot; an IPv4 address may be written as IPv6
-    (`::ffff:127.0.0.1`), as a server on both protocols sees it.
-    """
-    name = host.strip("[]").removesuffix(".").lower()
-    if name == "localhost":
-        return True
-    try:
-        address = ip_address(name)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
-
-
-# Special-purpose addresses that no server of the internet has, by IANA's registries
-# (https://www.iana.org/assignments/iana-ipv4-special-registry, iana-ipv6-special-registry). A table of our own, since
-# `is_global` of the standard library differs between Python versions. Of IPv6 only 2000::/3 is assigned for use.
-_SPECIAL_IPV4 = tuple(
-    IPv4Network(block)
-    for block in (
-        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24"
-        " 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
-    ).split()
-)
-_USABLE_IPV6 = IPv6Network("2000::/3")
-_SPECIAL_IPV6 = tuple(IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20"))
-# Networks whose addresses hold an IPv4 address, with the bit at which it ends: mapped, NAT64 (RFC 6052), 6to4.
-_EMBEDDED_IPV4 = (
-    (IPv6Network("::ffff:0:0/96"), 128),
-    (IPv6Network("64:ff9b::/96"), 128),
-    (IPv6Network("2002::/16"), 48),
-)
-
-
-def is_public(address: str) -> bool:
-    """Whether an address is routed on the internet, not private, loopback or link-local.
-
-    An IPv6 address that embeds an IPv4 one is judged by that.
-    """
-    parsed = ip_address(address.partition("%")[0])
-    if isinstance(parsed, IPv6Address):
-        for network, end in _EMBEDDED_IPV4:
-            if parsed in network:
-                parsed = IPv4Address((int(parsed) >> (128 - end)) & 0xFFFFFFFF)
-                break
-    if isinstance(parsed, IPv4Address):
-        return not any(parsed in block for block in _SPECIAL_IPV4)
-    return parsed in _USABLE_IPV6 and not any(parsed in block for block in _SPECIAL_IPV6)
-
-
 def tls_context(load: Callable[..., SSLContext], trust_env: bool = True) -> SSLContext:
     """The TLS context that `load(trust_env=...)` returns, loaded once per process.
 
@@ -185,14 +130,6 @@ def tls_context(load: Callable[..., SSLContext], trust_env: bool = True) -> SSLC
 @cache
 def _loaded(load: Callable[..., SSLContext], trust_env: bool, *variables: str | None) -> SSLContext:
     return load(trust_env=trust_env)
-
-
-def points_here(url: str) -> bool:
-    """Whether a server at this address is on this machine, so that no proxy is asked for it."""
-    try:
-        return is_this_machine(urlsplit(url).hostname or "")
-    except ValueError:
-        return False
 
 
 def connection_failure(error: BaseException) -> str:
@@ -214,20 +151,6 @@ def no_connection(error: BaseException, url: str) -> str:
     why = f"no connection ({connection_failure(error)})"
     names = [] if points_here(url) else [f"`{name}`" for name in suspect_variables(error)]
     return f"{why}; check {', '.join(names)}" if names else why
-
-
-def same_server(first: str, second: str) -> bool:
-    """Whether two addresses have scheme, host and port in common, as a redirect must.
-
-    Everything sent to a server (a key, a question, a prompt) would go along to another one.
-    """
-    try:
-        left, right = urlsplit(first), urlsplit(second)
-        return (left.scheme, left.hostname, left.port or _PORTS.get(left.scheme)) == (
-            right.scheme, right.hostname, right.port or _PORTS.get(right.scheme),
-        )  # fmt: skip
-    except ValueError:
-        return False
 
 
 class Unpackable(Exception):

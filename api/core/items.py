@@ -120,11 +120,15 @@ class Item(_Post):
 
 
 def person_of(item: Item, comment_id: str | None = None) -> str:
-    """The identity of who wrote a text of an item: its title and body, or the comment with that id."""
-    if comment_id is None:
-        return f"{item.source}:author:{item.author}" if item.author else f"{item.source}:item:{item.key}"
-    author = next((comment.author for comment in item.comments if comment.id == comment_id), None)
-    return f"{item.source}:author:{author}" if author else f"{item.source}:comment:{item.key}:{comment_id}"
+    """The identity of who wrote a text of an item: its title and body, or the comment with that id.
+
+    An author is the same in small and capital letters; a text without a known author has an identity of its own.
+    """
+    author, text = item.author, f"item:{item.key}"
+    if comment_id is not None:
+        author = next((comment.author for comment in item.comments if comment.id == comment_id), None)
+        text = f"comment:{item.key}:{comment_id}"
+    return f"{item.source}:author:{author.casefold()}" if author else f"{item.source}:{text}"
 
 
 def pseudonym(kind: str, *names: object) -> str | None:

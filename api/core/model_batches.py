@@ -1,4 +1,4 @@
-"""Calls to a model in batches; what an answer costs that is rejected, cut or malformed, and so cannot be used."""
+"""Calls to a model in batches, and what they cost, answers that cannot be used (rejected, cut, malformed) included."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Labelled sets as datasets of Langfuse, and experiments over them: a trace for each item, with its output and scores.
 
-The same file makes the same items, written once. An experiment is made by
-attributes of its spans, as by the SDK, whose own runs tasks in another event loop and only logs an item that failed.
+The same file makes the same items, written once. The traces are written by `api/langfuse/tracing/experiment.py`.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from openai import AsyncOpenAI
 from pydantic import TypeAdapter
 
 from api.core import http_limits as limits
+from api.core.addresses import points_here, same_server
 from api.core.shared_answers import AnswerMemory, SharedAnswers, shared_run
 from api.core.text import estimated_tokens
 from api.errors import ModelError, construction_failures_as
@@ -89,7 +90,7 @@ class ModelClient:
         except ValueError:
             raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
-        trust_env = not limits.points_here(url)
+        trust_env = not points_here(url)
         with construction_failures_as(partial(ModelError, "unreachable")):
             verify = limits.tls_context(httpx2.create_ssl_context, trust_env)
             unlimited = httpx2.Limits(max_connections=None)
@@ -198,7 +199,7 @@ class ModelClient:
     @property
     def local(self) -> bool:
         """Whether the server is on this machine."""
-        return limits.points_here(self._settings.openai_base_url)
+        return points_here(self._settings.openai_base_url)
 
     def report_form(self, model: str) -> ReportForm | None:
         """The form in which this model gave a report last."""
@@ -338,7 +339,7 @@ class _RetryingClient(httpx2.AsyncClient):
             if following is None:
                 return response
             await response.aclose()
-            if not limits.same_server(str(request.url), str(following.url)):
+            if not same_server(str(request.url), str(following.url)):
                 raise _UnusableResponse("unreachable", "it redirects to another host", request)
             request = following
         what = f"it redirects more than {limits.REDIRECTS} times"
@@ -408,7 +409,7 @@ def price_of(models: ModelSettings, tokens: Tokens, model: str, requested: str =
     try:
         return _list_price(model, tokens.prompt_tokens, tokens.cached, tokens.completion_tokens)
     except (LookupError, ValueError):
-        return 0.0 if limits.points_here(models.openai_base_url) else None
+        return 0.0 if points_here(models.openai_base_url) else None
 
 
 @lru_cache(maxsize=1_000)  # 2 ms each, and the estimates of many questions at once are the same few

@@ -22,7 +22,8 @@ from ssl import SSLCertVerificationError, SSLContext, SSLError
 
 import httpx
 
-from api.core.http_limits import MAX_PORT, connection_failure, is_public, tls_context
+from api.core.addresses import is_public
+from api.core.http_limits import MAX_PORT, connection_failure, tls_context
 from api.core.text import clean, cut, one_line
 from api.core.work import Defect, translated
 from api.errors import ListenpostError

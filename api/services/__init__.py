@@ -1,6 +1,6 @@
-"""The product as one object, its tools for agents (`api.services.tools`), and the slot that holds it for these.
+"""The product as one object, and its tools for agents (`api.services.tools`), which get it by `provided`.
 
-`api/__init__` fills it with a function that builds the product on first use, so that `import api` loads no client
+`api/__init__` hands over a function that builds the product on first use, so that `import api` loads no client
 library and `services` does not import `bootstrap`.
 """
 
@@ -19,12 +19,12 @@ _provider: list[Provider] = []
 
 
 def provide(provider: Provider) -> None:
-    """Fill the slot; called once by `api/__init__`."""
+    """Set the function that builds the product; called once by `api/__init__`."""
     _provider[:] = [provider]
 
 
 async def provided(*, own_items: bool = False) -> Product:
-    """What the slot's function builds, one instance per running event loop.
+    """The product, one instance per running event loop.
 
     With `own_items` it is to judge what the caller hands in; then it has no sources.
 

@@ -101,7 +101,8 @@ class ModelSettings(BaseSettings):
     order_check: Share = 0.0
     """Share of the judged pages that are judged again in another order, as a Langfuse score."""
     agreement: Annotated[float, Field(ge=0.7, le=0.99)] | None = None
-    """Least share of verdicts that are the model's, or the same; the local judge decides the others. Unset: none."""
+    """Least share of the local judge's and the model's verdicts together that equal the model's; see
+    `api/pipeline/gate/cascade.py`. Unset: the model judges every item."""
     agreement_risk: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """Probability with which that share may be missed."""
     model_concurrency: Count = 8

@@ -46,7 +46,7 @@ class Price:
     more_searches: int = 0
     """Further requests of such a page, at most: parts of a stream, and details of what it held."""
     threads: int | None = None
-    """Requests for comments of up to `entries` kept items at most; None: one per item."""
+    """Most requests for the comments of one page, however many items are kept; None: one request per item."""
 
 
 def _always(settings: SourceSettings) -> bool:

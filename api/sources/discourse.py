@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from api.core.addresses import points_here
 from api.core.domain import BY_BOT, REMOVED, FetchPlan
-from api.core.http_limits import points_here, retry_at
+from api.core.http_limits import retry_at
 from api.core.items import Comment, Commented, Item, pseudonym
 from api.core.ports import Probe
 from api.core.text import clean, clean_query, web_url

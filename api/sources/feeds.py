@@ -21,8 +21,9 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
+from api.core.addresses import points_here
 from api.core.domain import FetchPlan
-from api.core.http_limits import LONGEST_WAIT, points_here
+from api.core.http_limits import LONGEST_WAIT
 from api.core.items import Batch, Item, pseudonym
 from api.core.ports import Probe
 from api.core.progress import Listener

@@ -18,8 +18,9 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
 
+from api.core.addresses import points_here
 from api.core.context import count_requests
-from api.core.http_limits import MAX_BYTES, no_connection, points_here
+from api.core.http_limits import MAX_BYTES, no_connection
 from api.errors import Broken, RateLimited, SourceError, TimedOut, Unreachable
 from api.sources.item_fields import as_dict
 from api.sources.jetstream_frames import (

@@ -27,9 +27,10 @@ import urllib3
 from praw.config import Config
 from praw.exceptions import PRAWException
 
+from api.core.addresses import points_here
 from api.core.context import count_requests
 from api.core.domain import FetchPlan
-from api.core.http_limits import TOO_LARGE, UNPACKABLE, TooLarge, no_connection, points_here, read_all
+from api.core.http_limits import TOO_LARGE, UNPACKABLE, TooLarge, no_connection, read_all
 from api.core.items import Batch, Item
 from api.core.ports import Probe
 from api.core.text import clean_query

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from api.core.addresses import is_public, points_here, same_server
 from api.core.context import count_requests
 from api.core.http_limits import (
     MAX_PORT,
@@ -32,12 +33,9 @@ from api.core.http_limits import (
     Connecting,
     TooLarge,
     Unpackable,
-    is_public,
     no_connection,
-    points_here,
     read_all_async,
     retry_at,
-    same_server,
     tls_context,
     unpacked,
 )

@@ -21,9 +21,10 @@ import googleapiclient.discovery
 import googleapiclient.errors
 import httplib2
 
+from api.core.addresses import points_here
 from api.core.context import count_requests
 from api.core.domain import FetchPlan
-from api.core.http_limits import MAX_BYTES, TOO_LARGE, UNPACKABLE, no_connection, points_here
+from api.core.http_limits import MAX_BYTES, TOO_LARGE, UNPACKABLE, no_connection
 from api.core.items import Batch, Commented, Item
 from api.core.ports import Probe
 from api.core.shared_answers import SharedRun

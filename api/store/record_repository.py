@@ -40,6 +40,7 @@ from api.features.analyses.corrections import ChosenSense, StoredCorrection
 from api.features.analyses.store_ports import UNBOUNDED, ApiKey, Feedback, KeptSession, SessionListing, Thumbs
 from api.store.database import Database, Repository, unbroken
 from api.store.report_json import without_mentions
+from api.store.retention import PAGE_LIFE, SAMPLE_LIFE
 from api.store.tables import (
     agreement_samples,
     analyses,
@@ -57,10 +58,6 @@ from api.store.tables import (
     sessions,
 )
 
-PAGE_LIFE = timedelta(days=1)
-"""Age at which a page of a source is deleted."""
-SAMPLE_LIFE = timedelta(days=180)
-"""Age at which a post of a sample is deleted."""
 # What SQLite holds of a time; the fraction of a second may be missing.
 _TIME_LENGTH = len("2026-11-28 12:00:00")
 _CORRECTION_KEY = corrections.c.tenant, corrections.c.question, corrections.c.key

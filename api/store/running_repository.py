@@ -16,7 +16,7 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +25,12 @@ from sqlalchemy import ColumnElement, Insert, Row, Update, delete, literal_colum
 from api.errors import StoreUnavailable
 from api.features.analyses.store_ports import DurableWork
 from api.store.database import Database, Repository, unbroken
-from api.store.record_repository import PAGE_LIFE
-from api.store.tables import analyses, asking, charges, idempotency, ledger, logins, paces, pages, runs, sessions
+from api.store.retention import SILENCE, expired
+from api.store.tables import analyses, runs
 
 BEAT = 10.0
 """Seconds between two heartbeats."""
-SILENCE = timedelta(seconds=60)
-"""Time without a heartbeat after which a process counts as ended: five beats may be lost."""
 STOPPED = "the process that ran it stopped"
-LEDGER_DAYS = timedelta(days=90)
-SESSION_DAYS = timedelta(days=30)
-IDEMPOTENCY_DAYS = timedelta(days=7)
 # in the words of the indexes that hold running analyses alone: SQLite uses none of them for a bound value
 _RUNNING = analyses.c.state == literal_column("'running'")
 
@@ -169,17 +164,7 @@ class RunningRepository(Repository):
                 owner = seen_at and Owner(place, pid, started, run_id)
                 if owner is None or gone(owner, seen_at, self._owner, now):
                     swept += (await connection.execute(_stopped(run_id))).rowcount
-            for past in (
-                delete(charges).where(charges.c.day < (now - LEDGER_DAYS).date()),
-                delete(pages).where(pages.c.stored_at < now - PAGE_LIFE),
-                delete(asking).where(asking.c.until < now),
-                delete(paces).where(paces.c.used_at < now - PAGE_LIFE),
-                delete(sessions).where(sessions.c.saved_at < now - SESSION_DAYS),
-                delete(idempotency).where(idempotency.c.claimed_at < now - IDEMPOTENCY_DAYS),
-                delete(logins).where(logins.c.until < now),
-                delete(ledger).where(ledger.c.day < (now - LEDGER_DAYS).date()),
-                delete(runs).where(runs.c.seen_at < now - SILENCE - PAGE_LIFE),
-            ):
+            for past in expired(now):
                 await connection.execute(past)
         return swept
 

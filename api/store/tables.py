@@ -278,7 +278,8 @@ replies = _table(
     _index("replies_by_reply", "reply", prefix="reply"),
     tenant=Identity, key=Identity, reply=Identity,
 )  # fmt: skip
-"""Comments of items that are posts of a stream themselves, by the keys they have there: what it says is deleted."""
+"""Comments that are themselves posts of a stream, by their keys in it: when the stream reports one as deleted, the
+comment is deleted too."""
 chunks = Table(
     "chunks", METADATA,
     # SQLite numbers rows by itself in a column of the type INTEGER alone

@@ -23,7 +23,7 @@ from api.core.domain import Grade, Question
 from api.core.items import Item
 from api.features.chat.chat_agent import Chat
 from api.features.chat.keyless_chat import not_searched, nothing_found
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.interfaces.shared.csv_export import report_csv
 from api.interfaces.shared.markdown_report import report_markdown
 from api.models.model_calls import OpenAIExplainer, OpenAIGrader

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from api import bootstrap
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.interfaces.shared.csv_export import cell, report_csv
 from api.interfaces.shared.markdown_report import report_markdown
 from api.reports.report import Report

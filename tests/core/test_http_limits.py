@@ -12,19 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.core.addresses import is_this_machine, points_here, same_server
 from api.core.http_limits import (
     LONGEST_WAIT,
     MAX_BYTES,
     Connecting,
     TooLarge,
     Unpackable,
-    is_this_machine,
     no_connection,
-    points_here,
     read_all,
     read_all_async,
     retry_at,
-    same_server,
     tls_context,
     unpacked,
     wait_of,

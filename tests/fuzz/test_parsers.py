@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.bootstrap import load_settings
-from api.core.http_limits import LONGEST_WAIT, is_public, is_this_machine, points_here, same_server, wait_of
+from api.core.addresses import is_public, is_this_machine, points_here, same_server
+from api.core.http_limits import LONGEST_WAIT, wait_of
 from api.core.items import Item, pseudonym
 from api.core.own_words import own_words
 from api.core.text import Fence, clean, cut, fold, one_line, unescape, web_url

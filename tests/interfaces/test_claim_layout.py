@@ -11,7 +11,7 @@ import pytest
 from api.core.domain import Outcome
 from api.core.items import Comment
 from api.interfaces.cli.terminal_text import report_text
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.interfaces.shared import claim_layout, presentation
 from api.interfaces.shared.markdown_report import report_markdown
 from api.pipeline.evidence.figures import AspectCount, Authors

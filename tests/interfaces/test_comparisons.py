@@ -12,7 +12,7 @@ import pytest
 from api.core.work import Failure
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.cli.terminal_text import comparison_text
-from api.interfaces.pages.report_files import comparison_html
+from api.interfaces.pages.report_values import comparison_html
 from api.interfaces.shared.comparison_table import alike, notes, table
 from api.interfaces.shared.csv_export import comparison_csv
 from api.interfaces.shared.markdown_report import comparison_markdown

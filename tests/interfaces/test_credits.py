@@ -11,7 +11,7 @@ import pytest
 
 from api.core.items import Commented, Item
 from api.interfaces.cli.terminal_text import report_text
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.interfaces.shared.csv_export import report_csv
 from api.interfaces.shared.markdown_report import report_markdown
 from api.reports.draft_rules import DraftFlaws, DraftText

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from api.errors import Blocked
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.interfaces.shared.markdown_report import fetch_markdown, report_markdown
 from api.reports.markdown_text import link, md
 from api.reports.report import Report

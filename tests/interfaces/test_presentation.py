@@ -12,7 +12,7 @@ import pytest
 from api.core.progress import SourceJudged, SourceLookedAgain
 from api.features.chat.chat_turn import Citation, CitedPassage
 from api.interfaces.cli.terminal_text import report_text
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.interfaces.shared import presentation
 from api.interfaces.shared.csv_export import report_csv
 from api.interfaces.shared.markdown_report import report_markdown

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from api.core.http_limits import is_public
+from api.core.addresses import is_public
 from api.errors import UsageError
 from api.features.watches.notification import Message
 from api.features.watches.watch import CHATS, Target, target_of

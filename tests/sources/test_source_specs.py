@@ -13,7 +13,7 @@ from api import settings as all_settings
 from api.bootstrap import build, mode_of
 from api.bootstrap.estimates import estimate
 from api.errors import NotConfigured
-from api.interfaces.shared.upstream_status import check_upstreams
+from api.interfaces.shared.doctor import check_upstreams
 from api.sandbox.server import Sandbox
 from api.services import tools
 from api.services.product import Ask

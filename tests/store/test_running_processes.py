@@ -8,7 +8,8 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from api.store.running_repository import SILENCE, Owner, gone, this_process
+from api.store.retention import SILENCE
+from api.store.running_repository import Owner, gone, this_process
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 

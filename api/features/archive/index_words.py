@@ -25,8 +25,8 @@ K1, B = 1.2, 0.75
 USUAL_LENGTH = 60
 """Tokens of an ordinary entry, in place of the average, which would change with every item."""
 ORDINARY = 3_000
-"""Entries of an ordinary archive: in one of ten entries about one mug, `mug` would weigh nothing
-beside a word that none of them happens to use."""
+"""Least number of entries by which the rarity of a word is computed: among ten entries about one mug `mug` would have
+no weight."""
 LONGEST_CHUNK = 1000  # characters of one piece, without the title that goes before it
 MOST_CHUNKS = 20  # pieces of one text; what comes later (of a book in a post) is not searched
 TITLE = 300  # characters of the title before each piece

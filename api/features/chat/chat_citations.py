@@ -189,9 +189,9 @@ def _shown(words: str) -> str:
 def passages_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> tuple[CitedPassage, ...]:
     """The words of an exhibit that `text` quotes, else the sentences that carry what cites it, verbatim.
 
-    At most `MOST_PASSAGES`, what carries most first: a quotation, then a sentence, or two that follow each other, of
-    the author's own words by the rules of the local support check, then by words in common; the title when nothing
-    else does. Empty when nothing carries what cites it. Reads at most `READ` characters of the exhibit's own words.
+    At most `MOST_PASSAGES`, in this order: quotations; one sentence, or two that follow each other, of the author's own
+    words that pass the local support check; sentences by words in common; the title when nothing else carries. Empty
+    when nothing carries what cites it. Reads at most `READ` characters of the exhibit's own words.
     """
     reading = _ReadExhibit(exhibit, tuple(names))
     quotations = (m["words"] for m in _QUOTED.finditer(text) if exhibit.label in LABEL.findall(m["labels"]))

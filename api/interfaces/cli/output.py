@@ -148,7 +148,7 @@ def _rendered(answer: Answer, options: OutputOptions, columns: int | None) -> st
         return as_json(value) if columns is None else as_json(value, 1, encoding="utf-8")
     if isinstance(answer, Comparison):
         if form == "html":
-            from api.interfaces.pages.report_files import comparison_html  # loads FastAPI
+            from api.interfaces.pages.report_values import comparison_html  # loads FastAPI
 
             text = comparison_html(answer)
         elif form == "csv":
@@ -159,7 +159,7 @@ def _rendered(answer: Answer, options: OutputOptions, columns: int | None) -> st
             text = terminal_text.comparison_text(answer, columns)
     elif isinstance(answer, Report):
         if form == "html":
-            from api.interfaces.pages.report_files import report_html  # loads FastAPI
+            from api.interfaces.pages.report_values import report_html  # loads FastAPI
 
             text = report_html(answer)
         elif form == "csv":

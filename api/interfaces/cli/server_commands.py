@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.core.http_limits import is_this_machine
+from api.core.addresses import is_this_machine
 from api.core.text import quantity
 from api.errors import UsageError
 from api.interfaces.cli.output import INTERRUPTED, As, as_json, closing, say, tell
@@ -23,7 +23,7 @@ from api.sources import ALL_SOURCES, SOURCE_TITLES
 if TYPE_CHECKING:
     from api.features.watches.watch import Watch
     from api.features.watches.watch_run import WatchRun
-    from api.interfaces.shared.upstream_status import Upstream
+    from api.interfaces.shared.doctor import Upstream
     from api.settings import ModelSettings
 
 Sandbox = Annotated[
@@ -214,7 +214,7 @@ async def doctor(form: As = "text") -> int:
 
     from api import bootstrap
     from api.interfaces.cli.command_product import remembered, with_followed_feeds
-    from api.interfaces.shared.upstream_status import check_upstreams
+    from api.interfaces.shared.doctor import check_upstreams
 
     settings = bootstrap.load_settings()
     async with (

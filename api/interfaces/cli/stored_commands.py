@@ -147,7 +147,7 @@ async def open_report(report: AnalysisId) -> None:
     import tempfile
     import webbrowser
 
-    from api.interfaces.pages.report_files import report_html
+    from api.interfaces.pages.report_values import report_html
 
     page = report_html(await _read_report(report))
     with tempfile.NamedTemporaryFile(

@@ -15,8 +15,8 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.bootstrap.app_context import AppContext
+from api.core.addresses import is_this_machine, points_here
 from api.core.context import Caller, InterfaceName, set_caller
-from api.core.http_limits import is_this_machine, points_here
 from api.errors import AccessDenied, Forbidden, UsageError
 from api.features.analyses.api_keys import Keys, Tenant
 

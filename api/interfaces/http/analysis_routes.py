@@ -36,7 +36,7 @@ from api.interfaces.http.event_stream import (
     wants_events,
 )
 from api.interfaces.http.schemas import AnalysesPage, Done, Format, ListedAnalysis, Pending
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.interfaces.pages.templates_rendering import saved_policy
 from api.interfaces.shared.csv_export import report_csv
 from api.interfaces.shared.listing_requests import AgainRequest, ListingRequest, ReplayRequest

@@ -21,7 +21,7 @@ from api.interfaces.http.analysis_routes import COMMON, HTML_HEADERS, RETRY_AFTE
 from api.interfaces.http.errors_json import documented
 from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.http.schemas import Format, Pending
-from api.interfaces.pages.report_files import comparison_html
+from api.interfaces.pages.report_values import comparison_html
 from api.interfaces.shared.csv_export import comparison_csv
 from api.interfaces.shared.markdown_report import comparison_markdown
 from api.interfaces.shared.requests import ComparisonRequest

@@ -128,7 +128,7 @@ class LastSeen:
 
 
 class EventStream(Response):
-    """What happens to an analysis, then its report; who hangs up leaves the flight."""
+    """What happens to an analysis, then its report; who hangs up leaves it."""
 
     media_type = MEDIA_TYPE
 
@@ -140,7 +140,7 @@ class EventStream(Response):
         keepalive: float,
         headers: Mapping[str, str],
     ) -> None:
-        """A flight was joined and is left at the end."""
+        """The analysis was joined already; it is left at the end of the stream."""
         super().__init__(headers={**headers, **HEADERS})
         del self.headers["content-length"]
         self._runner, self._analysis, self._keepalive = runner, analysis, keepalive
@@ -176,9 +176,9 @@ class EventStream(Response):
             yield frame("error", described(error, trace_id), f"{self._analysis.id}:failed")
 
     async def _progress(self, task: AnalysisTask) -> AsyncGenerator[bytes]:
-        """Each moment under its number; `begun` has the flight's first."""
+        """Each moment under its number; `begun` has the first of the analysis."""
         frames: asyncio.Queue[bytes | None] = asyncio.Queue()
-        # a number that the flight has not reached is none that was sent
+        # a number that the analysis has not reached was never sent
         after = self._after if self._after <= task.first + task.event_count else -1
         number = task.first + task.lost_events
 

@@ -46,7 +46,7 @@ from api.interfaces.http.access import OpenContext, authenticated
 from api.interfaces.http.analysis_routes import is_possible, shown_as
 from api.interfaces.http.event_stream import HEADERS, MEDIA_TYPE, RETRY, frame, pour, unless_gone
 from api.interfaces.pages.replay_form import ReplayForm
-from api.interfaces.pages.report_files import as_file, kind_of, report_values
+from api.interfaces.pages.report_values import as_file, kind_of, report_values
 from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Visitor, fields_of, page, server_of
 from api.interfaces.pages.templates_rendering import rendered
 from api.interfaces.shared import chart_data, presentation
@@ -81,7 +81,7 @@ class Lane:
     words: str = "waiting"
     why: str = ""
     """Why it was asked once more, if it was."""
-    catches: Mapping[str, LaneItem] = field(default_factory=dict)
+    queries: Mapping[str, LaneItem] = field(default_factory=dict)
     """By query; of all together by the one that leads."""
     titles: tuple[str, ...] = ()
     """Of the first posts that were kept."""
@@ -94,7 +94,7 @@ class Lane:
     @property
     def has_answered(self) -> bool:
         """Whether any of its queries brought something, or nothing."""
-        return any(item.fetched is not None for item in self.catches.values())
+        return any(item.fetched is not None for item in self.queries.values())
 
     @property
     def title(self) -> str:
@@ -107,8 +107,8 @@ class Lane:
 
         Until all queries have ended those of the query with the most.
         """
-        fetched = [catch.fetched for catch in self.catches.values() if catch.fetched is not None]
-        about = [catch.about for catch in self.catches.values() if catch.about is not None]
+        fetched = [item.fetched for item in self.queries.values() if item.fetched is not None]
+        about = [item.about for item in self.queries.values() if item.about is not None]
         known = (
             ("asked for", [self.wanted] if self.wanted else []),
             (chart_data.FETCHED, fetched),
@@ -119,7 +119,7 @@ class Lane:
     def after(self, event: Event) -> Lane:
         """The lane once this has happened to it."""
         words = presentation.progress(event)
-        if words and isinstance(event, _OF_A_QUERY) and self.catches.keys() - {event.query}:
+        if words and isinstance(event, _OF_A_QUERY) and self.queries.keys() - {event.query}:
             words = f"“{presentation.shortened(event.query, _LONGEST_QUERY)}”: {words}"
         lane = replace(self, words=words or self.words)
         match event:
@@ -146,14 +146,14 @@ class Lane:
                 state: LaneState = "done" if Outcome(event.outcome).answered else "trouble"
                 about = None if event.yield_ratio is None else event.kept
                 catch = LaneItem(event.fetched, about) if state == "done" else LaneItem()
-                return replace(lane, state=state, catches={event.query: catch}, titles=event.titles)
+                return replace(lane, state=state, queries={event.query: catch}, titles=event.titles)
         return lane
 
     def _catch(self, query: str) -> LaneItem:
-        return self.catches.get(query, LaneItem())
+        return self.queries.get(query, LaneItem())
 
     def _with(self, query: str, catch: LaneItem) -> Lane:
-        return replace(self, catches={**self.catches, query: catch})
+        return replace(self, queries={**self.queries, query: catch})
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class LaneStream(Response):
     media_type = MEDIA_TYPE
 
     def __init__(self, app_context: AppContext, analysis: AnalysisTask | StoredAnalysis) -> None:
-        """A flight was joined and is left at the end."""
+        """The analysis was joined already; it is left at the end of the stream."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._app_context, self._analysis = app_context, analysis

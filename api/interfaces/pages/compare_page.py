@@ -26,7 +26,7 @@ from api.interfaces.http.event_stream import GONE, unless_gone
 from api.interfaces.pages.analysis_page import NO_ANALYSIS, possible_id
 from api.interfaces.pages.ask_page import namesake_hint, price, usual_places
 from api.interfaces.pages.forms import QuestionForm, faults, form_fields, texts_of
-from api.interfaces.pages.report_files import as_file, comparison_values, kind_of
+from api.interfaces.pages.report_values import as_file, comparison_values, kind_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Submission, Visitor, page
 from api.interfaces.pages.templates_rendering import plainly
 from api.interfaces.shared import comparison_table, presentation

@@ -23,7 +23,7 @@ from api.features.analyses.feedback import correct, withdraw
 from api.features.analyses.rejudging import ask_again_and_remember
 from api.interfaces.http.access import OpenContext
 from api.interfaces.pages.analysis_page import AnalysisId, report_of
-from api.interfaces.pages.report_files import evidence_values
+from api.interfaces.pages.report_values import evidence_values
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, page
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR

@@ -17,8 +17,8 @@ from api.interfaces.http.feed_routes import add_feed, list_feeds
 from api.interfaces.pages.ask_page import places_of
 from api.interfaces.pages.forms import faults, form_fields, texts_of, validated
 from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Visitor, page
+from api.interfaces.shared.doctor import Upstream, check_upstreams
 from api.interfaces.shared.listing_requests import FeedRequest
-from api.interfaces.shared.upstream_status import Upstream, check_upstreams
 
 router = APIRouter(prefix="/sources", include_in_schema=False, route_class=PageRoute)
 

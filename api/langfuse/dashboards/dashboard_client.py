@@ -16,7 +16,8 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from api.core.http_limits import no_connection, points_here, wait_of
+from api.core.addresses import points_here
+from api.core.http_limits import no_connection, wait_of
 from api.core.prompts import Prompt
 from api.core.text import clean, cut, one_line
 from api.errors import ConfigurationError, LangfuseError, ListenpostError

@@ -1,7 +1,7 @@
 """An experiment in Langfuse: a trace for each item of a dataset, with its output and scores.
 
-It is made by attributes of its spans, as by the SDK, whose own runs tasks in another event loop and
-only logs an item that failed.
+Its spans have the attributes that the SDK's `run_experiment` sets. That method is not used: it runs the tasks in an
+event loop of its own, and only logs an item that failed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The Langfuse client: spans, scores, agents, and a shutdown that no server can delay.
 
-The only file that imports langfuse. A client has its own tracer provider and stays out of
-Langfuse's registry by key, so that nothing of the program around it is sent or written to. Where
-that program traces, by whatever provider, our spans are below its current one.
+The only file that imports langfuse. A client has a tracer provider of its own and is not in Langfuse's registry of
+clients by key: spans of the program around it are not sent here, and ours are not sent by its client. Where that
+program has a current span, of whatever provider, it is the parent of ours.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from langfuse import Langfuse, propagate_attributes
 from langfuse._client.resource_manager import LangfuseResourceManager
 from langfuse.span_filter import is_default_export_span
 
+from api.core.addresses import points_here
 from api.core.context import current_caller
 from api.core.domain import Usage
-from api.core.http_limits import no_connection, points_here
+from api.core.http_limits import no_connection
 from api.core.model_batches import UnusableAnswer
 from api.core.prompts import Prompt
 from api.errors import ListenpostError, ModelError

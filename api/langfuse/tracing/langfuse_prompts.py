@@ -15,6 +15,7 @@ import httpx
 from pydantic import BaseModel, PositiveInt, StrictStr, ValidationError
 
 from api.core import http_limits as limits
+from api.core.addresses import points_here
 from api.core.prompts import NAMES, Prompt, PromptName, packaged
 from api.core.text import clean
 from api.core.work import SharedTasks
@@ -148,7 +149,7 @@ class LangfusePrompts:
             _ = urlsplit(settings.langfuse_base_url).port
         except ValueError:
             raise ConfigurationError("`LANGFUSE_BASE_URL` is not a URL") from None
-        trust_env = not limits.points_here(settings.langfuse_base_url)
+        trust_env = not points_here(settings.langfuse_base_url)
         with construction_failures_as(ConfigurationError):
             return httpx.AsyncClient(
                 base_url=settings.langfuse_base_url.rstrip("/"),

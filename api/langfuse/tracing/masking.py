@@ -17,6 +17,7 @@ import httpx
 import requests
 
 from api.core import http_limits as limits
+from api.core.addresses import points_here, same_server
 from api.settings import TracingSettings
 
 MASKED = "[masked]"
@@ -88,7 +89,7 @@ class HomeSession(requests.Session):
 
     def __init__(self, settings: TracingSettings) -> None:
         super().__init__()
-        self.trust_env = not limits.points_here(settings.langfuse_base_url)
+        self.trust_env = not points_here(settings.langfuse_base_url)
         self.max_redirects = limits.REDIRECTS
         self.headers["Authorization"] = basic(settings)
         self.auth = lambda request: request  # else an entry of `.netrc` would replace the keys
@@ -96,7 +97,7 @@ class HomeSession(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """None for another server: then the redirect itself is the answer."""
         target = super().get_redirect_target(resp)
-        if target is None or not limits.same_server(resp.url, urljoin(resp.url, target)):
+        if target is None or not same_server(resp.url, urljoin(resp.url, target)):
             return None
         return target
 

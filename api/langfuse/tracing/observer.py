@@ -1,8 +1,8 @@
 """The observer: a trace per question, a span per source, their scores, and scores of feedback.
 
-docs/langfuse.md says what each score means. What is not known has no score, and what was not judged
-no yield, so that every mean is one of what was measured. Feedback is sent at once and not by the
-queue of the other scores, so that it is known whether Langfuse took it.
+Scores are made by `source_scores` and `run_scores`; docs/langfuse.md says what each means. What is unknown has no
+score, and a page that was not judged has no yield, so that means are over measured values alone. Feedback is sent at
+once and not by the queue of the other scores, so that it is known whether Langfuse took it.
 """
 
 from __future__ import annotations

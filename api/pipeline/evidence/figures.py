@@ -1,9 +1,8 @@
-"""Every number in a report, counted from items; the model never counts.
+"""Every number in a report, counted from items, with 95 % intervals; the model never counts.
 
-How sure a count is: shares, differences of shares and ratios of counts, at 95 %.
-
-Pure arithmetic after Wilson (1927) and Newcombe (1998, method 10), Fisher's exact test, the
-conditional test of two Poisson counts, and Holm (1979) for many looks at once.
+Intervals of shares, of differences of shares and of ratios of counts: pure arithmetic after Wilson (1927) and Newcombe
+(1998, method 10), Fisher's exact test, the conditional test of two Poisson counts, and Holm (1979) for many looks at
+once.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.interfaces.pages.report_charts import charts, process_charts
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.reports.report import Report
 from tests.interfaces.answers import plain_report, sentiment
 from tests.interfaces.http.chart_markup import picture, table, texts

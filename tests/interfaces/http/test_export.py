@@ -17,7 +17,7 @@ import pytest
 from api.features.analyses.analysis_job import AnalysisTask
 from api.features.analyses.api_keys import LOCAL
 from api.interfaces.http.analysis_routes import preferred
-from api.interfaces.pages.report_files import report_html
+from api.interfaces.pages.report_values import report_html
 from api.interfaces.shared.claim_layout import claims_of
 from api.interfaces.shared.csv_export import cell, report_csv
 from api.interfaces.shared.requests import AnalysisRequest
