@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from pydantic import ValidationError
 
-from api.core.items import Comment, Item
+from api.core.items import Comment, Item, person_of
 
 LOCAL = datetime(2026, 9, 27, 12, 0, 0, 5, tzinfo=timezone(timedelta(hours=2)))
 
@@ -42,3 +42,13 @@ def test_authors_are_not_published() -> None:
     assert (published.author, published.comments[0].author, published.unfit) == (None, None, "")
     assert published.comments[0].credit == "Bob"
     assert "author" not in published.model_dump_json()
+
+
+def test_an_author_is_one_person_in_small_and_capital_letters() -> None:
+    """A text without an author is by somebody of its own, and a name means another person at another place."""
+    comments = (Comment(id="1", body="a", author="ADA"), Comment(id="2", body="b"))
+    item = Item(key="k", id="i", source="s", title="t", author="Ada", comments=comments)
+
+    assert person_of(item) == person_of(item, "1")
+    assert len({person_of(item), person_of(item, "2"), person_of(item.edited(author=None))}) == 3
+    assert person_of(item) != person_of(item.edited(source="r"))
