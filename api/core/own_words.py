@@ -9,6 +9,12 @@ from bisect import bisect_right
 
 import regex
 
+
+def _at_start(pattern: str, flags: int = 0) -> regex.Pattern[str]:
+    """A pattern that is looked for at the start of a line alone, so that no line is searched from each character on."""
+    return regex.compile(rf"\A(?:{pattern})", flags)
+
+
 # what opens or closes a part of somebody else: `<blockquote>`, `[quote="ann, post:3"]`, also with escaped brackets
 _BLOCK = regex.compile(
     r"(?:<|&lt;)(?P<end>/?)(?:blockquote|details|pre|aside)\b[^<>&\n]{0,300}(?:>|&gt;)"
@@ -16,27 +22,27 @@ _BLOCK = regex.compile(
     regex.I,
 )
 # a quoted line: `> The battery`, `&gt;&gt; it`, `| > it`; not `>!spoiler!<`, `>50 hours`, `>:(`
-_QUOTED = regex.compile(r"\s{0,3}(?:[|│]\s?)?(?:>|&gt;|＞|»(?=\s))++(?!\s*+$)(?![!\d]|[:;=][-']?[()DPp/\\|])")
-_BARE_MARK = regex.compile(r"\s*(?:(?:>|&gt;)\s*)+$")
+_QUOTED = _at_start(r"\s{0,3}(?:[|│]\s?)?(?:>|&gt;|＞|»(?=\s))++(?!\s*+$)(?![!\d]|[:;=][-']?[()DPp/\\|])")
+_BARE_MARK = _at_start(r"\s*(?:(?:>|&gt;)\s*)+$")
 # code between three signs or more: "```text", `~~~`
-_FENCE = regex.compile(r"\s{0,3}(?P<sign>`{3,}|~{3,})")
+_FENCE = _at_start(r"\s{0,3}(?P<sign>`{3,}|~{3,})")
 # who wrote what follows, in a mail or a forum: `On 3 May 2025, Ann wrote:`, `Am 3.5. schrieb Ann:`, `Zitat von Ann:`
-_HEADER = regex.compile(
+_HEADER = _at_start(
     r"\W*(?:(?:on|am|le|el|em|il|op|den|w dniu)\s.{1,200}?\b(?:wrote|schrieb|a [ée]crit|escribi[óo]|escreveu|ha scritto"
     r"|schreef|skrev|napisał\(?a?\)?)\b.{0,120}?\s?:"
     r"|.{1,120}(?:写道|寫道|のメール|が書きました|さんは書きました)\s?[:：]"
-    r"|-{2,}\s?(?:original message|forwarded message|urspr[üu]ngliche nachricht|message d'origine|mensaje original"
+    r"|-{2}\s?(?:original message|forwarded message|urspr[üu]ngliche nachricht|message d'origine|mensaje original"
     r"|mensagem original)\s?-{2,}"
     r"|(?:zitat von|quote from|quote:|quoting|originally posted by|citation de|cita de)\b.{0,120}?:?)\s*$",
     regex.I,
 )
-_HEADER_START = regex.compile(r"\W*(?:on|am|le|el|em|il|op)\s.{1,160}$", regex.I)
-_REPLY_TO = regex.compile(r"\W*[@\w .-]{1,40}\s(?:said|wrote|schrieb|dijo|a dit)\s?:\s?↑?\s*$", regex.I)
+_HEADER_START = _at_start(r"\W*(?:on|am|le|el|em|il|op)\s.{1,160}$", regex.I)
+_REPLY_TO = _at_start(r"\W*[@\w .-]{1,40}\s(?:said|wrote|schrieb|dijo|a dit)\s?:\s?↑?\s*$", regex.I)
 _QUOTED_LINES = 40  # lines between `Ann said:` and `Click to expand` at most
-_EXPAND = regex.compile(r"\W*click to expand\W*$", regex.I)
+_EXPAND = _at_start(r"\W*click to expand\W*$", regex.I)
 # `-- ` alone in a line, and what programs write under a text
-_SIGNED = regex.compile(r"(?:--|—|__+)\s*$")
-_FOOTER = regex.compile(
+_SIGNED = _at_start(r"(?:--|—|__+)\s*$")
+_FOOTER = _at_start(
     r"\W*(?:(?:sent|posted) (?:from|via|using) (?:my )?[\w .']{2,40}$"
     r"|(?:von meinem .{2,40} gesendet|gesendet (?:von|mit) .{2,40})$"
     r"|envoy[ée] (?:de|depuis) mon .{2,40}$|enviad[oa] (?:desde|do) (?:mi|meu) .{2,40}$|get outlook for \w+"
@@ -45,21 +51,21 @@ _FOOTER = regex.compile(
 )
 _SIGNATURE_LINES = 6  # lines under `--` at most; more is a text with a line across
 # a link or picture alone in a line, whose words are the page's: `[A headline](https://...)`, `![alt](...)`
-_PREVIEW = regex.compile(r"\W*!?\[[^\[\]]*+\]\([^()\s]++(?:\s[^()]*)?\)\W*$")
+_PREVIEW = _at_start(r"\W*!?\[[^\[\]]*+\]\([^()\s]++(?:\s[^()]*)?\)\W*$")
 _PICTURE = regex.compile(r"!\[[^\[\]]{0,300}\]\([^()]{0,500}\)")
-_ADDRESS = regex.compile(r"\W*(?:https?://|www\.)\S++\W*$", regex.I)
+_ADDRESS = _at_start(r"\W*(?:https?://|www\.)\S++\W*$", regex.I)
 # the headline of a page right above or below its address: `The battery is bad | The Verge`
-_HEADLINE = regex.compile(r"[^.!?\n]{8,200}\s[|–—·-]\s[^.!?\n|]{2,40}$")
-_RETWEET = regex.compile(r"\W*(?:RT|QT|MT)\s@\w+", regex.ASCII)
+_HEADLINE = _at_start(r"[^.!?\n]{8,200}\s[|–—·-]\s[^.!?\n|]{2,40}$")
+_RETWEET = _at_start(r"\W*(?:RT|QT|MT)\s@\w+", regex.ASCII)
 # a poll, its question or its end, and its options: `[View Poll](...)`, `Poll: Which one?`, `( ) never`, `- 41 votes`
-_POLL = regex.compile(
+_POLL = _at_start(
     r"\W*(?:\[?view poll\b.*|polls?(?: options?)?\s?:.*|umfrage\s?:.*|vote (?:below|here)\s?:?\s*)$", regex.I
 )
-_OPTION = regex.compile(r"\s*(?:[-*•+]|\d{1,2}[.)]|[a-z][.)]|[(\[][ xX]?[)\]]|[○●◯☐☑⚪🔘])\s*\S")
-_CHOICE = regex.compile(r"\s*(?:[(\[][ xX]?[)\]]|[○●◯☐☑⚪🔘])\s*\S|.*\b\d[\d,.]* ?(?:%|votes?)(?: \([\d.]+ ?%\))?\s*$")
-_SPOILER_LINE = regex.compile(r"\s*:::+(?:\s*(?:spoiler|hidden)\b.*)?\s*$", regex.I)
+_OPTION = _at_start(r"\s*(?:[-*•+]|\d{1,2}[.)]|[a-z][.)]|[(\[][ xX]?[)\]]|[○●◯☐☑⚪🔘])\s*\S")
+_CHOICE = _at_start(r"\s*(?:[(\[][ xX]?[)\]]|[○●◯☐☑⚪🔘])\s*\S|.*\b\d[\d,.]{0,14} ?(?:%|votes?)(?: \([\d.]+ ?%\))?\s*$")
+_SPOILER_LINE = _at_start(r"\s*:::+(?:\s*(?:spoiler|hidden)\b.*)?\s*$", regex.I)
 _SPOILER_MARK = regex.compile(r">!|!<|\|\||</?spoiler>|\[/?spoiler[^\[\]\n]{0,80}\]", regex.I)
-_LIST = regex.compile(r"\s*(?:[-*•+]|\d{1,3}[.)])\s")
+_LIST = _at_start(r"\s*(?:[-*•+]|\d{1,3}[.)])\s")
 
 
 def own_words(text: str) -> str:

@@ -20,7 +20,7 @@ import regex
 
 import api
 from api.choices import MAX_QUESTION_LENGTH
-from api.core import text, words
+from api.core import own_words, text, words
 from api.core.domain import Question
 from api.core.items import Item
 from api.core.text import Fence
@@ -41,7 +41,7 @@ NOTHING = citable_text({}, ["ember mug"])
 SHAPES = (
     "a.", "a-b ", " ", "1.1,", "http://a", "a:", "@", "[a](", "((", "E1,E2;", "[E1,", "two ",
     "\\[", "<a", '"', "-x:", "小", "é\u0301", ".\u3002", "site:(", "aaaaaaaaa.com", "%\n",
-    "<think ", "[removed by ", "good ",
+    "<think ", "[removed by ", "good ", "-", ">", "*", "_", "#", "|",
 )  # fmt: skip
 BEGUN = ("[removed by", "<think", '"', "(", "-")
 """Beginnings of a pattern whose end never comes, only blanks."""
@@ -55,7 +55,7 @@ FUNCTIONS: tuple[Callable[[str], object], ...] = (
     polarity.count_feelings,
     polarity.lean_of,
     quotes.numbers, lambda written: quotes.says_count(written, 7), duplicates.canonical_url,
-    words.split_words, words.joined_pieces,
+    words.split_words, words.joined_pieces, own_words.own_words,
     lambda written: sightings(MUG, words.split_words(written), written),
     lambda written: excerpt.excerpt_of(
         Question("ember mug"), Item(key="k", id="i", source="s", title=written, body=written)
