@@ -36,33 +36,35 @@ _HEADER = _at_start(
     r"|(?:zitat von|quote from|quote:|quoting|originally posted by|citation de|cita de)\b.{0,120}?:?)\s*$",
     regex.I,
 )
-_HEADER_START = _at_start(r"\W*(?:on|am|le|el|em|il|op)\s.{1,160}$", regex.I)
+_HEADER_START = _at_start(r"\W*+(?:on|am|le|el|em|il|op)\s.{1,160}$", regex.I)
 _REPLY_TO = _at_start(r"\W*[@\w .-]{1,40}\s(?:said|wrote|schrieb|dijo|a dit)\s?:\s?↑?\s*$", regex.I)
 _QUOTED_LINES = 40  # lines between `Ann said:` and `Click to expand` at most
-_EXPAND = _at_start(r"\W*click to expand\W*$", regex.I)
+_EXPAND = _at_start(r"\W*+click to expand\W*$", regex.I)
 # `-- ` alone in a line, and what programs write under a text
 _SIGNED = _at_start(r"(?:--|—|__+)\s*$")
 _FOOTER = _at_start(
-    r"\W*(?:(?:sent|posted) (?:from|via|using) (?:my )?[\w .']{2,40}$"
+    r"\W*+(?:(?:sent|posted) (?:from|via|using) (?:my )?[\w .']{2,40}$"
     r"|(?:von meinem .{2,40} gesendet|gesendet (?:von|mit) .{2,40})$"
     r"|envoy[ée] (?:de|depuis) mon .{2,40}$|enviad[oa] (?:desde|do) (?:mi|meu) .{2,40}$|get outlook for \w+"
-    r"|(?:\^\(?)?i(?:'| a)m a bot\b.*|beep,? boop\b.*|submitted by\s+/?u/.*)",
+    r"|i(?:'| a)m a bot\b.*|beep,? boop\b.*|submitted by\s+/?u/.*)",
     regex.I,
 )
 _SIGNATURE_LINES = 6  # lines under `--` at most; more is a text with a line across
 # a link or picture alone in a line, whose words are the page's: `[A headline](https://...)`, `![alt](...)`
 _PREVIEW = _at_start(r"\W*!?\[[^\[\]]*+\]\([^()\s]++(?:\s[^()]*)?\)\W*$")
 _PICTURE = regex.compile(r"!\[[^\[\]]{0,300}\]\([^()]{0,500}\)")
-_ADDRESS = _at_start(r"\W*(?:https?://|www\.)\S++\W*$", regex.I)
+_ADDRESS = _at_start(r"\W*+(?:https?://|www\.)\S++\W*$", regex.I)
 # the headline of a page right above or below its address: `The battery is bad | The Verge`
 _HEADLINE = _at_start(r"[^.!?\n]{8,200}\s[|–—·-]\s[^.!?\n|]{2,40}$")
-_RETWEET = _at_start(r"\W*(?:RT|QT|MT)\s@\w+", regex.ASCII)
+_RETWEET = _at_start(r"\W*+(?:RT|QT|MT)\s@\w+", regex.ASCII)
 # a poll, its question or its end, and its options: `[View Poll](...)`, `Poll: Which one?`, `( ) never`, `- 41 votes`
 _POLL = _at_start(
-    r"\W*(?:\[?view poll\b.*|polls?(?: options?)?\s?:.*|umfrage\s?:.*|vote (?:below|here)\s?:?\s*)$", regex.I
+    r"\W*+(?:view poll\b.*|polls?(?: options?)?\s?:.*|umfrage\s?:.*|vote (?:below|here)\s?:?\s*)$", regex.I
 )
 _OPTION = _at_start(r"\s*(?:[-*•+]|\d{1,2}[.)]|[a-z][.)]|[(\[][ xX]?[)\]]|[○●◯☐☑⚪🔘])\s*\S")
-_CHOICE = _at_start(r"\s*(?:[(\[][ xX]?[)\]]|[○●◯☐☑⚪🔘])\s*\S|.*\b\d[\d,.]{0,14} ?(?:%|votes?)(?: \([\d.]+ ?%\))?\s*$")
+_CHOICE = _at_start(
+    r"\s*(?:[(\[][ xX]?[)\]]|[○●◯☐☑⚪🔘])\s*\S|.{0,300}\b\d[\d,.]{0,14} ?(?:%|votes?)(?: \([\d.]+ ?%\))?\s*$"
+)
 _SPOILER_LINE = _at_start(r"\s*:::+(?:\s*(?:spoiler|hidden)\b.*)?\s*$", regex.I)
 _SPOILER_MARK = regex.compile(r">!|!<|\|\||</?spoiler>|\[/?spoiler[^\[\]\n]{0,80}\]", regex.I)
 _LIST = _at_start(r"\s*(?:[-*•+]|\d{1,3}[.)])\s")
