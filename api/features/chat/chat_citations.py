@@ -124,7 +124,7 @@ _AMOUNT = regex.compile(
 )
 # ends a clause of a sentence that is too long for a passage: `It is fine,| but`
 _CLAUSE = regex.compile(
-    r"[,;:]\s+|\s+(?=(?:and|but|because|so|und|aber|y|pero|et|mais)\s)|\s+[-–—]\s+", regex.IGNORECASE
+    r"[,;:]\s+|(?<!\s)\s+(?:(?=(?:and|but|because|so|und|aber|y|pero|et|mais)\s)|[-–—]\s+)", regex.IGNORECASE
 )
 # a name inside a sentence: `Ultra`, `Fold 5`
 _NAME_INSIDE = regex.compile(r"(?<=\w[\s,(]{1,2})\p{Lu}[\p{L}\p{N}]++(?:\s\d+)?")
