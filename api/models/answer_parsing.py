@@ -144,7 +144,7 @@ _REASONING = re.compile(rf"<{_THOUGHT}\b[^<>]*>.*?(?:</{_THOUGHT}>|\Z)|\[THINK\]
 _REASONING_END = re.compile(rf"\A.*(?:</{_THOUGHT}>|\[/THINK\])", re.S | re.I)
 # channels of a harmony model: `<|channel|>analysis<|message|>...<|end|>`, then the `final` one
 _CHANNEL = "<|channel|>"
-_HARMONY_NAME = re.compile(r"\s*(\w+)[^<]{0,80}<\|message\|>")
+_HARMONY_NAME = re.compile(r"\A\s*(\w+)[^<]{0,80}<\|message\|>")
 _HARMONY_TAG = re.compile(r"<\|(?:start|end|return|call|message)\|>(?:assistant\b)?")
 # both lines around a code block: "```json" and "```"
 _CODE_FENCE = re.compile(r"```[\w-]*")

@@ -158,7 +158,7 @@ _RULES = "`only complaints` or `only unusual`, then perhaps `digest 08:00` or `d
 _RULE = re.compile(r"(?:only (?P<only>complaints|unusual)(?: |$))?(?:digest (?P<digest>(?:[a-z,]+ )?\d{1,2}:\d\d))?")
 # A path, which may hold spaces, and a rule behind it, right or wrong: `file:a b.jsonl only unusual`; a file's name goes
 # on with a dot or a slash: `file:the only one.jsonl`.
-_RULED_PATH = re.compile(r"(?P<path>.+?) (?P<rule>(?:only|digest) [^./]+)", re.DOTALL)
+_RULED_PATH = re.compile(r"\A(?P<path>.+?) (?P<rule>(?:only|digest) [^./]+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

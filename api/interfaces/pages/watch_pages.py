@@ -123,7 +123,7 @@ class WatchForm(QuestionForm):
 
 
 # Between receivers; a rule behind one names none: `mailto:ann@example.org digest 08:00`.
-_BETWEEN = re.compile(r"\s+(?=[a-z]+:)", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?<!\s)\s+(?=[a-z]+:)", re.IGNORECASE)
 
 
 def _typed(value: object) -> str:

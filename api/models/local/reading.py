@@ -53,12 +53,14 @@ _FIGURE = regex.compile(
 _VERSUS = regex.compile(r"\b(?:vs|versus|or|compar\w+)\b", regex.I)
 
 # a name as lists have them, `Sublime Text 2`, and what joins it to the next one
-_ENTRY = r"[\p{Lu}\p{N}@#][\p{L}\p{N}.+#’'-]*+(?: [\p{Lu}\p{N}][\p{L}\p{N}.+#’'-]*+){0,3}"
+_ENTRY = r"[\p{Lu}\p{N}@#][\p{L}\p{N}.+#’'-]{0,60}+(?: [\p{Lu}\p{N}][\p{L}\p{N}.+#’'-]{0,60}+){0,3}"
 _JOINT = r"(?: ?[,;、，/&+•·] ?(?:(?:and|or|und|et|y) |& ?)?| (?:and|or|und|et|y|e) |\s*\n\s*[-*•–]*\s*)"
 # `for Claude, Cursor and Codex`; in small letters only with commas and slashes: `anki/memrise/duolingo`
 _LISTS = (
     regex.compile(rf"{_ENTRY}(?:{_JOINT}{_ENTRY}){{2,}}"),
-    regex.compile(r"(?<![\p{L}\p{N}])[\p{L}\p{N}.+#’'-]++(?: ?[,/|+] ?(?:and |or )?[\p{L}\p{N}.+#’'-]++){2,}"),
+    regex.compile(
+        r"(?<![\p{L}\p{N}])[\p{L}\p{N}.+#’'-]{1,60}+(?: ?[,/|+] ?(?:and |or )?[\p{L}\p{N}.+#’'-]{1,60}+){2,}"
+    ),
 )
 _BRACKETS = regex.compile(r"[(\[（][^()\[\]（）]*+[)\]）]")
 # what a list in a title follows that is not the title's subject
