@@ -12,7 +12,7 @@ from typing import Any
 
 import regex
 
-from api.core.domain import INVISIBLE, REMOVED
+from api.core.domain import BY_BOT, INVISIBLE, REMOVED
 from api.core.items import Item
 from api.core.text import clean, is_visible, one_line
 
@@ -44,6 +44,12 @@ _DELETED = regex.compile(
 _WORDLESS = regex.compile(r"!?\[[^][]*+\]\([^()\s]*+(?:\s[^()]*+)?\)|https?://\S++|:[\p{L}\p{N}_~-]++:", regex.I)
 # a letter, a digit, or a sign that means something by itself: a heart, a thumb, a star
 _WORD = regex.compile(r"[\p{L}\p{N}\p{So}]")
+# what a program says of itself where a sentence begins: `Beep boop`, `*I am a bot, and this action ...*`
+_DECLARED_BOT = regex.compile(
+    r"(?:^|[.!?\n])[\s\W]{0,20}(?:be+p[ ,]+boo+p\b|bleep[ ,]+bloop\b|i(?:['’]m| am) an? (?:automated )?bot\b(?=[\s\W]*"
+    r"(?:$|and this|that|created|made|written|[.,!\n(*^|]))|this action was performed automatically)",
+    regex.I,
+)
 # well-known bots, in small letters, since Reddit's answers do not mark them; a name that ends in
 # `bot` may be a person's (Talbot)
 _BOTS = frozenset(
@@ -155,13 +161,17 @@ def undeleted_text(text: str) -> str:
 
 def unfit_reason(*texts: str) -> str:
     """Why an item with these texts cannot be judged; empty where something is left of one."""
+    if any(map(_DECLARED_BOT.search, texts)):
+        return BY_BOT
     if any(map(undeleted_text, texts)):
         return ""
     return REMOVED if any(map(_DELETED.fullmatch, texts)) else INVISIBLE
 
 
 def says_something(text: str) -> bool:
-    """Whether a comment has words; a picture, an emote or a link has none."""
+    """Whether a comment has words of a person; a picture, an emote, a link or a text of a declared bot has none."""
+    if _DECLARED_BOT.search(text):
+        return False
     rest, removed = _WORDLESS.subn(" ", text)
     return _WORD.search(rest) is not None if removed else is_visible(text)
 

@@ -285,11 +285,11 @@ async def test_people_are_known_authors(authors: Any, shown: tuple[str, str] | N
         ("The Last of Us", ["The lid leaks.", "The app is slow."], []),
         ("What do people say about The Last of Us?", ["The lid leaks.", "The app is slow."], []),
         ("What do people like about the Ember mug?", ["The lid leaks.", "The app is slow."],
-         ["Nothing here is surely praise. What is said instead:"]),
+         ["Nothing here was recognised as praise; some may still be. What is said:"]),
         ("the charger of the Ember mug", ["The lid leaks.", "The app is slow."],
          ["No claim here is about the charger. What is said instead:"]),
         ("What do people like about the charger of the Ember mug?", ["The lid leaks.", "The app is slow."],
-         ["Nothing here is surely praise about the charger. What is said instead:"]),
+         ["Nothing here was recognised as praise about the charger; some may still be. What is said:"]),
     ],
 )  # fmt: skip
 async def test_only_answers_stand_first(query: str, first: list[str], said: list[str]) -> None:

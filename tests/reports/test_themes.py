@@ -181,7 +181,7 @@ def test_a_question_about_one_side_is_answered_by_what_surely_leans_so() -> None
     assert [finding.kind for finding in asked.findings] == ["complaint", "complaint"]
     assert all(passage.lean != 1 for finding in asked.findings for passage in finding.passages)
     assert asked.suggestions[0] == "What do people like about Glow Lamp?"
-    assert none.summary.startswith("No sentence is surely praise.")
+    assert none.summary.startswith("No sentence was recognised as praise; some may still be.")
 
 
 def test_words_that_are_asked_about_are_looked_for_alone() -> None:

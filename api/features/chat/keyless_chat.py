@@ -249,7 +249,7 @@ def side_by_side(
     for theme in themes:
         findings = {name: by_side[name, theme] for name in sides if (name, theme) in by_side}
         side = unsure_side(findings.values(), lean)
-        lines = [f"{escape(theme)}{f' (none surely {side})' if side else ''}:"]
+        lines = [f"{escape(theme)}{f' (none recognised as {side})' if side else ''}:"]
         for name in sides:
             passages = findings[name].passages if name in findings else ()
             quotes = [_quoted([passage], escape) for passage in passages]
@@ -277,7 +277,8 @@ def theme_list(findings: Iterable[ThemeFinding], lean: int | None = None, escape
     parts = ["\n".join(groups[True])]
     if groups[False]:
         side = unsure_side((), lean)
-        parts.append(f"Not surely {side}:" if groups[True] else f"Nothing here is surely {side}. What is said instead:")
+        none = f"Nothing here was recognised as {side}; some may still be. What is said:"
+        parts.append(f"Not recognised as {side}:" if groups[True] else none)
         parts.append("\n".join(groups[False]))
     return "\n\n".join(filter(None, parts))
 

@@ -124,7 +124,7 @@ def _unanswered(report: Report) -> list[str]:
     if not report.findings or _answers(report) or not (lean or part):
         return []
     about = f" about the {part}" if part else ""
-    return [f"Nothing here is surely {SIDES[lean]}{about}. What is said instead:" if lean
+    return [f"Nothing here was recognised as {SIDES[lean]}{about}; some may still be. What is said:" if lean
             else f"No claim here is{about}. What is said instead:"]  # fmt: skip
 
 

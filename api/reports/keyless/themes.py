@@ -438,7 +438,7 @@ def _summary(
             noun = "person speaks" if people == 1 else "people speak"
             openings.append(f"{in_words(people).capitalize()} {noun} of the {name}.")
     if side := unsure_side(chosen, lean):
-        openings.append(f"No sentence is surely {side}.")
+        openings.append(f"No sentence was recognised as {side}; some may still be.")
     return theme_summary([(f.claim, f.alike) for f in chosen if f.claim and not f.side], spoken, " ".join(openings))
 
 

@@ -28,7 +28,7 @@ def test_what_leans_as_was_asked_for_goes_first(lean: int | None, labels: list[s
 def test_where_nothing_surely_leans_so_it_says_so(lean: int, kind: str) -> None:
     """What is said follows; names and words are escaped as the caller wishes."""
     text = theme_list([finding("Lid", E1=None)], lean, str.upper)
-    assert text == f"Nothing here is surely {kind}. What is said instead:\n\n- LID: “E1” [E1]"
+    assert text == f"Nothing here was recognised as {kind}; some may still be. What is said:\n\n- LID: “E1” [E1]"
 
 
 def exhibits(*bodies: str) -> list[Exhibit]:
@@ -79,4 +79,4 @@ def test_what_does_not_surely_lean_as_was_asked_for_stands_last() -> None:
     sides, _ = side_by_side({"Glow Lamp": shown, "Sun Dial": exhibits("Sun Dial.")}, lean=-1)
 
     assert text.startswith("- App: “The app is awful.”")
-    assert "surely" not in sides
+    assert "recognised" not in sides
