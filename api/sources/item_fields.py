@@ -46,7 +46,8 @@ _WORDLESS = regex.compile(r"!?\[[^][]*+\]\([^()\s]*+(?:\s[^()]*+)?\)|https?://\S
 _WORD = regex.compile(r"[\p{L}\p{N}\p{So}]")
 # what a program says of itself where a sentence begins: `Beep boop`, `*I am a bot, and this action ...*`
 _DECLARED_BOT = regex.compile(
-    r"(?:^|[.!?\n])[\s\W]{0,20}(?:be+p[ ,]+boo+p\b|bleep[ ,]+bloop\b|i(?:['’]m| am) an? (?:automated )?bot\b(?=[\s\W]*"
+    r"(?:^|[.!?\n])(?:(?![>|])[\s\W]){0,20}(?:be+p[ ,]+boo+p\b|bleep[ ,]+bloop\b"
+    r"|i(?:['’]m| am) an? (?:automated )?bot\b(?=[\s\W]*"
     r"(?:$|and this|that|created|made|written|[.,!\n(*^|]))|this action was performed automatically)",
     regex.I,
 )

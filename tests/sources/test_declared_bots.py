@@ -19,6 +19,7 @@ from api.sources.item_fields import says_something, unfit_reason
         ("I am a bottle collector.", False),
         ("It goes beep boop when it is full.", False),
         ("I am a bot developer and use it daily.", False),
+        ("> Beep boop\n\nThat bot again. Mine lasts a day.", False),
     ],
 )
 def test_a_declared_bot_is_nobodys_voice(text: str, by_bot: bool) -> None:
