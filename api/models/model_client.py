@@ -10,7 +10,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache, partial
@@ -25,6 +25,7 @@ from pydantic import TypeAdapter
 
 from api.core import http_limits as limits
 from api.core.addresses import points_here, same_server
+from api.core.client_lanes import ClientLanes
 from api.core.shared_answers import AnswerMemory, SharedAnswers, shared_run
 from api.core.text import estimated_tokens
 from api.errors import ModelError, construction_failures_as
@@ -42,6 +43,7 @@ _TEMPLATE_TOKENS, _LEAST_ANSWER = 24, 0.25
 _EARLIER = "listenpost.earlier"
 _PLAIN_HEADERS = {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
 _COMPLETION = TypeAdapter(Completion)
+_Send = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 _DISCONNECTED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
 
 
@@ -241,6 +243,12 @@ class _RetryingClient(httpx2.AsyncClient):
     def __init__(self, limiter: ModelCallLimiter, server: str, **options: Any) -> None:
         super().__init__(**options)
         self._limiter, self._server = limiter, server
+        self._clients = ClientLanes(partial(httpx2.AsyncClient, **options))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._clients.aclose()
+        await super().aclose()
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """The answer; after a refused feature, or reasoning alone, that of a changed request."""
@@ -248,20 +256,21 @@ class _RetryingClient(httpx2.AsyncClient):
         await slots.acquire()
         with ExitStack() as held:
             held.callback(slots.release)
+            await self._clients.close_idle()
+            client = held.enter_context(self._clients.lent())
+            send = partial(client.send, **{**options, "stream": True, "follow_redirects": False})
             seconds = request.extensions.get("timeout", {}).get("read")
             try:
                 async with asyncio.timeout(seconds) as deadline:
                     until = deadline.when() or math.inf
-                    response = await self._in_dialect(request, stream, options, until)
+                    response = await self._in_dialect(request, stream, send, until)
             except TimeoutError:
                 raise httpx2.ReadTimeout("no whole answer in time", request=request) from None
             if not response.is_closed:
                 response.stream = _SlotStream(response.stream, held.pop_all().close)
             return response
 
-    async def _in_dialect(
-        self, request: httpx2.Request, stream: bool, options: Mapping[str, Any], until: float
-    ) -> httpx2.Response:
+    async def _in_dialect(self, request: httpx2.Request, stream: bool, send: _Send, until: float) -> httpx2.Response:
         body = json.loads(request.content) if request.content else {}
         dialects, model = self._limiter.dialects, body.get("model")
         known = dialect = dialects.of(self._server, model)
@@ -274,7 +283,7 @@ class _RetryingClient(httpx2.AsyncClient):
                     request.method, request.url,
                     headers=headers, json=changed, extensions=request.extensions,
                 )  # fmt: skip
-            response = await self._retried(adapted, stream, options, until)
+            response = await self._retried(adapted, stream, send, until)
             response.extensions[_EARLIER] = earlier
             if not response.is_closed:  # a stream that has begun
                 break
@@ -292,13 +301,11 @@ class _RetryingClient(httpx2.AsyncClient):
             raise _UnusableResponse("too_long", "the question does not fit the model's context", request, "")
         return response
 
-    async def _retried(
-        self, request: httpx2.Request, stream: bool, options: Mapping[str, Any], until: float
-    ) -> httpx2.Response:
+    async def _retried(self, request: httpx2.Request, stream: bool, send: _Send, until: float) -> httpx2.Response:
         """The answer; once more after a dropped connection, 408, 409, 429 or 5xx, if that fits."""
         now = asyncio.get_running_loop().time
         try:
-            response = await self._once(request, stream, options)
+            response = await self._once(request, stream, send)
         except _DISCONNECTED:
             pause = _PAUSE_SECONDS
             if now() + pause >= until:
@@ -308,11 +315,11 @@ class _RetryingClient(httpx2.AsyncClient):
             if now() + pause >= until or pause == math.inf:
                 return response
         await asyncio.sleep(pause)
-        return await self._once(request, stream, options)
+        return await self._once(request, stream, send)
 
-    async def _once(self, request: httpx2.Request, stream: bool, options: Any) -> httpx2.Response:
+    async def _once(self, request: httpx2.Request, stream: bool, send: _Send) -> httpx2.Response:
         """The answer, read unless it is a stream; an error in a 200 becomes the status it means."""
-        response = await self._follow(request, options)
+        response = await self._follow(request, send)
         whole = response.headers.get("content-type", "").startswith("application/json")
         if stream and response.is_success and not whole:
             return response
@@ -331,10 +338,10 @@ class _RetryingClient(httpx2.AsyncClient):
             raise _UnusableResponse("malformed", "the answer is no JSON object", request)
         return response
 
-    async def _follow(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
+    async def _follow(self, request: httpx2.Request, send: _Send) -> httpx2.Response:
         """The answer, after redirects within the server; no body of one is read."""
         for _ in range(limits.REDIRECTS + 1):
-            response = await self._connected(request, options)
+            response = await self._connected(request, send)
             following = response.next_request
             if following is None:
                 return response
@@ -345,13 +352,12 @@ class _RetryingClient(httpx2.AsyncClient):
         what = f"it redirects more than {limits.REDIRECTS} times"
         raise _UnusableResponse("unreachable", what, request)
 
-    async def _connected(self, request: httpx2.Request, options: Any) -> httpx2.Response:
+    async def _connected(self, request: httpx2.Request, send: _Send) -> httpx2.Response:
         """The answer's head; a kept connection that turns out dead is replaced by the next."""
-        options = {**options, "stream": True, "follow_redirects": False}
         while True:
             request.extensions = {**request.extensions, "trace": (trace := limits.Connecting())}
             try:
-                return await super().send(request, **options)
+                return await send(request)
             except _DISCONNECTED:
                 if trace.fresh:
                     raise

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from api.core.addresses import is_public, points_here, same_server
+from api.core.client_lanes import ClientLanes
 from api.core.context import count_requests
 from api.core.http_limits import (
     MAX_PORT,
@@ -128,13 +129,18 @@ class WebClient:
         self.root = root
         self._name, self._seconds, self._address, self._wall = name, seconds, address, wall
         trust_env = not points_here(root)
-        self._client = httpx.AsyncClient(
-            headers={**headers, "Accept-Encoding": PACKINGS},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            timeout=seconds,
-            trust_env=trust_env,
-            verify=tls_of(trust_env),
-        )
+        verify = tls_of(trust_env)
+
+        def make() -> httpx.AsyncClient:
+            return httpx.AsyncClient(
+                headers={**headers, "Accept-Encoding": PACKINGS},
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                timeout=seconds,
+                trust_env=trust_env,
+                verify=verify,
+            )
+
+        self._clients = ClientLanes(make)
 
     async def get(
         self, path: str, params: Mapping[str, str | int] | None = None, headers: Mapping[str, str] | None = None
@@ -157,16 +163,18 @@ class WebClient:
     async def _answer(self, url: httpx.URL, method: str, **more: Any) -> Reply:
         with _failures_typed(self._name, self._seconds, self.root):
             async with asyncio.timeout(self._seconds):
-                return await self._follow(url, method, more)
+                await self._clients.close_idle()
+                with self._clients.lent() as client:
+                    return await self._follow(client, url, method, more)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._clients.aclose()
 
-    async def _follow(self, url: httpx.URL, method: str, more: Mapping[str, Any]) -> Reply:
+    async def _follow(self, client: httpx.AsyncClient, url: httpx.URL, method: str, more: Mapping[str, Any]) -> Reply:
         """The answer, after redirects within the server; each is a request."""
         for _ in range(REDIRECTS + 1):
-            async with aclosing(await self._connected(url, method, more)) as response:
+            async with aclosing(await _connected(client, url, method, more)) as response:
                 location = response.headers.get("location")
                 if response.status_code not in _MOVED or location is None:
                     packing = response.headers.get("content-encoding", "")
@@ -182,18 +190,19 @@ class WebClient:
             url = target
         raise Broken(self._name, f"more than {REDIRECTS} redirects")
 
-    async def _connected(self, url: httpx.URL, method: str, more: Mapping[str, Any]) -> httpx.Response:
-        """The beginning of an answer; while kept connections turn out dead, over the next one."""
-        while True:
-            count_requests()
-            connecting = Connecting()
-            request = self._client.build_request(method, url, extensions={"trace": connecting}, **more)
-            request.url = _Shown(request.url)
-            try:
-                return await self._client.send(request, stream=True)
-            except (httpx.NetworkError, httpx.RemoteProtocolError):
-                if connecting.fresh:
-                    raise
+
+async def _connected(client: httpx.AsyncClient, url: httpx.URL, method: str, more: Mapping[str, Any]) -> httpx.Response:
+    """The beginning of an answer; while kept connections turn out dead, over the next one."""
+    while True:
+        count_requests()
+        connecting = Connecting()
+        request = client.build_request(method, url, extensions={"trace": connecting}, **more)
+        request.url = _Shown(request.url)
+        try:
+            return await client.send(request, stream=True)
+        except (httpx.NetworkError, httpx.RemoteProtocolError):
+            if connecting.fresh:
+                raise
 
 
 @contextmanager

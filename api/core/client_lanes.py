@@ -1,0 +1,68 @@
+"""Several clients of one server, each with few connections.
+
+httpcore's pool looks at each of its connections for every request, for each idle one at all once more, and closes idle
+ones beyond a number: with a hundred requests at once that costs more than the requests.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+
+class Closable(Protocol):
+    """A client of httpx or of its kin."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+
+
+C = TypeVar("C", bound=Closable)
+# Requests that a client has at once; httpx keeps 20 connections open, for 5 seconds.
+_WIDTH = 8
+_KEPT_SECONDS = 5
+
+
+@dataclass(slots=True)
+class _Lane(Generic[C]):
+    client: C
+    active: int = 0
+    idle_since: float = 0.0
+    """Seconds of the monotonic clock."""
+
+
+class ClientLanes(Generic[C]):
+    """Lends clients; belongs to one event loop. A few requests at once share one client."""
+
+    def __init__(self, make: Callable[[], C], clock: Callable[[], float] = time.monotonic) -> None:
+        """`make` builds a client: the first one now, others when all have their requests."""
+        self._make, self._clock, self._lanes = make, clock, [_Lane(make())]
+
+    @contextmanager
+    def lent(self) -> Iterator[C]:
+        """A client for one request, until its answer is read."""
+        lane = next((lane for lane in self._lanes if lane.active < _WIDTH), None)
+        if lane is None:
+            lane = _Lane(self._make())
+            self._lanes.append(lane)
+        lane.active += 1
+        try:
+            yield lane.client
+        finally:
+            lane.active -= 1
+            lane.idle_since = self._clock()
+
+    async def close_idle(self) -> None:
+        """Close the last clients while they had no request of late; the first stays."""
+        while len(self._lanes) > 1 and self._lanes[-1].active == 0:
+            if self._clock() - self._lanes[-1].idle_since < _KEPT_SECONDS:
+                break
+            await self._lanes.pop().client.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for lane in self._lanes:
+            await lane.client.aclose()
