@@ -25,7 +25,7 @@ from pydantic import TypeAdapter
 
 from api.core import http_limits as limits
 from api.core.addresses import points_here, same_server
-from api.core.client_lanes import ClientLanes
+from api.core.client_pool import ClientPool
 from api.core.shared_answers import AnswerMemory, SharedAnswers, shared_run
 from api.core.text import estimated_tokens
 from api.errors import ModelError, construction_failures_as
@@ -243,7 +243,7 @@ class _RetryingClient(httpx2.AsyncClient):
     def __init__(self, limiter: ModelCallLimiter, server: str, **options: Any) -> None:
         super().__init__(**options)
         self._limiter, self._server = limiter, server
-        self._clients = ClientLanes(partial(httpx2.AsyncClient, **options))
+        self._clients = ClientPool(partial(httpx2.AsyncClient, **options))
 
     async def aclose(self) -> None:
         """Close the connections."""

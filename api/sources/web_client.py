@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from api.core.addresses import is_public, points_here, same_server
-from api.core.client_lanes import ClientLanes
+from api.core.client_pool import ClientPool
 from api.core.context import count_requests
 from api.core.http_limits import (
     MAX_PORT,
@@ -140,7 +140,7 @@ class WebClient:
                 verify=verify,
             )
 
-        self._clients = ClientLanes(make)
+        self._clients = ClientPool(make)
 
     async def get(
         self, path: str, params: Mapping[str, str | int] | None = None, headers: Mapping[str, str] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from api.core.client_lanes import ClientLanes
+from api.core.client_pool import ClientPool
 
 
 @dataclass
@@ -28,21 +28,21 @@ async def test_requests_at_once_have_several_clients() -> None:
         made.append(Client())
         return made[-1]
 
-    lanes = ClientLanes(make, lambda: now[0])
+    pool = ClientPool(make, lambda: now[0])
     with ExitStack() as lent:
-        lanes_of = [lent.enter_context(lanes.lent()) for _ in range(17)]
-        assert lanes_of == [made[number // 8] for number in range(17)]
+        clients = [lent.enter_context(pool.lent()) for _ in range(17)]
+        assert clients == [made[number // 8] for number in range(17)]
         now[0] = 9.0
-        await lanes.close_idle()
+        await pool.close_idle()
         assert all(client.open for client in made), "the last one is in use"
 
-    await lanes.close_idle()
+    await pool.close_idle()
     assert len(made) == 3
     assert all(client.open for client in made), "they were in use a moment ago"
     now[0] = 14.0
-    await lanes.close_idle()
+    await pool.close_idle()
     assert [client.open for client in made] == [True, False, False]
-    with lanes.lent() as client:
+    with pool.lent() as client:
         assert client is made[0]
-    await lanes.aclose()
+    await pool.aclose()
     assert not made[0].open

@@ -27,42 +27,42 @@ _KEPT_SECONDS = 5
 
 
 @dataclass(slots=True)
-class _Lane(Generic[C]):
+class _PooledClient(Generic[C]):
     client: C
     active: int = 0
     idle_since: float = 0.0
     """Seconds of the monotonic clock."""
 
 
-class ClientLanes(Generic[C]):
+class ClientPool(Generic[C]):
     """Lends clients; belongs to one event loop. A few requests at once share one client."""
 
     def __init__(self, make: Callable[[], C], clock: Callable[[], float] = time.monotonic) -> None:
         """`make` builds a client: the first one now, others when all have their requests."""
-        self._make, self._clock, self._lanes = make, clock, [_Lane(make())]
+        self._make, self._clock, self._pooled = make, clock, [_PooledClient(make())]
 
     @contextmanager
     def lent(self) -> Iterator[C]:
         """A client for one request, until its answer is read."""
-        lane = next((lane for lane in self._lanes if lane.active < _WIDTH), None)
-        if lane is None:
-            lane = _Lane(self._make())
-            self._lanes.append(lane)
-        lane.active += 1
+        pooled = next((pooled for pooled in self._pooled if pooled.active < _WIDTH), None)
+        if pooled is None:
+            pooled = _PooledClient(self._make())
+            self._pooled.append(pooled)
+        pooled.active += 1
         try:
-            yield lane.client
+            yield pooled.client
         finally:
-            lane.active -= 1
-            lane.idle_since = self._clock()
+            pooled.active -= 1
+            pooled.idle_since = self._clock()
 
     async def close_idle(self) -> None:
         """Close the last clients while they had no request of late; the first stays."""
-        while len(self._lanes) > 1 and self._lanes[-1].active == 0:
-            if self._clock() - self._lanes[-1].idle_since < _KEPT_SECONDS:
+        while len(self._pooled) > 1 and self._pooled[-1].active == 0:
+            if self._clock() - self._pooled[-1].idle_since < _KEPT_SECONDS:
                 break
-            await self._lanes.pop().client.aclose()
+            await self._pooled.pop().client.aclose()
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for lane in self._lanes:
-            await lane.client.aclose()
+        for pooled in self._pooled:
+            await pooled.client.aclose()
