@@ -339,7 +339,7 @@ def caller_address(request: Request, trusted: Sequence[IPv4Network | IPv6Network
 
 
 # an address with a port, as some proxies write it: `192.0.2.1:5678`, `[2001:db8::1]:5678`
-_WITH_PORT = re.compile(r"\[(?P<six>[^\]]*)\](?::\d+)?|(?P<four>[\d.]+):\d+")
+_WITH_PORT = re.compile(r"\[(?P<six>[^\]]{0,60})\](?::\d+)?|(?P<four>[\d.]{1,15}):\d+")
 
 
 def _address(text: str) -> IPv4Address | IPv6Address:

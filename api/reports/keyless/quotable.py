@@ -113,7 +113,7 @@ _BRACKETS = regex.compile(r"\([^()]*\)")
 _JUDGES = _pattern("judges")
 _DOES = _pattern("does")
 _MEASURES = regex.compile(
-    r"(?i)[$€£¥]\s?\d|\b\d[\d.,]*\s?(?:dollars?|bucks|euros?|h|hrs?|hours?|min(?:ute)?s?|seconds?|days?|weeks?|months?"
+    r"(?i)[$€£¥]\s?\d|\b\d[\d.,]{0,14}\s?(?:dollars?|bucks|euros?|h|hrs?|hours?|min(?:ute)?s?|seconds?|days?|weeks?|months?"
     r"|years?|nights?|%|percent|mah|°|degrees?|fps|lbs?|pounds?|kg|times|cycles|gb|inch(?:es)?|km|miles)\b|\b\d+/\d+\b"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|twice|half|double|eleven|twelve|twenty|thirty) (?:\w+ )?"
     r"(?:hours?|minutes?|days?|weeks?|months?|years?|seconds?|times|as|the)\b"

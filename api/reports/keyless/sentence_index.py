@@ -34,7 +34,7 @@ DOUBTED = 0.55
 WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{N}]*+(?:['’]\p{L}+)?")
 # an amount of money, which speaks of the price: `$190`, `800 bucks`, `40€`
 MONEY = regex.compile(
-    r"[$€£¥]\s?\d|\b\d[\d.,]*\s?(?:[$€£¥]|(?:dollars?|bucks|euros?|usd|eur|pounds sterling)\b)", regex.I
+    r"[$€£¥]\s?\d|\b\d[\d.,]{0,14}\s?(?:[$€£¥]|(?:dollars?|bucks|euros?|usd|eur|pounds sterling)\b)", regex.I
 )
 PRICE = "price"
 _OPENING = 3  # letters of a word by which patterns are chosen that may match it
@@ -59,7 +59,9 @@ _PHRASES = {form: word for form, word in _FORMS.items() if " " in form}
 _VAGUE = frozenset(data("names")["vague"].split())
 _IDLE = stop_words("en") | _VAGUE | stop_words("de") | stop_words("es") | stop_words("fr") | stop_words("pt")
 # a clause's end in a sentence that is too long for a passage
-_CLAUSE = regex.compile(r"(?<=[,;:])\s+|\s+(?=(?:and|but|because|so|und|aber|y|pero|et|mais)\s)|\s+[-–—]\s+", regex.I)
+_CLAUSE = regex.compile(
+    r"(?<=[,;:])\s+|(?<!\s)\s+(?:(?=(?:and|but|because|so|und|aber|y|pero|et|mais)\s)|[-–—]\s+)", regex.I
+)
 # begins a sentence that takes back the one before it: `But I dropped it`
 _REVERSAL = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
 TITLES = {name: name for name in _SYNONYMS.values()}  # how terms with synonyms are called
