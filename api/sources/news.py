@@ -72,7 +72,7 @@ STAMP = "%Y%m%d%H%M%S"
 _MAX_TITLE, _MAX_TEXT = 500, 5_000
 _NEWEST = re.compile(r"<lastBuildDate>([^<]{1,60})</lastBuildDate>")
 # the outlet's name behind a headline: `Acme recalls headphones - Example News`
-_OUTLET = regex.compile(r"\s+[|–—-]\s+(?P<outlet>[^|–—]{2,60})$")
+_OUTLET = regex.compile(r"(?<!\s)\s+[|–—-]\s+(?P<outlet>[^|–—]{2,60})$")
 # `&uuml;`, `&#252;`: what the bytes of a line do not tell
 _ENTITY = re.compile(rb"&#?[0-9A-Za-z]{2,8};")
 # words from which two equal headlines are one story

@@ -50,7 +50,10 @@ class ShownClaim:
 
     finding: Finding
     held: str
-    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`."""
+    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`.
+
+    Of one person's quoted words, which say so themselves, `one of 14 posts that speak of it` or nothing.
+    """
     over_time: str
     """Its people by month as text, where there are enough: `by month ▂▁▅█`."""
     quotes: tuple[ShownQuote, ...]
@@ -215,16 +218,19 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem], speaking: Mapping[st
     )
     others = tuple(key for key in finding.cites if key in items and key not in keys)
     name, words_of_it, who = parts_of(finding.text) or ("", "", "")
-    held = "; ".join(filter(None, (_holders(finding, items), span(moments))))
     unit, periods = chart_data.claim_line(finding)
     over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
     people, named = _people_and_places(finding, items)
+    among = ""
     if name and len(finding.cites) == 1 < (count := speaking.get(name.casefold(), 0)):
-        people = f"one of {count} posts that speak of it"
+        people = among = f"one of {count} posts that speak of it"
     elif finding.support == "counted":
         people = who if name and who else people if name else ""
     # of one person the words below say where and when
     alone = sum(_places(finding, items).values()) == 1 and quotes
+    held = "; ".join(filter(None, (_holders(finding, items), span(moments))))
+    if alone and words_of_it and len(finding.cites) == 1:  # the sentence is one quotation
+        held = among
     where = "" if alone else "; ".join(filter(None, (", ".join(named), span(moments))))
     return ShownClaim(finding, held, over_time, quotes, others, name, words_of_it if name else "", people, where)
 

@@ -116,7 +116,8 @@ class _Citations:
         """A sentence with who says so, and below it its quotes."""
         badge, also = presentation.badge(claim.finding), self.cites(claim.others)
         also = f" (also {also})" if also and claim.quotes else f" {also}".rstrip()
-        lines = [f"- **{md(claim.finding.text)}**{badge} {md(claim_layout.in_words(claim))}{also}"]
+        held = md(claim_layout.in_words(claim))
+        lines = [f"- **{md(claim.finding.text)}**{badge}{held and f' {held}'}{also}"]
         lines += [f"    - {self.quote(quote.words, quote.key, facts=quote.facts)}" for quote in claim.quotes]
         return "\n".join(lines)
 

@@ -91,7 +91,7 @@ _DIFFERENCE = regex.compile(
 )
 # `is A better than B`
 _THAN = {
-    language: regex.compile(rf"(?i)^\W*(?:{begin})?(?P<left>.+?)\s{better}\s{than}\s(?P<right>.+)")
+    language: regex.compile(rf"(?i)^\W*+(?:{begin})?(?P<left>.+?)\s{better}\s{than}\s(?P<right>.+)")
     for language, begin, better, than in (
         ("de", r"(?:ist|sind)\s", r"(?:besser|schlechter)", "als"),
         ("en", r"(?:is|are)\s", r"(?:better|worse)", "than"),
@@ -100,8 +100,8 @@ _THAN = {
     )
 } | {
     "es": regex.compile(
-        r"(?i)^\W*es\s(?:mejor|peor)\s(?P<left>.+?)\sque\s(?P<right>.+)"
-        r"|^\W*(?P<left>.+?)\s(?:es\s)?(?:mejor|peor)\sque\s(?P<right>.+)"
+        r"(?i)^\W*+es\s(?:mejor|peor)\s(?P<left>.+?)\sque\s(?P<right>.+)"
+        r"|^\W*+(?P<left>.+?)\s(?:es\s)?(?:mejor|peor)\sque\s(?P<right>.+)"
     )
 }
 # what a product is wanted for: `Framework laptop or ThinkPad for Linux`
