@@ -127,7 +127,7 @@ def polarity_lines() -> list[str]:
         f"with the second {_compared(label, second)}; both alike against it: {against}",
     ]
     parts = {name: [row for row in labelled if part_of(row["text"]) == name] for name in ("dev", "test")}
-    return [*lines, *(_leans_line(name, sentences) for name, sentences in parts.items()), *everyday_lines()]
+    return [*lines, *(_leans_line(name, part) for name, part in parts.items()), *everyday_lines(), *implied_lines()]
 
 
 def everyday_lines() -> list[str]:
@@ -142,12 +142,19 @@ def everyday_lines() -> list[str]:
     ]
 
 
+def implied_lines() -> list[str]:
+    """Precision and coverage of leans on English sentences that tell what a product did, by part."""
+    labelled = list(rows(SUPPORT / "polarity_implied.jsonl"))
+    parts = {name: [row for row in labelled if part_of(row["text"]) == name] for name in ("dev", "test")}
+    return [_leans_line(f"implied, {name}", part) for name, part in parts.items()]
+
+
 def _leans_line(name: str, labelled: Sequence[Mapping[str, Any]]) -> str:
     sure = [(row["lean"], lean) for row in labelled if (lean := lean_of(row["text"]))]
     correct, leaning = sum(a == b for a, b in sure), sum(row["lean"] != 0 for row in labelled)
     return (
         f"polarity  {name}: {_share(correct, len(sure))} leans are right, "
-        f"{correct} of {leaning} leaning sentences seen ({correct / leaning:.2f})"
+        f"{_share(correct, leaning)} leaning sentences seen"
     )
 
 

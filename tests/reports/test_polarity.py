@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.reports.keyless.aspects import aspects_in
-from api.reports.keyless.polarity import lean_of, lean_wanted
+from api.reports.keyless.polarity import count_feelings, lean_of, lean_wanted
 
 LABELLED = Path(__file__).parents[2] / "evaluation/support/polarity.jsonl"
 
@@ -41,6 +41,63 @@ LABELLED = Path(__file__).parents[2] / "evaluation/support/polarity.jsonl"
 def test_only_what_is_sure_leans(sentence: str, lean: int | None) -> None:
     """Praise and complaint, turned by denial; questions, wishes, irony and two sides have none."""
     assert lean_of(sentence) == lean
+
+
+@pytest.mark.parametrize(
+    ("sentence", "lean"),
+    [
+        ("The kettle died after three weeks.", -1),
+        ("It stopped charging overnight.", -1),
+        ("Won't connect to the printer.", -1),
+        ("Takes forever to start.", -1),
+        ("Had to return mine.", -1),
+        ("They refused to refund me.", -1),
+        ("Support never answered.", -1),
+        ("It costs more than my rent, not worth the upgrade.", -1),
+        ("It gave me a headache.", -1),
+        ("The handle came off.", -1),
+        ("Still works after six years.", 1),
+        ("Lasts all day.", 1),
+        ("Works every time.", 1),
+        ("Never had a problem with it.", 1),
+        ("We use it every day.", 1),
+        ("I would buy it again.", 1),
+        ("Set up in five minutes.", 1),
+        ("It never jams.", 1),
+        ("Quiet enough to run at night.", 1),
+    ],
+)
+def test_what_a_product_does_leans(sentence: str, lean: int) -> None:
+    """Failure and success, without a word of feeling."""
+    assert lean_of(sentence) == lean
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Does it still work after six years?",
+        "My old one died after three weeks.",
+        "If it stopped charging I would call them.",
+        "I wish it lasted all day.",
+        "I need one that doesn't leak.",
+        "The other brand leaked on my bag.",
+        "My brother's stopped charging.",
+        "Ordered mine yesterday.",
+        "I quit after three weeks.",
+        "I'll send it back when the box arrives.",
+        "The manual says it lasts all day.",
+        "It lasts all day and the handle came off.",
+        "It hardly ever works every time, but I use it every day.",
+    ],
+)
+def test_what_is_beside_the_product_does_not_lean(sentence: str) -> None:
+    """A question, a wish, a condition, a plan, a person, another thing, two sides."""
+    assert lean_of(sentence) is None
+
+
+def test_the_marks_of_a_quotable_sentence_count_words_of_feeling_alone() -> None:
+    """They were fitted on those."""
+    assert count_feelings("Still runs, and it never once let us wait.") == (0, 0)
 
 
 def test_the_clause_of_a_theme_must_lean() -> None:

@@ -1,8 +1,8 @@
 """Whether an English sentence praises (1) or complains (-1), where that is sure; its "lean".
 
-A lexicon of words that rarely mean anything else, reversed by denial, and rules for what is no
-opinion: questions, wishes, hearsay, comparisons, two-sided and ironic sentences. How often it is
-right, and what it was compared with: docs/keyless.md.
+A lexicon of words that rarely mean anything else, reversed by denial, what the product did or failed
+to do (`experience.py`), and rules for what is no opinion: questions, wishes, hearsay, comparisons,
+two-sided and ironic sentences. How often it is right, and what it was compared with: docs/keyless.md.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import regex
 from api.core.text import fold
 from api.pipeline.question.product_name import question_parts
 from api.reports.keyless.aspects import data
+from api.reports.keyless.experience import count_experiences, is_beside
 from api.reports.keyless.product_mentions import OTHER_THING, Subject, names_another
 
 SIDES = {1: "praise", -1: "a complaint"}
@@ -168,14 +169,25 @@ def lean_of(sentence: str, theme: regex.Pattern[str] | None = None, subject: Sub
     text = sentence.replace("’", "'")
     if len(text) > _LONGEST or not is_english(text):
         return None
-    if any(rule.search(text) for rule in _UNSURE) or names_another(text, subject):
+    # the words that tell of an experience are no doubt, no comparison: `still works`, `would buy it again`
+    *_, rest = count_experiences(text)
+    if ASKING.search(text) or any(rule.search(rest) for rule in _UNSURE):
         return None
-    if _COMPARING.search(text) and not _COMPARED_FIRST.search(text):
+    if names_another(text, subject) or is_beside(rest):
         return None
-    pro, con = count_feelings(text, subject)
-    if bool(pro) == bool(con) or (pro and IRONY.search(text)):
+    if _COMPARING.search(rest) and not _COMPARED_FIRST.search(text):
         return None
-    clauses = [clause for clause in _CLAUSE.split(text) if any(count_feelings(clause, subject))]
+    pro, con = _sides_of(text, subject)
+    if bool(pro) == bool(con) or (pro and IRONY.search(rest)):
+        return None
+    clauses = [clause for clause in _CLAUSE.split(text) if any(_sides_of(clause, subject))]
     if theme and not any(map(theme.search, clauses)):
         return None
     return 1 if pro else -1
+
+
+def _sides_of(text: str, subject: Subject | None) -> tuple[int, int]:
+    """What speaks for and against the product: experiences, and words of feeling beside them."""
+    told_pro, told_con, rest = count_experiences(text)
+    pro, con = count_feelings(rest, subject)
+    return pro + told_pro, con + told_con
