@@ -206,6 +206,7 @@ def test_without_anything_shared_single_voices_are_shown_as_such() -> None:
     )
 
     assert voices.findings[0].text == "One voice: “My Glow Lamp has a terrible screen”."
+    assert voices.findings[0].kind == "complaint", "one person surely leans so"
     assert voices.summary == "One person each said: “My Glow Lamp has a terrible screen”."
     assert [finding.text for finding in titles.findings] == ["One voice: “My Glow Lamp never works”."]
     assert (empty.findings, empty.summary) == (

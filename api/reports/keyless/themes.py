@@ -385,7 +385,7 @@ def _voices(
             people.add(sentence.person)
             quoted = without_stop(sentence.text)
             text = claim_sentence(VOICE, quoted, 1, 1)
-            yield ThemeFinding(VOICE, text, "other", (_passage(statement),), quoted, 1, 1)
+            yield ThemeFinding(VOICE, text, _kind([statement]), (_passage(statement),), quoted, 1, 1)
 
 
 def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[ThemeFinding]:
@@ -417,7 +417,7 @@ def _mention(sentence: Sentence) -> ThemePassage:
 
 def _kind(members: Sequence[Statement]) -> FindingKind:
     leans = Counter(member.lean for member in members if member.lean is not None)
-    if len(leans) == 1 and leans.total() >= max(2, len(members) / 2):
+    if len(leans) == 1 and leans.total() >= max(min(2, len(members)), len(members) / 2):
         return _KINDS[next(iter(leans))]
     wishes = sum(member.wish for member in members)
     return "request" if members and not leans and 2 * wishes >= len(members) else "other"
