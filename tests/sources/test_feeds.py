@@ -185,7 +185,7 @@ def test_any_document_is_read_or_is_none(body: bytes) -> None:
 async def test_a_document_that_takes_too_long_is_given_up(site: FeedsEmulator) -> None:
     """An author of 300,000 letters, over which the library's pattern takes minutes, ends with the limit."""
     site.fault = on("/feed.xml", Reply(200, rss(entry("Mug", author="a" * 300_000)), RSS))
-    source = site.build()
+    source = FeedsSource(site.reader(parsing_seconds=1), feeds_in(site.settings().feeds))
 
     with pytest.raises(NoFeed, match="too long to read"):
         await source.fetch(PLAN)
