@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,20 @@ def _is_loopback(host: str) -> bool:
 
 
 sys.addaudithook(_loopback_only)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Run no garbage collector while tests are collected, and exempt what lives until the end from it afterwards.
+
+    Each worker collects all tests, and almost nothing of that is garbage: 12.1 s of processor time, without 7.8 s.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -30,7 +30,7 @@ from typing import Any, AnyStr
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "api.interfaces.cli.main:run"
 CODE = "tests.forked:run_code"
-"""Behind it stands a program in Python."""
+"""Behind it stand a program in Python and its arguments, as behind `python -c`."""
 IMPORTED = (
     "api.interfaces.cli.main",
     "api.interfaces.cli.analyze_commands",
@@ -100,8 +100,8 @@ def forked(
 
 
 def run_code() -> None:
-    """Run the first argument as a program."""
-    exec(compile(sys.argv[1], "<program>", "exec"), {"__name__": "__main__"})
+    """Run the first argument as a program, with the others as its own."""
+    exec(compile(sys.argv.pop(1), "<program>", "exec"), {"__name__": "__main__"})
 
 
 @cache

@@ -29,12 +29,16 @@ _TEASER_ENDS = ("…", "...", "[…]", "[...]", "read more", "continue reading",
 _MEDIUM = "continue reading on "
 
 
-def main() -> None:
-    """Read a document from stdin, with its type and address on the first line, and write what it holds as JSON."""
+def main(seconds: int = SECONDS) -> None:
+    """Read a document from stdin, with its type and address on the first line, and write what it holds as JSON.
+
+    Args:
+        seconds: of processor time, after which the process ends.
+    """
     try:
         from resource import RLIMIT_AS, RLIMIT_CPU, setrlimit
 
-        setrlimit(RLIMIT_CPU, (SECONDS, SECONDS))
+        setrlimit(RLIMIT_CPU, (seconds, seconds))
         setrlimit(RLIMIT_AS, (_MEMORY, _MEMORY))
     except (ImportError, ValueError, OSError):  # another system: whoever started it stops it
         pass

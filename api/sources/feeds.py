@@ -109,8 +109,10 @@ class FeedReader:
         settings: SourceSettings,
         memory: FeedMemory | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        parsing_seconds: int = feed_parsing.SECONDS,
     ) -> None:
         self._memory, self._clock, self._seconds = memory or FeedsInProcess(), clock, settings.source_timeout
+        self._parsing_seconds = parsing_seconds
         headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT}
         trusted = feeds_in(settings.feeds)
         self._client = PublicClient(NAME, self._seconds, MAX_BYTES, trusted=trusted, headers=headers)
@@ -170,7 +172,7 @@ class FeedReader:
     async def _asked_by_another(self, address: str) -> FeedState:
         """What is known of a feed that another process asks now; waited for when that is nothing."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + 2 * self._seconds + feed_parsing.SECONDS
+        until = loop.time() + 2 * self._seconds + self._parsing_seconds
         while loop.time() < until:
             state = (await self._memory.feeds([address])).get(address)
             if state is not None and state.outcome:
@@ -217,11 +219,11 @@ class FeedReader:
 
     async def _parsed(self, download: Download) -> dict[str, Any] | None:
         async with self._parsers:
-            return await asyncio.to_thread(parsed, download)
+            return await asyncio.to_thread(parsed, download, self._parsing_seconds)
 
 
-def parsed(download: Download) -> dict[str, Any] | None:
-    """What a document holds, as `document_of` returns it, read in a process of its own.
+def parsed(download: Download, seconds: int = feed_parsing.SECONDS) -> dict[str, Any] | None:
+    """What a document holds, as `document_of` returns it, read in a process of its own with so much processor time.
 
     Raises:
         Broken: that takes too long, or too much memory.
@@ -230,11 +232,11 @@ def parsed(download: Download) -> dict[str, Any] | None:
     if beginning != b"<":  # JSON is read in time
         return feed_parsing.document_of(download.body, "", download.address) if beginning == b"{" else None
     head = json.dumps([download.headers.get("content-type", ""), download.address]).encode()
-    command = [sys.executable, "-P", "-c", f"from {feed_parsing.__name__} import main; main()"]
+    command = [sys.executable, "-P", "-c", f"from {feed_parsing.__name__} import main; main({seconds:d})"]
     try:
         done = subprocess.run(  # noqa: S603 # nosec B603 # no word of the command is a stranger's
             command, input=head + b"\n" + download.body, capture_output=True,
-            timeout=2 * feed_parsing.SECONDS, check=True,
+            timeout=2 * seconds, check=True,
         )  # fmt: skip
     except subprocess.SubprocessError as error:
         raise NoFeed(NAME, "a document that takes too long to read, or cannot be read") from error

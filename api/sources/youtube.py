@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import googleapiclient.discovery
+import googleapiclient.discovery_cache
 import googleapiclient.errors
 import httplib2
 
@@ -53,6 +55,7 @@ PAGE = 50
 # the first video of YouTube, which a probe asks for
 _FIRST_VIDEO = "jNQXAC9IVRw"
 _SEARCH, _VIDEOS, _THREADS = "searchListResponse", "videoListResponse", "commentThreadListResponse"
+_ANY = {"type": "any"}
 Call = Callable[[Any], Any]
 
 
@@ -193,13 +196,24 @@ build = YouTubeSource
 
 
 def _client(key: str, root: str, seconds: float, proxy: httplib2.ProxyInfo | None) -> Any:
-    """The service of one thread; the description of the API is bundled with the library."""
+    """The service of one thread, which may not share it."""
     http_client = _CheckingHttp(timeout=seconds, proxy_info=proxy, decode_limit_hard=MAX_BYTES, decode_limit_chunk=4096)
     http_client.follow_redirects = False  # the key would go along
-    return googleapiclient.discovery.build(
-        "youtube", "v3", developerKey=key, http=http_client,
-        client_options={"api_endpoint": root}, static_discovery=True, cache_discovery=False,
-    )  # fmt: skip
+    return googleapiclient.discovery.build_from_document(
+        _description(), developerKey=key, http=http_client, client_options={"api_endpoint": root}
+    )
+
+
+@cache
+def _description() -> str:
+    """The description of the API that is bundled with the library, of the methods that are called: a twentieth.
+
+    A text, since the library writes into what it has read. It describes answers for `help` alone, by their schemas.
+    """
+    whole = json.loads(googleapiclient.discovery_cache.get_static_doc("youtube", "v3"))
+    listed = {name: whole["resources"][name]["methods"]["list"] for name in ("search", "videos", "commentThreads")}
+    resources = {name: {"methods": {"list": method | {"response": _ANY}}} for name, method in listed.items()}
+    return json.dumps(whole | {"resources": resources, "schemas": {}})
 
 
 def _execute(service: Any, *, call: Call, url: str) -> Any:

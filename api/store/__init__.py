@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from api.features.archive.embedding import Embedder
+from api.features.archive.embedding import MOST_UNASKED, Embedder
 from api.features.archive.entries import Embed
 from api.store.archive_repository import ArchiveRepository
 from api.store.database import Database, engine_url
@@ -33,11 +33,16 @@ class SqlStore(ArchiveRepository, FeedRepository, RecordRepository, SharedReposi
         await self._database.aclose()
 
 
-async def open_store(url: str | None, embed: Embed = no_vectors, embedder: Embedder | None = None) -> SqlStore:
+async def open_store(
+    url: str | None,
+    embed: Embed = no_vectors,
+    embedder: Embedder | None = None,
+    most_unasked: int = MOST_UNASKED,
+) -> SqlStore:
     """Connect and make or upgrade the tables; None is the SQLite file in the user's data folder.
 
     `embed` makes the vectors by which the archive is searched; without it, words alone are used. `embedder` makes
-    others by a server, behind what stores entries, and is closed with the store.
+    others by a server, behind what stores entries, and is closed with the store; see `MOST_UNASKED`.
 
     Raises:
         ConfigurationError: it is not a URL of SQLite or PostgreSQL.
@@ -50,7 +55,7 @@ async def open_store(url: str | None, embed: Embed = no_vectors, embedder: Embed
         await migrate(database)
         vectors = await vectors_of(database)
         # without vectors to compare, none are paid for
-        embedding = None if embedder is None or vectors is None else EntryEmbedding(database, embedder)
+        embedding = None if embedder is None or vectors is None else EntryEmbedding(database, embedder, most_unasked)
         return SqlStore(database, embed=embed, vectors=vectors, embedding=embedding)
 
     async with AsyncExitStack() as closing:

@@ -29,6 +29,9 @@ PATIENCE = 5.0
 """Seconds until work must be noted, or is not begun."""
 THREADS = 64
 """Most of the engine's pool, which becomes the loop's: without a limit each call that finds none idle adds one."""
+STOPPING = 0.05
+"""Seconds between two looks of the engine's listener over SQLite. Nobody here waits for what it looks for, so a look
+asks nothing of the database, but closing the engine waits for the next one: up to a second by default."""
 HEARD = 60.0
 """Seconds within which a process hears that its work was cancelled elsewhere."""
 DEATHS = 4
@@ -302,6 +305,7 @@ async def _launched(url: str, executor: str, version: str, share: Share) -> None
             "log_level": "ERROR",
             "run_migrations": False,
             "max_executor_threads": THREADS,
+            "notification_listener_polling_interval_sec": STOPPING,
         }
     )
     logger = logging.getLogger("dbos")

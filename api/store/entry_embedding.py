@@ -51,6 +51,7 @@ class EntryEmbedding:
 
     database: Database
     embedder: Embedder
+    most_unasked: int = MOST_UNASKED
     _model: str = ""
     """The model of the last vectors, see `ModelVectors.model`; empty: none were made by this process."""
     _due: dict[str, None] = field(default_factory=dict)
@@ -96,7 +97,7 @@ class EntryEmbedding:
                 await claims.keep_answer(key, asker, None)
 
     def follow(self, tenant: str) -> None:
-        """Embed what was stored of a tenant, beside whatever comes next; see `MOST_UNASKED`."""
+        """Embed what was stored of a tenant, beside whatever comes next; see `most_unasked`."""
         self._due[tenant] = None
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._embed_due())
@@ -124,8 +125,8 @@ class EntryEmbedding:
                 _log.warning("entries are not embedded, the next that are stored try again: %s", error)
 
     async def _embed_unasked(self, tenant: str) -> None:
-        """Embed `MOST_UNASKED` entries at most, also where an import stores more meanwhile."""
-        left = MOST_UNASKED
+        """Embed `most_unasked` entries at most, also where an import stores more meanwhile."""
+        left = self.most_unasked
         while True:
             async with self.database.reading() as connection:
                 entries = await _behind(connection, tenant, await self._done(connection, tenant))

@@ -18,7 +18,7 @@ import pytest
 from api.sandbox.server import Sandbox
 from tests.clients.environments import chromium, node_client
 from tests.clients.stripping_proxy import below
-from tests.interfaces.http.process import ROOT, threaded
+from tests.interfaces.http.process import ROOT, serving
 from tests.usual import USUAL
 
 KEY = "a-key-of-the-environment"
@@ -40,13 +40,13 @@ class Doors:
 
 @contextmanager
 def doors(folder: Path) -> Iterator[Doors]:
-    """Three servers."""
+    """Three servers, each a process: the browser uses them at the same time."""
     with ExitStack() as stack:
 
         def served(name: str, **variables: str) -> str:
             database = f"sqlite:///{folder / name}.db"
             settings = {**USUAL, "LISTENPOST_DATABASE_URL": database, **variables}
-            address = stack.enter_context(threaded(settings))
+            address = stack.enter_context(serving(folder, settings)).url
             root = variables.get("LISTENPOST_ROOT_PATH")
             return stack.enter_context(below(root, address)) if root else address
 
@@ -65,25 +65,25 @@ NO_ANSWER = 3
 """Exit code of the driver when the browser stopped answering: seen once in eight runs, with no request left open."""
 
 
-def driven(folder: Path, servers: Path, pictures: Path) -> subprocess.CompletedProcess[str]:
-    """A run of the driver over three new servers."""
+def driven(folder: Path, servers: Path, pictures: Path | None) -> subprocess.CompletedProcess[str]:
+    """A run of the driver over three new servers, with pictures where they are to be."""
     with doors(servers) as addresses:
         command = ["node", "drive.mjs", chromium(), addresses.sample, addresses.slow, addresses.keyed, KEY]
-        return subprocess.run(
-            [*command, pictures], cwd=folder, stdout=subprocess.PIPE, text=True, check=False, timeout=1_200
-        )
+        command += [str(pictures)] if pictures else []
+        return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=False, timeout=1_200)
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """What the browser showed; another browser is started once where the first one stopped answering."""
     folder = node_client("pages")
-    pictures = tmp_path_factory.mktemp("pictures")
+    folder_of_docs = os.environ.get("LISTENPOST_TEST_SCREENS")
+    pictures = tmp_path_factory.mktemp("pictures") if folder_of_docs else None
     done = driven(folder, tmp_path_factory.mktemp("pages"), pictures)
     if done.returncode == NO_ANSWER:
         done = driven(folder, tmp_path_factory.mktemp("pages"), pictures)
     done.check_returncode()
-    if folder_of_docs := os.environ.get("LISTENPOST_TEST_SCREENS"):
+    if folder_of_docs and pictures:
         for name in SCREENS:
             shutil.copy(pictures / f"{name}-1280.png", Path(folder_of_docs) / f"{name}.png")
         (Path(folder_of_docs) / "inputs.txt").write_text(drawn_from(), "utf-8")

@@ -27,6 +27,7 @@ from api.pipeline.gate.excerpt import COMMENT_PLACE
 from api.pipeline.gate.refetch import RefetchPolicy, gather
 from api.settings import SourceSettings
 from api.sources import SOURCES
+from tests.forked import CODE, Forked
 from tests.loopback import DRIP, HANG, Loopback, Reply, packed_zeros
 from tests.sources.emulators import SECRET, AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, found_by, on
 from tests.sources.feed_emulator import FeedsEmulator
@@ -566,7 +567,7 @@ async def test_cancelling_is_immediate(upstream: Emulator, source: Source) -> No
     indirect=True,
     ids=lambda kind: kind.name,
 )
-def test_dead_upstream_does_not_hold_the_process(upstream: Emulator, root: Path) -> None:
+def test_dead_upstream_does_not_hold_the_process(upstream: Emulator) -> None:
     """A program whose source hangs ends by itself, long before the server lets go."""
     upstream.fault = on("/", HANG)
     settings = {
@@ -588,16 +589,13 @@ async def main():
         print("too slow")
 asyncio.run(main())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    with Forked[str]([CODE, program], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            printed, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
 
-    assert done.stdout == "too slow\n"
+    assert (process.returncode, printed) == (0, "too slow\n")
     assert not upstream.server.over.is_set()
 
 

@@ -9,6 +9,7 @@ from api.core.ports import Source
 from api.features.watches.followed_feeds import FeedMemory
 from api.settings import SourceSettings
 from api.settings.value_types import feeds_in
+from api.sources import feed_parsing
 from api.sources.feeds import FeedReader, FeedsSource
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import Emulator
@@ -47,9 +48,14 @@ class FeedsEmulator(Emulator):
         settings = self.settings(**more)
         return FeedsSource(self.reader(settings), feeds_in(settings.feeds))
 
-    def reader(self, settings: SourceSettings | None = None, memory: FeedMemory | None = None) -> FeedReader:
+    def reader(
+        self,
+        settings: SourceSettings | None = None,
+        memory: FeedMemory | None = None,
+        parsing_seconds: int = feed_parsing.SECONDS,
+    ) -> FeedReader:
         """Who asks it, by this clock."""
-        return FeedReader(settings or self.settings(), memory, lambda: self.now)
+        return FeedReader(settings or self.settings(), memory, lambda: self.now, parsing_seconds)
 
     def later(self) -> None:
         self.now += timedelta(hours=2)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from hypothesis import given, settings
@@ -38,6 +37,7 @@ from api.sources.feeds import (
 )
 from api.sources.web_client import Download, NotPublic
 from api.store import SqlStore, open_store
+from tests.forked import CODE, Forked
 from tests.loopback import Asked, Loopback, Reply
 from tests.replay import DATA
 from tests.sources.emulators import on
@@ -185,7 +185,7 @@ def test_any_document_is_read_or_is_none(body: bytes) -> None:
 async def test_a_document_that_takes_too_long_is_given_up(site: FeedsEmulator) -> None:
     """An author of 300,000 letters, over which the library's pattern takes minutes, ends with the limit."""
     site.fault = on("/feed.xml", Reply(200, rss(entry("Mug", author="a" * 300_000)), RSS))
-    source = site.build()
+    source = FeedsSource(site.reader(parsing_seconds=1), feeds_in(site.settings().feeds))
 
     with pytest.raises(NoFeed, match="too long to read"):
         await source.fetch(PLAN)
@@ -598,13 +598,8 @@ async def main():
     await store.aclose()
 asyncio.run(main())
 """
-    both = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE, env=dict(os.environ)
-        )
-        for _ in range(2)
-    ]
-    answers = [(await process.communicate())[0] for process in both]
+    both = [Forked[bytes]([CODE, program], stdout=PIPE) for _ in range(2)]
+    answers = [(await asyncio.to_thread(process.communicate))[0] for process in both]
 
     assert answers == [b"12\n", b"12\n"]
     assert len(site.server.asked) == 1

@@ -67,10 +67,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     server.clear(made)
 
 
+FEW = 300
+"""Entries that take more than one step; ten times as many take ten times as long to index."""
+
+
 @asynccontextmanager
-async def opened(url: str, server: Server | None) -> AsyncIterator[SqlStore]:
-    """A store with this server."""
-    store = await open_store(url, embed, server)
+async def opened(url: str, server: Server | None, most: int = embedding.MOST_UNASKED) -> AsyncIterator[SqlStore]:
+    """A store with this server, which embeds at most so many entries unasked."""
+    store = await open_store(url, embed, server, most)
     try:
         yield store
     finally:
@@ -161,10 +165,10 @@ async def test_what_failed_is_gone_on_with(url: str, caplog: pytest.LogCaptureFi
 
 async def test_many_that_wait_are_left_to_the_command(url: str, caplog: pytest.LogCaptureFixture) -> None:
     """So that an import of a dump, or a new model, costs nothing that was not said before."""
-    count = embedding.MOST_UNASKED + 1
+    count = FEW + 1
     facts = [facts_of(f"items:{n}", {"body": f"word{n}"}) for n in range(count)]
     server = Server()
-    async with opened(url, server) as store:
+    async with opened(url, server, FEW) as store:
         begun = await store.begin_import("a", FileIdentity("dump.jsonl", "jsonl", "d1"))
         batch = ImportBatch(tuple(filter(None, facts)), (), {}, ImportPosition(10, 10))
         await store.finish_import("a", await store.keep_batch("a", begun, batch))
@@ -177,7 +181,7 @@ async def test_many_that_wait_are_left_to_the_command(url: str, caplog: pytest.L
 
 async def test_an_import_under_way_is_not_sent_unasked(url: str) -> None:
     """Where a report is stored in its midst, what was there then is embedded, and not what comes meanwhile."""
-    facts = [facts_of(f"items:{n}", {"body": f"word{n}"}) for n in range(embedding.MOST_UNASKED)]
+    facts = [facts_of(f"items:{n}", {"body": f"word{n}"}) for n in range(FEW)]
 
     @dataclass
     class Importing(Server):
@@ -189,7 +193,7 @@ async def test_an_import_under_way_is_not_sent_unasked(url: str) -> None:
             return await super().of_entries(texts)
 
     server = Importing()
-    async with opened(url, server) as store:
+    async with opened(url, server, FEW) as store:
         await keep(store, "x", "battery")
     assert server.sent == ["battery"]
 

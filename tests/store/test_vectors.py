@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
@@ -25,6 +24,7 @@ from api.store import SqlStore
 from api.store.database import Database, engine_url
 from api.store.migrations import migrate
 from api.store.vectors import FiledVectors
+from tests.forked import CODE, Forked
 from tests.store.made import item, report, typed
 from tests.store.meaning import embed
 
@@ -400,15 +400,12 @@ asyncio.run(main())
 """
 
 
-async def test_two_processes_write_at_once(database: Path, root: Path) -> None:
+async def test_two_processes_write_at_once(database: Path) -> None:
     """Neither loses the other's."""
     async with opened(database):
         pass
-    processes = [
-        await asyncio.create_subprocess_exec(sys.executable, "-c", PROCESS, str(database), name, cwd=root)
-        for name in "pq"
-    ]
-    assert [await process.wait() for process in processes] == [0, 0]
+    processes = [Forked[bytes]([CODE, PROCESS, str(database), name]) for name in "pq"]
+    assert [await asyncio.to_thread(process.wait) for process in processes] == [0, 0]
 
     async with opened(database) as store:
         assert await nearest(store, "p0thinga q7thingj") == ["p0thinga", "q7thingj"]

@@ -6,7 +6,6 @@ import gc
 import logging
 import os
 import subprocess
-import sys
 import threading
 import weakref
 from pathlib import Path
@@ -19,6 +18,7 @@ from api.core.domain import Question
 from api.core.ports import Facts
 from api.langfuse.tracing import Tracing, start
 from api.langfuse.tracing.library_threads import ShutdownThread
+from tests.forked import CODE, Forked
 from tests.langfuse.tracing.collector import Collector, settings_for
 from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run
 from tests.loopback import free_port
@@ -63,11 +63,8 @@ HANGS = 60
 
 def exit_of(url: str, tracings: int = 1, last: str = "exit", runs: int = 20) -> str:
     """What a program said on stderr until its end, which no unanswered request holds up."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, url, str(tracings), last, str(runs)],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as program:  # fmt: skip
+    arguments = url, str(tracings), last, str(runs)
+    with Forked[str]([CODE, PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "over\n"
         try:
@@ -122,10 +119,9 @@ def test_exit_hands_over(langfuse: Collector) -> None:
 def test_no_request_on_the_path(langfuse: Collector) -> None:
     """While the server leaves a request unanswered, the next run ends."""
     langfuse.delay = 3600
-    environment = {"PYTHONPATH": str(ROOT), "LANGFUSE_FLUSH_INTERVAL": "0.01"}
-    with subprocess.Popen(
-        [sys.executable, "-c", SECOND_RUN, langfuse.url],
-        env=os.environ | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    with Forked[str](
+        [CODE, SECOND_RUN, langfuse.url],
+        env=os.environ | {"LANGFUSE_FLUSH_INTERVAL": "0.01"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as program:  # fmt: skip
         try:
             assert langfuse.arrived.wait(HANGS)
