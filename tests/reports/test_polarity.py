@@ -138,3 +138,20 @@ def test_the_committed_sentences_are_read_with_precision() -> None:
 def test_a_question_may_ask_for_one_side(question: str, lean: int | None) -> None:
     """`like` only where somebody likes; both sides are none."""
     assert lean_wanted(question) == lean
+
+
+@pytest.mark.parametrize(
+    ("sentence", "lean"),
+    [
+        ("Bad: battery lasts five hours of real work, not the nine people quote", -1),
+        ("Pros: it is light and small", 1),
+        ("- **Cons:** the app", -1),
+        ("Pros: light. Cons: it leaks", None),
+        ("I have read of many cons: none is true", None),
+        ("The heating itself is flawless, though", 1),
+        ("The app is awful though.", -1),
+    ],
+)
+def test_a_named_side_decides_and_a_last_though_does_not(sentence: str, lean: int | None) -> None:
+    """A side counts where the sentence begins with it; `though` at the end speaks of the sentence before."""
+    assert lean_of(sentence) == lean

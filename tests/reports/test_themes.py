@@ -200,6 +200,7 @@ def test_without_anything_shared_single_voices_are_shown_as_such() -> None:
         LAMP, exhibits_of(post(0, title="My Glow Lamp never works"), post(1, title="Glow Lamp unboxed"))
     )
     empty = find_themes(LAMP, exhibits_of(post(0, title="")))
+    compared = find_themes(LAMP, exhibits_of(post(0, title="Glow Lamp vs. Ember Light")))
     journey = find_themes(
         Question("Journey", "a console game"),
         exhibits_of(post(0, title="A journey to Rome"), post(1, title="Journey, best game", body="Ah.")),
@@ -212,6 +213,7 @@ def test_without_anything_shared_single_voices_are_shown_as_such() -> None:
     assert (empty.findings, empty.summary) == (
         (), "No two people were found to say alike, and nothing that could be quoted.",
     )  # fmt: skip
+    assert compared.findings == ()
     assert [passage.label for finding in journey.findings for passage in finding.passages] == ["E2"]
 
 

@@ -82,6 +82,12 @@ IRONY = regex.compile(
     r"|\bpaperweight|\bdoorstop|\bbrick\b|\bbecause who\b|🙄|\bapparently\b"
 )
 
+# a side that is named before what is on it: `Cons: the battery`; not of two sides in one sentence
+_NAMED_SIDE = regex.compile(
+    r"(?i)\b(?:(?P<bad>bad|cons?|negatives?|downsides?|dislikes?)|(?P<good>good|pros?|positives?|upsides?|likes?))\s?:\**\s"
+)
+# ends a sentence that differs from the one before, and says nothing of its own side: `It is quiet, though`
+_THOUGH = regex.compile(r"(?i),? though\W*$")
 # what a question asks for: `what annoys people`, `any downsides`; `what do they like`
 _WANTED = {
     -1: regex.compile(
@@ -166,9 +172,12 @@ def lean_of(sentence: str, theme: regex.Pattern[str] | None = None, subject: Sub
     With a `theme`, the clause that speaks of it must decide. The name of the `subject` is neither
     another product (`Oura`) nor a feeling (`Magic Mouse`).
     """
-    text = sentence.replace("’", "'")
+    text = _THOUGH.sub("", sentence.replace("’", "'"))
     if len(text) > _LONGEST or not is_english(text):
         return None
+    named = list(_NAMED_SIDE.finditer(text))
+    if len(named) == 1 and not text[: named[0].start()].strip(" \t*_#-•"):
+        return 1 if named[0]["good"] else -1
     # the words that tell of an experience are no doubt, no comparison: `still works`, `would buy it again`
     *_, rest = count_experiences(text)
     if ASKING.search(text) or any(rule.search(rest) for rule in _UNSURE):

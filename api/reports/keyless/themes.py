@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import regex
+
 from api.core.domain import Question
 from api.core.text import one_line
 from api.pipeline.question.product_name import question_parts, search_words
@@ -53,6 +55,7 @@ _FEW_ANSWERS = 5
 _TELLING_ALONE = 0.3
 # Sentences of which single voices are chosen at most.
 _MOST_VOICES = 300
+_VERSUS = regex.compile(r"\b(?:vs|versus)\b", regex.I)
 VERBS = {None: "say", 1: "like", -1: "dislike"}
 """By the lean that is asked for, what people do in the headline."""
 _KINDS: dict[int, FindingKind] = {1: "praise", -1: "complaint"}
@@ -400,7 +403,8 @@ def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[The
         if not is_identified(item, subject) or is_excluded(item, subject):
             continue
         text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
-        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text):
+        compared = _VERSUS.search(text) and not claims.is_statement(text)  # two names and nothing said of them
+        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text) and not compared:
             words = claim_sentence(VOICE, without_stop(text), 1, 1)
             passage = ThemePassage(exhibit.label, comment_id, text)
             yield ThemeFinding(VOICE, words, "other", (passage,), without_stop(text), 1, 1)
