@@ -200,7 +200,9 @@ def test_without_anything_shared_single_voices_are_shown_as_such() -> None:
         LAMP, exhibits_of(post(0, title="My Glow Lamp never works"), post(1, title="Glow Lamp unboxed"))
     )
     empty = find_themes(LAMP, exhibits_of(post(0, title="")))
-    compared = find_themes(LAMP, exhibits_of(post(0, title="Glow Lamp vs. Ember Light")))
+    compared = find_themes(
+        LAMP, exhibits_of(post(0, title="Glow Lamp vs. Ember Light"), post(1, title="Is the Glow Lamp falling behind?"))
+    )
     journey = find_themes(
         Question("Journey", "a console game"),
         exhibits_of(post(0, title="A journey to Rome"), post(1, title="Journey, best game", body="Ah.")),

@@ -403,8 +403,9 @@ def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[The
         if not is_identified(item, subject) or is_excluded(item, subject):
             continue
         text, comment_id = first.get(exhibit.label) or (one_line(item.texts[0]), None)
-        compared = _VERSUS.search(text) and not claims.is_statement(text)  # two names and nothing said of them
-        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text) and not compared:
+        # a question says nothing, nor do two names alone
+        empty = text.endswith(("?", "？")) or (_VERSUS.search(text) and not claims.is_statement(text))
+        if 0 < len(text) <= LONGEST_PASSAGE and subject.is_named(text) and not empty:
             words = claim_sentence(VOICE, without_stop(text), 1, 1)
             passage = ThemePassage(exhibit.label, comment_id, text)
             yield ThemeFinding(VOICE, words, "other", (passage,), without_stop(text), 1, 1)
