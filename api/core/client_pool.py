@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 
-class Closable(Protocol):
+class ClosableClient(Protocol):
     """A client of httpx or of its kin."""
 
     async def aclose(self) -> None:
         """Close the connections."""
 
 
-C = TypeVar("C", bound=Closable)
+C = TypeVar("C", bound=ClosableClient)
 # Requests that a client has at once; httpx keeps 20 connections open, for 5 seconds.
 _WIDTH = 8
 _KEPT_SECONDS = 5

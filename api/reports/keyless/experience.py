@@ -31,8 +31,8 @@ _DENIAL_REACH = 60
 def _patterns() -> dict[str, regex.Pattern[str]]:
     """What tells of success, of failure, of something beside the product, and what is no doubt."""
     read, start, end = data("experience"), r"(?<![\w'-])(?:", r")(?![\w-])"
-    told = {name: _compiled(read[name], start, end) for name in ("good", "bad")}
-    return told | {name: _compiled(read[name], "(?:", ")") for name in ("plain", "beside")}
+    sides = {name: _compiled(read[name], start, end) for name in ("good", "bad")}
+    return sides | {name: _compiled(read[name], "(?:", ")") for name in ("plain", "beside")}
 
 
 def _compiled(families: str, before: str, behind: str) -> regex.Pattern[str]:

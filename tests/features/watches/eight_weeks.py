@@ -19,7 +19,7 @@ from tests.features.watches.made import MONDAY, WEEK, about, heard
 
 HOOK = Target("webhook", "https://hooks.example/secret")
 
-CALM = "My Ember keeps the tea warm on the desk."
+CALM = "My Ember stands with the tea on the desk."
 
 COMPLAINT = "I hate the battery of the Ember."
 

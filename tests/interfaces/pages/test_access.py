@@ -28,9 +28,9 @@ async def test_who_has_no_login_is_asked_for_a_key(opening: Opening, path: str) 
 
 async def test_a_key_is_taken_for_a_cookie(opening: Opening) -> None:
     """Which is no key, ends with the login, and opens the pages alone, not the API."""
-    async with opening(keys="ann,ben") as served:
+    async with opening(keys="a-key-of-ann,ben") as served:
         wrong = await entered(served.client, "guessed")
-        right = await entered(served.client, "ann", next="/analyses/0")
+        right = await entered(served.client, "a-key-of-ann", next="/analyses/0")
         cookie = right.headers["set-cookie"]
         page = await served.client.get("/")
         api = await served.client.get("/v1/analyses")
@@ -46,7 +46,7 @@ async def test_a_key_is_taken_for_a_cookie(opening: Opening) -> None:
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert "Secure" not in cookie
-    assert "ann" not in cookie
+    assert "a-key-of-ann" not in cookie
     assert (page.status_code, api.status_code, forged.status_code) == (200, 401, 403)
     assert (out.status_code, stolen.status_code) == (303, 303)
 
