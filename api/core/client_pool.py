@@ -17,7 +17,7 @@ class ClosableClient(Protocol):
     """A client of httpx or of its kin."""
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Close every connection of this client; requests under way fail."""
 
 
 C = TypeVar("C", bound=ClosableClient)
@@ -35,7 +35,7 @@ class _PooledClient(Generic[C]):
 
 
 class ClientPool(Generic[C]):
-    """Lends clients; belongs to one event loop. A few requests at once share one client."""
+    """Lends clients of one server, each for `_WIDTH` requests at once; belongs to one event loop."""
 
     def __init__(self, make: Callable[[], C], clock: Callable[[], float] = time.monotonic) -> None:
         """`make` builds a client: the first one now, others when all have their requests."""
@@ -63,6 +63,6 @@ class ClientPool(Generic[C]):
             await self._pooled.pop().client.aclose()
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close every client; nothing may be lent afterwards."""
         for pooled in self._pooled:
             await pooled.client.aclose()

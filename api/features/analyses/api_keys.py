@@ -32,7 +32,7 @@ LOCAL = Tenant("local", "local")
 
 
 def digest(key: str) -> str:
-    """What is kept of a key."""
+    """SHA-256 of a key in hexadecimal; the key itself is not stored."""
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""What a sentence tells of the product's doing: that it failed (`it quit after a week`) or did well.
+"""Praise and complaint without a word of feeling: English sentences that say what the product did or failed to do.
 
-Praise and complaint without a word of feeling, as people write every day. The patterns stand in
-`experience.toml`, apart from the words of `polarity.toml`, which the marks of `quotable.py` count.
+The patterns stand in `experience.toml` (`it quit after a week`, `still runs`), apart from the words of `polarity.toml`,
+since the weights of `quotable.py` were fitted on counts of those.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DENIAL_REACH = 60
 
 @cache
 def _patterns() -> dict[str, regex.Pattern[str]]:
-    """What tells of success, of failure, of something beside the product, and what is no doubt."""
+    """By name: `good` successes, `bad` failures, `beside` another thing is meant, `plain` words that cast no doubt."""
     read, start, end = data("experience"), r"(?<![\w'-])(?:", r")(?![\w-])"
     sides = {name: _compiled(read[name], start, end) for name in ("good", "bad")}
     return sides | {name: _compiled(read[name], "(?:", ")") for name in ("plain", "beside")}
@@ -43,12 +43,12 @@ def _compiled(families: str, before: str, behind: str) -> regex.Pattern[str]:
 
 
 def is_beside(text: str) -> bool:
-    """Whether a sentence tells of another's thing, an earlier one, a plan or a purpose."""
+    """Whether a sentence is about another person's thing, an earlier one, a plan or a purpose."""
     return _patterns()["beside"].search(text) is not None
 
 
 def count_experiences(text: str) -> tuple[int, int, str]:
-    """How often a text tells of success and of failure, and the text without those words.
+    """Numbers of successes and of failures in a text, and the text without their words.
 
     Success is looked for first: `never crashes` is one, so that `crashes` is no failure there.
     """

@@ -179,18 +179,18 @@ def lean_of(sentence: str, theme: regex.Pattern[str] | None = None, subject: Sub
     if len(named) == 1 and not text[: named[0].start()].strip(" \t*_#-•"):
         return 1 if named[0]["good"] else -1
     # the words that tell of an experience are no doubt, no comparison: `still works`, `would buy it again`
-    *_, rest = count_experiences(text)
+    told_pro, told_con, rest = count_experiences(text)
     if ASKING.search(text) or any(rule.search(rest) for rule in _UNSURE):
         return None
     if names_another(text, subject) or is_beside(rest):
         return None
     if _COMPARING.search(rest) and not _COMPARED_FIRST.search(text):
         return None
-    pro, con = _sides_of(text, subject)
+    pro, con = count_feelings(rest, subject)
+    pro, con = pro + told_pro, con + told_con
     if bool(pro) == bool(con) or (pro and IRONY.search(rest)):
         return None
-    clauses = [clause for clause in _CLAUSE.split(text) if any(_sides_of(clause, subject))]
-    if theme and not any(map(theme.search, clauses)):
+    if theme and not any(theme.search(clause) and any(_sides_of(clause, subject)) for clause in _CLAUSE.split(text)):
         return None
     return 1 if pro else -1
 
