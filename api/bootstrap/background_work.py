@@ -106,13 +106,14 @@ class BackgroundEngine:
 
     async def aclose(self) -> None:
         """Stop looking; another process continues what still runs."""
+        if self._opening is None:
+            return
+        await asyncio.wait({self._opening})  # which ends by beginning to look
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.wait({self._tending})
-        if self._opening is not None:
-            await asyncio.wait({self._opening})
-            if not self._opening.exception():
-                await self._opening.result().aclose()
+        if not self._opening.exception():
+            await self._opening.result().aclose()
 
     async def _open(self) -> DurableEngine:
         with extras_named():

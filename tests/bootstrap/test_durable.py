@@ -136,6 +136,18 @@ async def test_a_defect_in_a_look_ends_no_other(sandbox: Sandbox) -> None:
         await asyncio.wait_for(again.wait(), 30)
 
 
+async def test_no_look_outlives_an_engine_that_is_closed_while_it_opens() -> None:
+    """A look over a closed engine would fail, and the log would call that a defect."""
+    opened = await open_app_context(bootstrap.load_settings(), durable=True)
+    assert opened.engine is not None
+    opening = asyncio.create_task(opened.engine.opened())
+    await asyncio.sleep(0)
+    await opened.aclose()
+
+    await opening
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "tending the engine"]
+
+
 async def test_a_watch_runs_at_once_where_it_is_asked_to(sandbox: Sandbox) -> None:
     """Nobody waits for the queue; once it has ended, nobody goes on with it."""
     async with app_context() as opened:
