@@ -1,13 +1,15 @@
 """How many requests to sources are saved when the watches of all tenants share them.
 
-    python scripts/bench/shared_searches.py [--tenants 10000] [--watches 100] [--runs 3000] [--asked 600] [--seed 1]
+    python scripts/bench/shared_searches.py [--tenants 10000] [--watches 100] [--runs 10000] [--names 100]
+                                            [--asked 10000] [--seed 1]
 
-Names of watches follow Zipf's law. First so many runs of one window, each of another tenant, are made over the real
-store by two processes' worth of readers, 16 at once, against a source that counts: calls with sharing, and those that
-the runs count, which are the calls without it. Then `--asked` runs are put to the emulators that enforce a quota, at
-one moment of their clock: calls, refusals and answered runs, without sharing and with it. At last all tenants' watches,
-each run once a day, are counted by their names and windows alone, for several numbers of names, exponents and lengths
-of a window. Exits 1 when a question was asked twice.
+Names of watches follow Zipf's law. First so many runs of one window, each of another tenant, of so many names are
+made over the real store by two processes' worth of readers, 16 at once, against a source that counts: calls with
+sharing, and those that the runs count, which are the calls without it. By default a name has as many runs as one of
+10,000 names that 10,000 tenants with 100 watches each watch once a day. Then `--asked` of these runs are put to the
+emulators that enforce a quota, at one moment of their clock: calls, refusals and answered runs, without sharing and
+with it. At last all tenants' watches, each run once a day, are counted by their names and windows alone, for several
+numbers of names, exponents and lengths of a window. Exits 1 when a question was asked twice.
 """
 
 from __future__ import annotations
@@ -155,15 +157,16 @@ def searches_of_a_day(watches: Sequence[int], hours: Sequence[int], window_hours
 def main() -> int:
     """Measure, count and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option, default in (("tenants", 10_000), ("watches", 100), ("runs", 3_000), ("asked", 600), ("seed", 1)):
+    for option, default in (
+        ("tenants", 10_000), ("watches", 100), ("runs", 10_000), ("names", 100), ("asked", 10_000), ("seed", 1),
+    ):  # fmt: skip
         parser.add_argument(f"--{option}", type=int, default=default)
     options = parser.parse_args()
     chance = random.Random(options.seed)
 
-    most = max(options.runs // 10, 1)
-    drawn = names(options.runs, most, 1.0, chance)
+    drawn = names(options.runs, options.names, 1.0, chance)
     alone, shared, twice, seconds = asyncio.run(measured(drawn))
-    print(f"{options.runs:,} runs of one window, {len(set(drawn)):,} names of {most:,} (exponent 1), {seconds:.0f} s")
+    print(f"{options.runs:,} runs of one window, {len(set(drawn)):,} of {options.names:,} names, {seconds:.0f} s")
     print(f"{'source':14}{'alone':>12}{'shared':>12}{'factor':>8}")
     for place in ALLOWED:
         print(f"{place:14}{alone[place]:12,}{shared[place]:12,}{alone[place] / shared[place]:8.1f}")

@@ -27,6 +27,8 @@ SCRIPTS = Path(__file__).parents[2] / "tests" / "data" / "untitled_scripts.jsonl
 CORRECTIONS, DRAWS = (3, 5, 10), 12
 LARGE = 40
 """Items from which a family's figures with corrections are held to those without."""
+BATCH = 10
+"""Items of a page as the product asks for it."""
 MEASURES = ("mcc", "precision", "recall", "yield_mae", "refetch_right")
 
 
@@ -53,6 +55,19 @@ def judged(judge: FoldedJudge | LocalJudge, query: LabelledQuery, question: Ques
     whole = judge if isinstance(judge, LocalJudge) else judge.of(question)
     verdicts = whole.verdicts(question, query.shown(), query.source)
     return counted(query, range(len(query.items)), verdicts)
+
+
+def judged_in_batches(judge: FoldedJudge, query: LabelledQuery, question: Question) -> Tally:
+    """Every full page of `BATCH` items, drawn anew `DRAWS` times; a query of fewer items is one page."""
+    items, tallies = query.shown(), []
+    for draw in range(DRAWS):
+        order = list(range(len(items)))
+        Random(f"{query.query} {draw}").shuffle(order)
+        for start in range(0, max(len(order) - BATCH, 0) + 1, BATCH):
+            chosen = sorted(order[start : start + BATCH])
+            verdicts = judge.of(question).verdicts(question, [items[at] for at in chosen], query.source)
+            tallies.append(counted(query, chosen, verdicts))
+    return total(tallies)
 
 
 def with_corrections(judge: FoldedJudge, query: LabelledQuery, count: int, draws: int = DRAWS) -> Pair | None:
@@ -128,6 +143,9 @@ def main() -> None:
     print(f"| set | {' | '.join(MEASURES)} |\n|{' --- |' * (len(MEASURES) + 1)}")
     for name, queries in sets.items():
         print(row(name, [judged(judge, query, query.question()) for query in queries]))
+    for name in ("real", "mention"):
+        batches = [judged_in_batches(judge, query, query.question()) for query in sets[name]]
+        print(row(f"{name}, pages of ten", batches))
     for query in sets["mention"]:
         print(row(f"mention, {query.query}", [judged(judge, query, query.question())]))
     by_words = replace(judge, known=None)
@@ -140,6 +158,8 @@ def main() -> None:
     chosen = [judged(judge, query, excluding(query, text)) for query, text in mention]
     print(row("mention, the description that excludes", whole))
     print(row("mention, the short one with its exclusions", chosen))
+    batches = [judged_in_batches(judge, query, excluding(query, text)) for query, text in mention]
+    print(row("mention, the short one with its exclusions, pages of ten", batches))
     scripts = read_labelled(SCRIPTS.read_text("utf-8").splitlines(), SCRIPTS.name)
     print(row("six scripts", [judged(LocalJudge(), q, q.question()) for q in scripts]))
     for count in CORRECTIONS:

@@ -154,9 +154,9 @@ def _around(reading: Reading) -> str:
 
 STRENGTHS = (1.0, 2.0, 4.0, 8.0)
 """Variances of the process that are tried beside 0, in squared score units."""
-CAUTION = 15.0
+CAUTION = 20.0
 """What each left out must gain in log likelihood over the judge alone, summed over all corrections
-and multiplied by their number: 5.0 for three of them, 1.5 for ten."""
+and multiplied by their number: 6.7 for three of them, 2 for ten."""
 LATEST = 64
 """Most corrections that are used, the newest ones."""
 SAME_PLACE, ANY = 0.5, 0.2
