@@ -271,6 +271,7 @@ async def test_people_are_known_authors(authors: Any, shown: tuple[str, str] | N
     people_shown = [figure for figure in claim_layout.glance(report) if figure[0].startswith("pe")]
     assert people_shown == ([shown] if shown else [])
     assert f"It rests on {rests}" in " ".join(claim_layout.process(report))
+    assert all(sentence.endswith(".") for sentence in claim_layout.process(report))
 
 
 @pytest.mark.parametrize(

@@ -382,4 +382,4 @@ def process(report: Report, *, priced: bool = True) -> list[str]:
         * (checked.status == "ok" and checked.pairs > 0),
         f"{asked_at}.",
     )
-    return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in sentences_of if sentence]
+    return [f"{text[0].upper()}{text[1:].removesuffix('.')}." for text in sentences_of if text]
