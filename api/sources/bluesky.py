@@ -104,7 +104,7 @@ class StreamRead:
     """Part in which an account was last changed, and whether it is active."""
 
     async def run(self) -> None:
-        """Read; raises `SourceError` when the newest part cannot be read."""
+        """Read; raises `SourceError` when the newest part cannot be read to its end and held nothing."""
         clock = asyncio.get_running_loop().time
         began, end = clock(), self.now
         for number in range(PARTS):
@@ -118,7 +118,7 @@ class StreamRead:
             try:
                 await self._read_part(number, begin, end, bounds, counts)
             except SourceError as error:
-                if not self.parts:
+                if not self.parts or (number == 0 and not self._hits):
                     raise
                 self.stopped = f"the stream failed: {error.detail or error.code}"
             self.counts.posts += counts.posts
@@ -396,7 +396,7 @@ class BlueskySource(KeylessSource):
         if len(hits) > MOST_HITS:
             notes.append(f"{MOST_HITS} of {len(hits):,} posts that name it were taken, the newest of the best matches")
         items, missing = await self._completed(hits[:MOST_HITS], now)
-        return Page(items, None, (*notes, *more, *missing), partial=failure is not None)
+        return Page(items, None, (*notes, *more, *missing), partial=failure is not None or bool(read.stopped))
 
     async def _search_hits(
         self, query: str, name: NameFilter, since: datetime | None

@@ -34,6 +34,7 @@ from api.errors import (
     Blocked,
     Broken,
     NotConfigured,
+    QuotaExhausted,
     RateLimited,
     Refused,
     SourceError,
@@ -97,7 +98,7 @@ class Ended(Refused):
 
 
 _ERRORS: Mapping[str, type[SourceError]] = {
-    error.code: error for error in (Blocked, NoFeed, RateLimited, Refused, TimedOut, Unreachable)
+    error.code: error for error in (Blocked, NoFeed, QuotaExhausted, RateLimited, Refused, TimedOut, Unreachable)
 }
 
 

@@ -124,6 +124,15 @@ class _Watch:
         self._timer.cancel()
 
 
+class _Connection(ClientConnection):
+    """A connection that ends when an answer or frame cannot be taken: what still comes is not waited for."""
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.protocol.handshake_exc is not None or self.protocol.parser_exc is not None:
+            self.transport.abort()
+
+
 class _OneServer(connect):
     """A connection that follows no redirect."""
 
@@ -316,7 +325,7 @@ class JetstreamReader:
             return await _OneServer(
                 url, ssl=tls_of(not here) if url.startswith("wss:") else None, proxy=None if here else True,
                 compression=None, user_agent_header=self.user_agent, open_timeout=self.seconds, ping_interval=None,
-                max_size=MAX_BYTES,
+                max_size=MAX_BYTES, create_connection=_Connection,
             )  # fmt: skip
         except InvalidStatus as error:
             answer = error.response

@@ -141,6 +141,11 @@ class KeptLists:
             while self._size > MAX_KEPT:
                 self._size -= len(self._contents.popitem(last=False)[1])
 
+    def forget_absent(self) -> None:
+        """Have every minute without a list asked for again."""
+        with self._lock:
+            self._without_list.clear()
+
     def note_absent(self, stamp: str, *, settled: bool) -> None:
         """Keep that there is no list of this minute: for a minute, or for good when it is `settled`."""
         with self._lock:
@@ -242,6 +247,7 @@ class NewsSource(KeylessSource):
                 span.stopped = "its time is up" if clock() > until else "it would be too much"
                 break
         if not span.counts.lists:
+            self._lists.forget_absent()  # there are lists, as the feed of them says
             raise span.broken or Unreachable(NAME, f"no list of the last {self._hours} h")
         return span
 
@@ -351,12 +357,12 @@ def read_list(content: bytes, names: NameFilter, stamp: str) -> tuple[ListCounts
     """The articles of a list that name the product; takes a hundredth of a second, so it runs in a thread.
 
     Raises:
-        Broken: it holds lines, but no article.
+        Broken: no line of it is an article.
     """
     counts, hits = ListCounts(lists=1), []
     for line in lines_of(content, counts):
-        if not (names(line) or _ENTITY.search(line)):
-            # nearly all lines: whether they are sound JSON does not matter
+        if counts.articles and not (names(line) or _ENTITY.search(line)):
+            # nearly all lines, once one was read whole: whether they are sound JSON does not matter
             sound = line.startswith(b"{") and b'"url"' in line and b'"title"' in line
             counts.articles, counts.bad_lines = counts.articles + sound, counts.bad_lines + (not sound)
             continue
@@ -374,8 +380,8 @@ def read_list(content: bytes, names: NameFilter, stamp: str) -> tuple[ListCounts
             title, description = unescape(title), unescape(description)
         if (titled := names_it(names, title)) or names_it(names, description):
             hits.append(ArticleHit(fields, titled, stamp))
-    if counts.bad_lines and not counts.articles:
-        raise Broken(NAME, "a list without the fields that are read")
+    if not counts.articles:
+        raise Broken(NAME, "a list without an article that can be read")
     return counts, hits
 
 

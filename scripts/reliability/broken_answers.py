@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import count
 from typing import Any
 
 from fault_proxy import Breaker, Exchange
@@ -15,7 +17,8 @@ HUGE = 200_000_000
 """Bytes of a body that nobody may read to its end."""
 _BLOCK = bytes(1_000_000)
 _DRIP_SECONDS = 0.05
-_NUMBER = re.compile(rb"(?<=[:\[,])\s*-?\d+(?:\.\d+)?(?=\s*[,}\]])")
+_PAGES = count()
+NUMBER = re.compile(rb"(?<=[:\[,])\s*-?\d+(?:\.\d+)?(?=\s*[,}\]])")
 """A number of a JSON text: `12` in `{"score": 12}`."""
 
 _NAME = re.compile(rb'(?<=[{,])\s*("\w+")\s*:')
@@ -89,6 +92,11 @@ def page(html: str) -> Breaker:
     return content(html.encode(), {"content-type": "text/html; charset=utf-8"})
 
 
+def unpacked(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """The change of a body's text, also where it came packed as a file."""
+    return lambda body: change(gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body)
+
+
 def changed(change: Callable[[bytes], bytes], headers: Mapping[str, object] | None = None) -> Breaker:
     """The good answer after a change, in the same kind of content."""
 
@@ -141,6 +149,8 @@ async def endless(exchange: Exchange) -> None:
         answer["nextPageToken"] = "again"
         if "data" in answer:
             answer["data"]["after"] = "again"
+        if "response" in answer:  # Steam's cursors differ from page to page
+            answer["response"] |= {"cursor": f"again {next(_PAGES)}", "total_matching": 1_000_000}
         body = json.dumps(answer).encode()
     await exchange.answer(code, body, {"content-type": kind})
 
@@ -161,8 +171,8 @@ def redirect(code: int, *, other_host: bool) -> Breaker:
     return breaker
 
 
-def values(change: Callable[[Any], Any]) -> Breaker:
-    """The good answer with each value inside its outermost shape changed; other texts stay."""
+def with_values(change: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
+    """Change each value inside the outermost shape of a JSON text, or of each of its lines; other texts stay."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
@@ -171,13 +181,23 @@ def values(change: Callable[[Any], Any]) -> Breaker:
 
     def change_values(body: bytes) -> bytes:
         try:
-            return json.dumps(walk(json.loads(body))).encode()
+            return b"\n".join(json.dumps(walk(json.loads(line))).encode() for line in body.split(b"\n"))
         except ValueError:
             return body
 
-    return changed(change_values)
+    return unpacked(change_values)
+
+
+def values(change: Callable[[Any], Any]) -> Breaker:
+    """The good answer with each value inside its outermost shape changed; other texts stay."""
+    return changed(with_values(change))
+
+
+def with_nul(value: Any) -> Any:
+    """A text with a NUL at its end; other values stay."""
+    return f"{value}\0" if isinstance(value, str) else value
 
 
 def numbers(token: bytes) -> Breaker:
     """The good answer with this in place of every number."""
-    return changed(lambda body: _NUMBER.sub(token, body))
+    return changed(unpacked(lambda body: NUMBER.sub(token, body)))

@@ -29,16 +29,21 @@ from api.sandbox.world import Options
 from api.settings import variables
 from api.sources import ITEM_SOURCES
 from fault_outcomes import CALLS, FAULTS
-from fault_run import AFTER, Call, Fault, FaultResult, UpstreamKind, logged, run
+from fault_run import AFTER, BEFORE, QUESTION, Call, Fault, FaultResult, UpstreamKind, logged, run
 
 PROCESSES, AT_ONCE = max(2, os.cpu_count() or 2), 3
-"""Processes, and runs at the same time in each."""
+"""Processes, and runs at the same time in each: so many that wait for a deadline, and so many others."""
 BUDGET = 300.0
 """Seconds after which no run begins."""
 SEED = 10
 """Seed of the draw of `--sample`."""
+RECENT = 0.007
+"""Age in days of posts in sources that look back for hours alone: in no first part of a stream, of five minutes."""
+PLACES = {"steam": (BEFORE, QUESTION, AFTER), "feeds": ("log", "notes")}
+"""Places of each post, where it is not its own: a game is found by its whole name, and two feeds are asked."""
 KINDS: dict[UpstreamKind, str] = {
-    "api": "Reddit, YouTube", "open": "a place without a key", "page": "Amazon's pages",
+    "api": "Reddit, YouTube", "open": "a place without a key", "lists": "News", "feed": "a feed",
+    "stream": "Bluesky's stream", "page": "Amazon's pages",
     "paid": "a paid provider", "model": "a model", "traces": "Langfuse", "database": "PostgreSQL",
 }  # fmt: skip
 """Columns of the table of expected outcomes."""
@@ -50,17 +55,22 @@ def few_posts() -> list[Post]:
     Each names what every question asks for, since some places search for all words.
     """
     named = [post for post in (*corpus.load(), *corpus.keyless()) if "plaud" in post.title.lower()]
+    replied = sorted(corpus.streamed(), key=lambda post: len(post.comments), reverse=True)
+    named += [post for post in (*replied, *corpus.further(), *corpus.feeds()) if not post.deleted and not post.bot]
     first = [[post for post in named if post.source == source][:3] for source in ITEM_SOURCES]
     return [
         replace(
             post,
             title=f"{AFTER}: {post.title}",
-            body=post.body[:200],
+            body=f"{AFTER}: {post.body}"[:200] if post.source == "bluesky" else post.body[:200],
             comments=post.comments[:1],
             comments_disabled=False,
+            age_days=RECENT if post.source in {"bluesky", "news"} else post.age_days,
+            place=place,
         )
         for posts in first
         for post in posts
+        for place in PLACES.get(post.source, (post.place,))
     ]
 
 
@@ -84,10 +94,10 @@ def run_matrix(chosen: Sequence[tuple[Call, Fault]], budget: float = BUDGET) -> 
     until = time.monotonic() + budget
 
     async def asked(sandbox: str) -> list[FaultResult]:
-        room = asyncio.Semaphore(AT_ONCE)
+        waiting, working = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(AT_ONCE)
 
         async def cell(call: Call, fault: Fault) -> FaultResult:
-            async with room:
+            async with waiting if fault.waits else working:
                 if time.monotonic() > until:
                     late = f"not begun within {budget:g} s"
                     return FaultResult(call, fault.name, fault.expected[call.kind], unexplained=[late])

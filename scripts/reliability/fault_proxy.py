@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -33,10 +34,20 @@ _PATHS = {
     "/nodeinfo": "version",
     "/api/v3/site": "version",
     "/top-product-reviews": "comments",
+    "/IUserReviewsService": "reviews",
+    "/gal/feed.rss": "list",
+    "/log.json": "document",
+    "/notes.xml": "xml",
+    "/xrpc/network.bsky.jetstream": "stream",
+    "/subscribe": "stream",
+    "/app.bsky.feed.getPosts": "counts",
+    "/app.bsky.feed.getPostThread": "comments",
     "/traces": "traces",
     "/ingestion": "scores",
 }
-"""Part of a path -> the call it belongs to; every other path is a source's search."""
+"""Part of a path -> the call it belongs to, the first that fits; every other path is a source's search."""
+_LIST = re.compile(r"/gal/\d{10}(?P<minute>\d\d)00\.gal")
+"""The file of a minute: `/gdeltv3/gal/20261201041600.gal.json.gz`. The sandbox has those after a quarter."""
 _STEPS = {"judge": "gate", "agent": "report", "chat": "report"}
 """What the sandbox calls a model's step -> the call; the others have one name. An analysis has no chat: what is so
 called is a report that is asked for without tools."""
@@ -57,6 +68,8 @@ class RawRequest:
         if path.endswith("/chat/completions"):
             step = endpoint(json.loads(self.body))
             return _STEPS.get(step, step)
+        if listed := _LIST.search(path):
+            return "file" if int(listed["minute"]) % 15 in {1, 2} else "absent"
         return next((call for part, call in _PATHS.items() if part in path), "search")
 
 
@@ -97,6 +110,14 @@ class Exchange:
         first, *fields = start.decode("latin-1").split("\r\n")
         kinds = (field[13:].strip() for field in fields if field[:13].lower() == "content-type:")
         return int(first.split(" ")[1]), next(kinds, "text/plain"), body
+
+    async def opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """The sandbox's side of a WebSocket, after the answer that opened it was sent on."""
+        url = urlsplit(self.proxy.target)
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
+        writer.write(self.request.head)
+        await self.send(await reader.readuntil(b"\r\n\r\n"))
+        return reader, writer
 
     def reset(self) -> None:
         """End the connection by a reset."""
@@ -197,19 +218,41 @@ class FaultProxy:
                 head += await reader.readuntil(b"\r\n\r\n")
                 fields = (line.partition(b":") for line in head.lower().split(b"\r\n"))
                 size = next((int(value) for name, _, value in fields if name == b"content-length"), 0)
-                await self._answer(head, await reader.readexactly(size), writer, number)
+                request = RawRequest(head, await reader.readexactly(size))
+                await self._answer(Exchange(self, request, writer, number), reader)
         except (EOFError, OSError, asyncio.CancelledError):
             pass  # whoever asked has gone, or everything is over
         finally:
             writer.close()
 
-    async def _answer(self, head: bytes, body: bytes, writer: asyncio.StreamWriter, number: int) -> None:
-        request = RawRequest(head, body)
-        self.bodies.append(gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body)
-        exchange = Exchange(self, request, writer, number)
+    async def _answer(self, exchange: Exchange, reader: asyncio.StreamReader) -> None:
+        request = exchange.request
+        self.bodies.append(gzip.decompress(request.body) if request.body.startswith(b"\x1f\x8b") else request.body)
         if self.breaking and request.call == self.call:
             self.broken_requests += 1
             await self.breaker(exchange)
+        elif b"\r\nupgrade: websocket" in request.head.lower():
+            await _tunnel(exchange, reader)
         else:
             status, kind, content = await exchange.good()
             await exchange.answer(status, content, {"content-type": kind})
+
+
+async def _tunnel(exchange: Exchange, reader: asyncio.StreamReader) -> None:
+    """Pass on both directions of a WebSocket until either side ends."""
+    upstream, back = await exchange.opened()
+    ways = [asyncio.ensure_future(_pass_on(reader, back)), asyncio.ensure_future(_pass_on(upstream, exchange.writer))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        back.close()
+        exchange.hang_up()
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65_536):
+        writer.write(data)
+        await writer.drain()

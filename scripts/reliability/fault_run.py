@@ -21,6 +21,7 @@ from api.core.http_limits import LONGEST_WAIT
 from api.errors import StoreUnavailable
 from api.reports.report import Report, SourceReport
 from api.sandbox.discourse_server import FORUM
+from api.sandbox.feeds_server import ROOT as FEEDS
 from api.services.product import Ask, Product, analyze, fetch
 from api.settings import DeepDepth, Settings
 from api.sources import SOURCES
@@ -32,13 +33,19 @@ MOST_SECONDS = 90
 """Longest time of a question, whatever is wrong."""
 MOST_BYTES = 60_000_000
 """Most bytes that one run may read of an endless answer: some requests, each up to its limit."""
-SHORT_WAIT, LONG_WAIT = 4.0, 60.0
+SHORT_WAIT, LONG_WAIT = 6.0, 60.0
 """Seconds for a call without an answer, and for any other: machines are busy."""
+STREAM_SECONDS = 8.0
+"""Seconds that a stream is read at most."""
 BEFORE, QUESTION, AFTER = "plaud", "plaud note", "plaud note pro"
-UpstreamKind = Literal["api", "open", "page", "paid", "model", "traces", "database"]
+UpstreamKind = Literal["api", "open", "lists", "feed", "stream", "page", "paid", "model", "traces", "database"]
+KEYLESS: frozenset[UpstreamKind] = frozenset({"open", "lists", "feed", "stream"})
+"""Kinds that need no key. Each is asked beside one neighbour alone."""
 ConnectionMode = Literal["answer", "closed", "tls", "warm"]
 # `comments: 3 of 4 failed (access refused, unreachable)`
-_UNREAD = re.compile(r"(?:answers|comments|reviews)\b.*\(([\w, ]+)\)")
+_UNREAD = re.compile(r"(?:answers|comments|reviews)\b.*\(([\w, ]+)\)$")
+_SEARCHES = {"token", "search", "reviews", "list", "file", "document", "xml", "stream"}
+"""Calls of which each is a part of its source's search."""
 _WARNINGS = {
     "model grades": re.compile(r"grades defaulted to 3 \((\w+): \d+"),
     "model rewrite": re.compile(r"only the original query is asked: model: (\w+)"),
@@ -63,9 +70,20 @@ class Call:
     """Faults that it meets, where the same code meets the others elsewhere; empty: all."""
 
     @property
+    def upstream(self) -> str:
+        """Name of the source, or `model`, `langfuse`, `database`; `paid` is Amazon by a provider."""
+        return self.name.split(" ")[0]
+
+    @property
     def part(self) -> str:
         """Name of the call without its upstream."""
         return self.name.split(" ")[1]
+
+    @property
+    def outcome_of(self) -> str:
+        """The call in whose outcome a report tells of this one."""
+        upstream = self.upstream.replace("paid", "amazon")
+        return f"{upstream} search" if self.part in _SEARCHES else f"{upstream} {self.part}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +108,7 @@ class Fault:
             return False
         if self.mode in {"closed", "tls"}:
             return call.first
-        return self.mode != "warm" or call.part != "token"  # which is not asked for again
+        return self.mode != "warm" or call.part not in {"token", "file"}  # which are not asked for again
 
 
 @dataclass(slots=True)
@@ -197,19 +215,20 @@ async def _run(cell: FaultResult, fault: Fault, sandbox: str) -> None:
         if call.kind == "traces":
             await product.aclose()
         outcomes = _outcomes(report.sources, cell.log, report) | {"database store": stored}
-        cell.outcome = outcomes.pop(call.name.replace(" token", " search").replace("paid", "amazon"))
+        cell.outcome = outcomes.pop(call.outcome_of, "ok")
         _examine(cell, report, proxy, fault.mode, outcomes)
         if fault.mode != "tls" and call.kind != "database":
             cell.log.clear()
             proxy.breaking = False
             await proxy.open()
-            if call.kind == "traces":
+            if call.kind in {"traces", "feed"}:  # a feed is asked again in five minutes, by another process now
+                await product.aclose()
                 product = bootstrap.build(_settings(call, address, sandbox, LONG_WAIT))
             outcomes = await _ask_again(cell, product)
             await product.aclose()
             failing = {name: outcome for name, outcome in outcomes.items() if outcome != "ok"}
-            limits = ({call.name: "rate_limited"}, {call.name: "quota_exhausted"})
-            waits = failing in limits and call.kind == "open"
+            limits = ({call.outcome_of: "rate_limited"}, {call.outcome_of: "quota_exhausted"})
+            waits = failing in limits and call.kind in KEYLESS
             cell.recovered = None if waits else not failing  # such a place is left alone as it asks
             cell.log += [f"then: {failing}"]
         await product.aclose()
@@ -223,7 +242,7 @@ async def _ask_again(cell: FaultResult, product: Product) -> dict[str, str]:
     if cell.call.part in {"rewrite", "report", "support"}:
         report = await analyze(product, Ask(AFTER, "deep"))
         return _outcomes(report.sources, cell.log, report)
-    upstream = cell.call.name.split(" ")[0].replace("paid", "amazon")
+    upstream = cell.call.upstream.replace("paid", "amazon")
     source = upstream if upstream in product.sources else "youtube"
     answer = await fetch(product, source, Ask(AFTER, "standard"))
     return _outcomes({source: answer.fetched}, cell.log)
@@ -232,7 +251,7 @@ async def _ask_again(cell: FaultResult, product: Product) -> dict[str, str]:
 def _settings(call: Call, proxy: str, sandbox: str, seconds: float) -> Settings:
     """Settings with all upstreams in the sandbox but that of the call; every key is planted."""
     settings, key = bootstrap.load_settings(), SecretStr(f"sk-{SECRET}")
-    upstream = call.name.split(" ")[0]
+    upstream = call.upstream
     at = dict.fromkeys((*SOURCES, "model", "langfuse"), sandbox)
     at["amazon" if call.kind == "paid" else upstream] = proxy
     waiting = {
@@ -243,14 +262,17 @@ def _settings(call: Call, proxy: str, sandbox: str, seconds: float) -> Settings:
     limits[waiting] = seconds
     # with one neighbour, which must not suffer
     neighbour = "lemmy" if upstream == "hackernews" else "hackernews"
-    beside = f"{neighbour},{upstream}" if call.kind == "open" else "reddit,youtube,amazon"
+    beside = f"{neighbour},{upstream}" if call.kind in KEYLESS else "reddit,youtube,amazon"
     sources: dict[str, Any] = {
         "sources": beside,
         "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": at["reddit"],
         "youtube_api_key": key, "youtube_url": at["youtube"],
         "amazon_provider": "openwebninja" if call.kind == "paid" else "html",
         "amazon_api_key": key, "amazon_url": at["amazon"],
-        **{f"{name}_url": at[name] for name in ("hackernews", "stackexchange", "github", "lemmy")},
+        **{f"{name}_url": at[name] for name in ("hackernews", "stackexchange", "github", "lemmy", "steam")},
+        "news_url": at["news"], "news_hours": 1, "bluesky_url": at["bluesky"], "bluesky_appview_url": at["bluesky"],
+        "bluesky_seconds": STREAM_SECONDS, "bluesky_megabytes": 20,
+        "feeds": f"{at['feeds']}{FEEDS}/{'notes.xml' if call.part == 'xml' else 'log.json'}?key=sk-{SECRET}",
         "stackexchange_sites": "superuser", "stackexchange_key": key, "github_token": key,
         "discourse_forums": f"{at['discourse']}{FORUM}", "source_timeout": limits["source"],
         "provider_timeout": limits["source"], "crawl_timeout": LONG_WAIT, "comments_per_item": 3,
@@ -261,7 +283,7 @@ def _settings(call: Call, proxy: str, sandbox: str, seconds: float) -> Settings:
     }  # fmt: skip
     # each upstream once, and of places without a key one that has one: building a tracing takes
     # longer than a question
-    traced = call.first and (call.kind != "open" or upstream == "stackexchange")
+    traced = call.first and (call.kind not in KEYLESS or upstream in {"stackexchange", "feeds"})
     tracing: dict[str, Any] = {
         "langfuse_public_key": f"pk-lf-{proxy}", "langfuse_secret_key": key if traced else None,
         "langfuse_base_url": at["langfuse"], "trace_flush_timeout": limits["flush"],
@@ -300,8 +322,7 @@ def _examine(
     unexplained = cell.unexplained
     affected = {name: outcome for name, outcome in others.items() if outcome != "ok"}
     if mode in {"closed", "tls"}:  # then its other calls are gone, too
-        upstream = cell.call.name.split(" ")[0]
-        gone = {"model": ("model", "report")}.get(upstream, (upstream,))
+        gone = {"model": ("model", "report")}.get(cell.call.upstream, (cell.call.upstream,))
         affected = {name: harm for name, harm in affected.items() if not name.startswith(gone)}
     if affected:
         unexplained.append(f"others suffer: {affected}")

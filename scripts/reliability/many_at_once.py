@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -19,9 +20,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import httpx
 
+PATH = "/v1/analyses"
 KEY = "a-key-of-a-measurement"
 COMMAND = (sys.executable, "-c", "from api.interfaces.cli.main import run; run()", "serve")
 SETTINGS = {
@@ -64,19 +67,30 @@ async def ready(client: httpx.AsyncClient, address: str) -> None:
     await client.post(f"{address}/v1/analyses", json={"query": "plaud.ai", "depth": "quick"})
 
 
-async def begun(client: httpx.AsyncClient, addresses: Sequence[str], count: int) -> tuple[list[str], list[float]]:
+async def posted(address: str, body: bytes) -> tuple[int, bytes]:
+    """Status and body of the answer; a client library takes 6 ms of the processor, nearly as much as the server."""
+    url = urlsplit(address)
+    reader, writer = await asyncio.open_connection(url.hostname, url.port)
+    head = f"POST {PATH} HTTP/1.1\r\nHost: {url.netloc}\r\nAuthorization: Bearer {KEY}\r\nPrefer: respond-async\r\n"
+    kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    writer.write(f"{head}{kind}".encode() + body)
+    start, _, content = (await reader.read(-1)).partition(b"\r\n\r\n")
+    writer.close()
+    return int(start.split(b" ")[1]), content
+
+
+async def begun(addresses: Sequence[str], count: int) -> tuple[list[str], list[float]]:
     """All at once: the ids of what was accepted, and the seconds of each answer."""
     refused: Counter[str] = Counter()
 
     async def begin(number: int) -> tuple[str, float]:
-        body = {"query": f"plaud.ai number {number}", "depth": "quick"}
+        body = json.dumps({"query": f"plaud.ai number {number}", "depth": "quick"}).encode()
         since = time.perf_counter()
-        url = f"{addresses[number % len(addresses)]}/v1/analyses"
-        answer = await client.post(url, json=body, headers={"Prefer": "respond-async"})
+        status, answer = await posted(addresses[number % len(addresses)], body)
         took = time.perf_counter() - since
-        if answer.status_code != 202:
-            refused[f"{answer.status_code} {answer.text[:100]}"] += 1
-        return answer.json().get("id", "") if answer.status_code == 202 else "", took
+        if status != 202:
+            refused[f"{status} {answer[:100]!r}"] += 1
+        return json.loads(answer).get("id", "") if status == 202 else "", took
 
     answers = await asyncio.gather(*map(begin, range(count)))
     for words, many in refused.items():
@@ -113,7 +127,7 @@ async def main() -> int:
             for address in addresses:
                 await ready(client, address)
             since = time.perf_counter()
-            ids, seconds = await begun(client, addresses, options.analyses)
+            ids, seconds = await begun(addresses, options.analyses)
             at = [seconds[min(len(seconds) - 1, int(len(seconds) * share))] for share in (0.5, 0.95, 1.0)]
             words = f"{at[0]:.2f} in the median, {at[1]:.2f} at the 95th percentile, {at[2]:.2f} at most"
             print(f"202 in seconds: {words}", flush=True)

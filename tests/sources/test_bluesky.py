@@ -274,6 +274,24 @@ async def test_a_failure_in_an_earlier_part_leaves_the_newer_one() -> None:
         await fetched(Long(every=60, cut=0))
 
 
+async def test_a_newest_part_that_fails_without_a_hit_is_no_answer() -> None:
+    """One post of somebody else proves nothing; what was found before the failure stays, for this question alone."""
+    other, hit = written(1, ago(3), "kettle"), written(2, ago(2), "mug")
+    broken, found = Held(), Held()
+    broken.fault = lambda asked: stream([other, b""]) if "subscribe" in asked.path else None
+    found.fault = lambda asked: stream([other, hit, b""]) if "subscribe" in asked.path else None
+
+    with pytest.raises(Unreachable, match="the stream was closed"):
+        await fetched(broken)
+    with found:
+        source = SOURCES["bluesky"].build(found.settings())
+        batches = [await source.fetch(PLAN) for _ in range(2)]
+        await source.aclose()
+        assert len(found.searches) == 2
+    assert [len(batch.items) for batch in batches] == [1, 1]
+    assert "the stream failed: the stream was closed" in batches[0].notes[0]
+
+
 async def test_windows_longer_than_the_stream_say_so() -> None:
     """A month is answered by 36 hours."""
     batch = await fetched(Held(), replace(PLAN, window="month"))

@@ -16,7 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.core.domain import FetchPlan
-from api.errors import Blocked, Broken, NotConfigured, RateLimited, Refused, SourceError, Unreachable, UsageError
+from api.errors import (
+    Blocked,
+    Broken,
+    NotConfigured,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    SourceError,
+    Unreachable,
+    UsageError,
+)
 from api.features.watches.followed_feeds import MAX_ENTRIES, FollowedFeed, follow_feed, listed_feeds, unfollow_feed
 from api.settings import SourceSettings
 from api.settings.value_types import feed_address, feeds_in
@@ -678,6 +688,7 @@ def test_a_stored_failure_has_its_outcome() -> None:
     state = FeedState("https://a.example/feed", outcome="blocked", detail="HTTP 403", next_at=START)
     assert isinstance(error_of(state), Blocked)
     assert isinstance(error_of(replace(state, outcome="broken")), NoFeed)
+    assert isinstance(error_of(replace(state, outcome="quota_exhausted")), QuotaExhausted)
     assert isinstance(error_of(replace(state, outcome="refused", next_at=None)), Refused)
     assert error_of(replace(state, outcome="ok")) is None
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import aclosing, contextmanager
@@ -195,6 +197,45 @@ async def test_a_server_that_ends_the_stream_is_unreachable(last: str | bytes, w
     frames: list[str | bytes] = [*posts(2), last]
     with serving(stream(frames)) as server, pytest.raises(Unreachable, match=why):
         await events_of(reader_of(server))
+
+
+LARGE = 200_000_000
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [(b"", Broken), (b"\x81\x7f" + LARGE.to_bytes(8, "big"), Unreachable)],
+    ids=["answer", "frame"],
+)
+async def test_what_is_too_large_is_not_read_to_its_end(frame: bytes, expected: type[SourceError]) -> None:
+    """An answer instead of a stream, and a frame: the connection ends, though the server would go on."""
+    sent = 0
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        head = await reader.readuntil(b"\r\n\r\n")
+        key = next(line[19:] for line in head.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key: "))
+        token = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+        upgrade = b"101 X\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: " + token
+        writer.write(
+            b"HTTP/1.1 " + (upgrade if frame else b"200 X\r\ncontent-length: %d" % LARGE) + b"\r\n\r\n" + frame
+        )
+        try:
+            while sent < LARGE:
+                writer.write(bytes(1_000_000))
+                await writer.drain()
+                sent += 1_000_000
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    async with await asyncio.start_server(flood, "127.0.0.1", 0) as server:
+        reader = JetstreamReader("bluesky", [f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"])
+        with pytest.raises(expected):
+            await events_of(reader)
+
+    assert sent < LARGE / 4
 
 
 async def test_bounds_end_a_read() -> None:

@@ -286,6 +286,9 @@ FAILURES: list[tuple[str, Reply, type[SourceError]]] = [
     (".gz", Reply(429, b"slowly", {"retry-after": "30"}), RateLimited),
     (".gz", Reply(200, b"Please limit requests to one every 5 seconds"), Broken),
     (".gz", Reply(200, "<html>Please log in"), Blocked),
+    (".gz", Reply(200, b""), Broken),
+    (".gz", Reply(200, b"\x1f\x8b\x08 no more"), Broken),
+    (".gz", gal([{"url": None, "title": None}, {"url": ["https://a.example"], "title": ["Mug"]}]), Broken),
     (".gz", Reply(404, "<Error/>"), Unreachable),
     (".gz", Reply(500, b""), Unreachable),
     (".gz", Reply(200, b"x" * 8_000_001), Broken),
@@ -305,6 +308,19 @@ async def test_no_failure_looks_like_nothing_found(
             await source.fetch(PLAN)
 
     assert type(caught.value) is expected
+
+
+async def test_a_server_without_any_list_is_asked_anew(upstream: NewsEmulator) -> None:
+    """Its feed says that there is one, so none of the absences is believed."""
+    upstream.fault = on(".gz", Reply(404, "<Error/>"))
+    source = SOURCES["news"].build(upstream.settings())
+    async with aclosing(source):
+        with pytest.raises(Unreachable, match="no list of the last"):
+            await source.fetch(PLAN)
+        upstream.fault = on("nothing", HANG)
+        batch = await source.fetch(PLAN)
+
+    assert len(batch.items) == 10
 
 
 @pytest.mark.parametrize(
