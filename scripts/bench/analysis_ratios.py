@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -153,17 +154,20 @@ def counted(report: Report, naive: Mapping[str, Spent]) -> list[Figure]:
 
 
 async def model_tokens(query: str) -> None:
-    """Which calls of a model an analysis makes, and the tokens of their prompts."""
+    """Which calls of a model an analysis makes, and the tokens of their prompts, schemas and tools."""
     last = sent(os.environ["OPENAI_BASE_URL"].removesuffix("/v1"))[-1]["number"]
     await anew(query)
-    calls, prompts = Counter[str](), Counter[str]()
+    calls, prompts, shapes = Counter[str](), Counter[str](), Counter[str]()
     for entry in sent(os.environ["OPENAI_BASE_URL"].removesuffix("/v1"), last):
         if entry["upstream"] == "openai":
             calls[entry["endpoint"]] += 1
-            texts = (message.get("content") or "" for message in entry["body"]["messages"])
+            body = entry["body"]
+            texts = (message.get("content") or "" for message in body["messages"])
             prompts[entry["endpoint"]] += tokens("".join(texts))
+            shapes[entry["endpoint"]] += tokens(json.dumps([body.get("tools"), body.get("response_format")]))
     for endpoint, count in calls.items():
-        print(f"{endpoint}: {count} calls, {prompts[endpoint]} tokens of text", file=sys.stderr)
+        what = f"{prompts[endpoint]} tokens of text, {shapes[endpoint]} of schemas and tools"
+        print(f"{endpoint}: {count} calls, {what}", file=sys.stderr)
 
 
 async def filter_call() -> Figure:
