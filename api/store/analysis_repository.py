@@ -170,14 +170,16 @@ class AnalysisRepository(RunningRepository):
             where.append(analyses.c.created_at < filters.until)
         if filters.prefix:
             where.append(analyses.c.id.startswith(filters.prefix, autoescape=True))
-        if cursor is not None:
-            where.append(below(cursor, analyses.c.created_at, analyses.c.id))
+        after = () if cursor is None else (below(cursor, analyses.c.created_at, analyses.c.id),)
+        wanted = select(*_LISTED).where(*where, *after).order_by(*NEWEST_FIRST).limit(max(limit, 1) + 1)
+        if self._database.sqlite:
+            wanted = wanted.where(dated(analyses.c.created_at))
         async with self._database.reading() as connection:
-            if self._database.sqlite:
-                where.append(await self._dated(connection, tenant))
-            wanted = select(*_LISTED).where(*where).order_by(*NEWEST_FIRST).limit(max(limit, 1) + 1)
             rows = (await connection.execute(wanted)).all()
             shown = rows[: max(limit, 1)]
+            if self._database.sqlite:  # where they would stand, since to look through all takes longer with each
+                until = (analyses.c.created_at >= shown[-1].created_at,) if len(rows) > len(shown) else ()
+                await _name_undated(connection, tenant, *after, *until)
             listed = tuple([await self._listed(connection, row) for row in shown])
         if len(rows) == len(shown):
             return Listing(listed, None)
@@ -228,14 +230,6 @@ class AnalysisRepository(RunningRepository):
             await connection.execute(same.values(**self._columns(left, parts)))
             await self._writer.write_report(connection, tenant, analysis_id, parts)
 
-    async def _dated(self, connection: AsyncConnection, tenant: str) -> ColumnElement[bool]:
-        """Leaves out rows whose time SQLite cannot read; the log names them."""
-        readable = dated(analyses.c.created_at)
-        lost = select(analyses.c.id).where(analyses.c.tenant == tenant, ~readable)
-        for analysis_id in await connection.scalars(lost):
-            _log.warning("the analysis `%s` is damaged and is not listed", analysis_id)
-        return readable
-
     async def _listed(self, connection: AsyncConnection, row: AnyRow) -> AnalysisSummary:
         """With the stored summary; of an older version, made from the report."""
         summary = None
@@ -275,7 +269,8 @@ class AnalysisRepository(RunningRepository):
             where.append(analyses.c.created_at >= since)
         async with self._database.reading() as connection:
             if self._database.sqlite:
-                where.append(await self._dated(connection, tenant))
+                where.append(dated(analyses.c.created_at))
+                await _name_undated(connection, tenant)
             wanted = select(
                 analyses.c.id, analyses.c.state, analyses.c.reason, analyses.c.created_at,
                 analyses.c.tally,
@@ -333,6 +328,13 @@ class AnalysisRepository(RunningRepository):
 
 def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return analyses.c.tenant == tenant, analyses.c.id == analysis_id
+
+
+async def _name_undated(connection: AsyncConnection, tenant: str, *within: ColumnElement[bool]) -> None:
+    """Log the rows whose time SQLite cannot read, which no listing shows."""
+    lost = select(analyses.c.id).where(analyses.c.tenant == tenant, ~dated(analyses.c.created_at), *within)
+    for analysis_id in await connection.scalars(lost):
+        _log.warning("the analysis `%s` is damaged and is not listed", analysis_id)
 
 
 async def _document(connection: AsyncConnection, tenant: str, analysis_id: str) -> dict[str, Any]:

@@ -92,7 +92,8 @@ def below(cursor: str, moments: Column[Any], identities: Column[Any]) -> ColumnE
         moment, last = datetime.fromisoformat(written).astimezone(UTC), str(identity)
     except (binascii.Error, ValueError, TypeError, OverflowError, RecursionError):
         raise UsageError("the cursor is none of ours; leave it out for the first page") from None
-    return or_(moments < moment, and_(moments == moment, identities < last))
+    # `<=` before the alternatives, so that an index is read from that row on, not from the newest
+    return and_(moments <= moment, or_(moments < moment, identities < last))
 
 
 def dated(moments: Column[Any]) -> ColumnElement[bool]:

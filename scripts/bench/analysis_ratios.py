@@ -2,14 +2,16 @@
 
 The sandbox is another process with fixed latencies. Times are medians over runs of one process;
 the figures are their ratios to the critical path that the latencies imply, or to something that is
-measured in turn with them. Counts come from the answers and from the sandbox's request log. A run
-takes about ten minutes.
+measured in turn with them. Counts come from the answers and from the sandbox's request log. What is in ms of
+processor time also stands as a multiple of a fixed unit of work, measured at the start, in the middle and at
+the end. A run takes about ten minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -31,6 +33,7 @@ from api.services.product import Product
 from baseline_pipeline import Naive, Spent
 from client_calls import sent
 from figures_table import HEAD, Figure, figure
+from fixed_unit import MachineSpeed
 from processor_time import asked, at_once, local_judge, per_analysis, spellings, starts, stored
 
 LATENCY = {
@@ -151,17 +154,20 @@ def counted(report: Report, naive: Mapping[str, Spent]) -> list[Figure]:
 
 
 async def model_tokens(query: str) -> None:
-    """Which calls of a model an analysis makes, and the tokens of their prompts."""
+    """Which calls of a model an analysis makes, and the tokens of their prompts, schemas and tools."""
     last = sent(os.environ["OPENAI_BASE_URL"].removesuffix("/v1"))[-1]["number"]
     await anew(query)
-    calls, prompts = Counter[str](), Counter[str]()
+    calls, prompts, shapes = Counter[str](), Counter[str](), Counter[str]()
     for entry in sent(os.environ["OPENAI_BASE_URL"].removesuffix("/v1"), last):
         if entry["upstream"] == "openai":
             calls[entry["endpoint"]] += 1
-            texts = (message.get("content") or "" for message in entry["body"]["messages"])
+            body = entry["body"]
+            texts = (message.get("content") or "" for message in body["messages"])
             prompts[entry["endpoint"]] += tokens("".join(texts))
+            shapes[entry["endpoint"]] += tokens(json.dumps([body.get("tools"), body.get("response_format")]))
     for endpoint, count in calls.items():
-        print(f"{endpoint}: {count} calls, {prompts[endpoint]} tokens of text", file=sys.stderr)
+        what = f"{prompts[endpoint]} tokens of text, {shapes[endpoint]} of schemas and tools"
+        print(f"{endpoint}: {count} calls, {what}", file=sys.stderr)
 
 
 async def filter_call() -> Figure:
@@ -224,15 +230,20 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=100)
     wanted = parser.parse_args()
     os.environ["LISTENPOST_MODE"] = "live"
+    speed = MachineSpeed()
     print(HEAD, flush=True)
+    speed.measure()
     with sandbox() as served:
         os.environ.update(served.variables)
         asyncio.run(measured(wanted.runs, wanted.query, wanted.many, served.process))
+    speed.measure()
     with sandbox(dict.fromkeys(LATENCY, 0)) as served:
         os.environ.update(served.variables)
-        show(asyncio.run(per_analysis(wanted.runs)))
-    show([local_judge(10 * wanted.runs)])
-    show(starts(wanted.runs))
+        show(in_ms := asyncio.run(per_analysis(wanted.runs)))
+    show([judge := local_judge(10 * wanted.runs)])
+    show(started := starts(wanted.runs))
+    speed.measure()
+    show(speed.rows([*in_ms, judge, *started]))
 
 
 if __name__ == "__main__":

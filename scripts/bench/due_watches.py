@@ -35,20 +35,31 @@ DUE = datetime(2026, 11, 30, 8, tzinfo=UTC)
 PER_TENANT = 100
 
 
-async def store_due(url: str, count: int) -> None:
-    """In one transaction, which `add_watch` would take one each for."""
+async def store_due(url: str, count: int, *, first: str = "tenant0", due: int | None = None) -> None:
+    """Store watches in one transaction, which `add_watch` would take one each for.
+
+    `first` is the tenant of the first hundred; `due` are so many of them, the others a day later; None: all.
+    """
     await (await open_store(url)).aclose()
     database = Database(engine_url(url))
     async with database.writing(alone=True) as connection:
         for start in range(0, count, 1_000):
             made = (
-                new_watch(f"tenant{number // PER_TENANT}", f"product {number}", "daily 08:00", DUE)
+                new_watch(
+                    f"tenant{number // PER_TENANT}" if number >= PER_TENANT else first,
+                    f"product {number}",
+                    "daily 08:00",
+                    DUE,
+                )
                 for number in range(start, min(start + 1_000, count))
             )
             rows = [
-                {"tenant": watch.tenant, "id": watch.id, "created_at": DUE, **columns_of_watch(watch), "due_at": DUE}
-                for watch in made
-            ]
+                {
+                    "tenant": watch.tenant, "id": watch.id, "created_at": DUE, **columns_of_watch(watch),
+                    "due_at": DUE if due is None or number < due else DUE + timedelta(days=1),
+                }
+                for number, watch in enumerate(made, start)
+            ]  # fmt: skip
             await connection.execute(insert(watches), rows)
     await database.aclose()
 

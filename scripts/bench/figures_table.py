@@ -15,21 +15,19 @@ class Figure:
 
     name: str
     aim: str
-    median: float
-    low: float
-    high: float
+    values: tuple[float, ...]
     digits: int = 2
+    unit_aim: str | None = None
+    """The aim as a multiple of the fixed unit of work, of a figure in ms of processor time; None: it is none."""
 
     def __str__(self) -> str:
         """As Markdown."""
-        median, low, high = (f"{n:,.{self.digits}f}" for n in (self.median, self.low, self.high))
+        quartiles = statistics.quantiles(self.values, n=4) if len(self.values) > 1 else self.values * 3
+        low, median, high = (f"{value:,.{self.digits}f}" for value in quartiles)
         spread = f" ({low} to {high})" if low != high else ""
         return f"| {self.name} | {self.aim} | {median}{spread} |"
 
 
-def figure(name: str, aim: str, values: Iterable[float], digits: int = 2) -> Figure:
+def figure(name: str, aim: str, values: Iterable[float], digits: int = 2, unit_aim: str | None = None) -> Figure:
     """Of many values of one run, or of a single one."""
-    several = list(values)
-    median = statistics.median(several)
-    low, _, high = statistics.quantiles(several, n=4) if len(several) > 1 else (median,) * 3
-    return Figure(name, aim, median, low, high, digits)
+    return Figure(name, aim, tuple(values), digits, unit_aim)

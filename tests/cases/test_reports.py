@@ -127,7 +127,7 @@ async def test_an_unknown_citation_goes_back_once(world: World) -> None:
 
 async def test_twenty_five_calls_of_one_turn_are_one_per_source(world: World) -> None:
     """B77: whatever a turn asks for, each source is asked once more, and the report says so."""
-    calls = [("fetch_reddit", {"query": f"mug {number}"}) for number in range(25)]
+    calls = [("search_again", {"source": "reddit", "query": f"mug {number}"}) for number in range(25)]
     world.mind.turns = [handing_in(*calls), drafted()]
 
     report = await world.analyze("mug", sources=("reddit",))
@@ -138,9 +138,9 @@ async def test_twenty_five_calls_of_one_turn_are_one_per_source(world: World) ->
 
 
 async def test_what_a_comment_dictates_is_not_done(world: World) -> None:
-    """B80: a query with the prompt in it goes nowhere, and a tool takes nothing but a query."""
+    """B80: a query with the prompt in it goes nowhere, and the tool takes nothing but a source and a query."""
     world.mind.turns = [
-        handing_in(("fetch_amazon", {"query": "You are the analyst. Text between <q-1> tags"})),
+        handing_in(("search_again", {"source": "amazon", "query": "You are the analyst. Text between <q-1> tags"})),
         drafted(),
     ]
 
@@ -148,7 +148,7 @@ async def test_what_a_comment_dictates_is_not_done(world: World) -> None:
 
     assert len(world.amazon.searches) == 1
     tools = {one["function"]["name"]: one["function"] for one in world.mind.prompts[0]["tools"]}
-    assert set(tools["fetch_amazon"]["parameters"]["properties"]) == {"query"}
+    assert set(tools["search_again"]["parameters"]["properties"]) == {"source", "query"}
     assert report["findings"]
 
 

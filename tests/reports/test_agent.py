@@ -155,7 +155,7 @@ async def test_what_is_still_wrong_is_removed_and_noted() -> None:
         [ModelResponse([TextPart("It is a fine mug.")])],
         [ModelResponse([])],
         [calling(("fetch_web", {"url": "http://evil.example"}))],
-        [calling(("fetch_reddit", {"question": "x"}))],
+        [calling(("search_again", {"source": "reddit", "question": "x"}))],
     ],
     ids=["wrong shape", "prose", "nothing", "no such tool", "wrong arguments"],
 )
@@ -315,12 +315,14 @@ async def test_a_follow_up_is_gated_graded_numbered_and_citable() -> None:
     New items get the next numbers; what is known already is not shown again.
     """
     cites = [draft_finding("Lids leak.", "complaint", "E7")]
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in(findings=cites)])
+    script = Script(
+        [calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in(findings=cites)]
+    )
     grading = Grading({"21": Grade(1, "about tea")})
 
     written, dossier, _ = await wrote(script, product(grader=grading))
 
-    (answer,) = script.returns("fetch_reddit")
+    (answer,) = script.returns("search_again")
     assert answer.startswith("Reddit: 5 of 5 results were about it\nE7: reddit")
     assert [line[:2] for line in answer.splitlines() if line[0] == "E"] == ["E7", "E8"]
     (found,) = written.follow_ups
@@ -334,7 +336,7 @@ async def test_twenty_five_calls_are_capped_and_told() -> None:
     """
     B77: one call per source is made, whatever a turn asks for, and the report is made still.
     """
-    many = [("fetch_reddit", {"query": f"ember mug {number}"}) for number in range(25)]
+    many = [("search_again", {"source": "reddit", "query": f"ember mug {number}"}) for number in range(25)]
     source = FakeSource(posts(6))
 
     written, _, _ = await wrote(Script([calling(*many), handed_in()]), product(more=source))
@@ -348,7 +350,7 @@ async def test_a_model_that_never_stops_calling_ends_at_the_limit() -> None:
     """
     B77: the run is cut after eight requests, and the error says so.
     """
-    script = Script([calling(("fetch_reddit", {"query": "ember mug again"}))])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug again"}))])
 
     with pytest.raises(WritingFailed, match=f"more than {WRITER_REQUESTS} model requests") as caught:
         await wrote(script, product())
@@ -364,26 +366,26 @@ async def test_a_model_that_never_stops_calling_ends_at_the_limit() -> None:
 async def test_what_strangers_dictate_does_not_leave(query: str) -> None:
     """B80: a query that does not name the subject is not sent anywhere."""
     source = FakeSource(posts(6))
-    script = Script([calling(("fetch_reddit", {"query": query})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": query})), handed_in()])
 
     written, _, _ = await wrote(script, product(more=source))
 
     assert len(source.plans) == 1
-    assert script.returns("fetch_reddit") == ["Name what the question is about in the query, in a few words."]
+    assert script.returns("search_again") == ["Name what the question is about in the query, in a few words."]
     assert len(written.notes) == 1
 
 
 async def test_a_follow_up_query_is_short_and_has_no_other_way_out() -> None:
     """
-    B80: the only parameter is the query, and a hundred characters of it.
+    B80: beside the source the only parameter is the query, and a hundred characters of it.
     """
     source = FakeSource(posts(6))
-    script = Script([calling(("fetch_reddit", {"query": "ember mug " * 50})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug " * 50})), handed_in()])
     await wrote(script, product(more=source))
 
     tools = {tool.name: tool.parameters_json_schema for tool in script.infos[0].function_tools}
-    assert list(tools) == ["fetch_reddit"]
-    assert list(tools["fetch_reddit"]["properties"]) == ["query"]
+    assert list(tools) == ["search_again"]
+    assert list(tools["search_again"]["properties"]) == ["source", "query"]
     assert [len(plan.query) <= MAX_QUERY_LENGTH for plan in source.plans] == [True, True]
 
 
@@ -395,7 +397,7 @@ async def test_a_follow_up_query_is_short_and_has_no_other_way_out() -> None:
 async def test_naming_the_subject_is_enough(question: str, query: str, asked: bool) -> None:
     """In any script, in any case, with one word of it."""
     source = FakeSource(posts(6))
-    script = Script([calling(("fetch_reddit", {"query": query})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": query})), handed_in()])
     run, evidence = await evidence_of(product(more=source), Question(question))
     await writer(script).write(run, evidence, Dossier())
 
@@ -407,12 +409,12 @@ async def test_the_same_query_again_is_answered_from_memory() -> None:
     It is no follow-up: nothing is asked, and nothing counted twice.
     """
     source = FakeSource(posts(6))
-    script = Script([calling(("fetch_reddit", {"query": "Ember Mug"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "Ember Mug"})), handed_in()])
 
     written, _, _ = await wrote(script, product(more=source))
 
     assert len(source.plans) == 1
-    assert "asked exactly this before" in script.returns("fetch_reddit")[0]
+    assert "asked exactly this before" in script.returns("search_again")[0]
     assert written.follow_ups == ()
 
 
@@ -421,24 +423,24 @@ async def test_a_source_that_fails_now_is_told_in_words() -> None:
     B76: the run goes on with what there is, and the failure counts as asked.
     """
     source = FakeSource(posts(6), trouble={1: Broken("reddit", "odd JSON")})
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in()])
 
     written, _, _ = await wrote(script, product(more=source))
 
-    assert script.returns("fetch_reddit")[0].startswith("Reddit could not be asked: its answer")
+    assert script.returns("search_again")[0].startswith("Reddit could not be asked: its answer")
     assert written.follow_ups[0].gathered.outcome is Outcome.BROKEN
     assert written.draft.findings
 
 
 async def test_a_defect_in_the_assessing_is_told_in_words() -> None:
     """The writer goes on with what it has."""
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in()])
     rules = StumblingAssessor(RankingSettings(), RetrievalSettings())
     run, evidence = await evidence_of(product())
 
     written = await AgentWriter(script.model, 30, rules).write(run, evidence, Dossier())
 
-    (answer,) = script.returns("fetch_reddit")
+    (answer,) = script.returns("search_again")
     assert answer.startswith("Reddit could not be asked: an internal error (KeyError)")
     assert (len(written.draft.findings), written.follow_ups) == (1, ())
 
@@ -447,11 +449,11 @@ async def test_a_defect_in_the_assessing_is_told_in_words() -> None:
 async def test_a_defect_in_a_source_does_not_end_the_report(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     """B76: the model hears that it failed, the reason names the kind, the log has the rest."""
     source = FakeSource(posts(6), trouble={1: error})
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in()])
 
     written, _, _ = await wrote(script, product(more=source))
 
-    (answer,) = script.returns("fetch_reddit")
+    (answer,) = script.returns("search_again")
     assert answer.strip() == "Reddit could not be asked: its answer was malformed"
     assert type(error).__name__ in str(written.follow_ups[0].gathered.reason)
     assert "secret" not in str(written)
@@ -465,11 +467,15 @@ async def test_only_sources_that_answered_can_be_asked_again() -> None:
     """
     down = ("amazon", NotConfigured("amazon"))
     whole = kit(FakeSource(posts(6)), FakeSource(posts(1, "items"), "items"), down)
-    script = Script([handed_in()])
+    others = [("search_again", {"source": source, "query": "ember mug lid"}) for source in ("amazon", "items", "web")]
+    script = Script([calling(*others), handed_in()])
 
-    await wrote(script, whole)
+    written, _, _ = await wrote(script, whole)
 
-    assert [tool.name for tool in script.infos[0].function_tools] == ["fetch_reddit"]
+    (tool,) = script.infos[0].function_tools
+    assert tool.description == "Look once more on a source (reddit) with another query; relevant items only."
+    assert script.returns("search_again") == ["There is no such source; there are: reddit."] * 3
+    assert written.notes == ("3 of 3 follow-up calls by the writer were refused: one per source and on the question",)
 
 
 async def test_copies_of_what_is_known_or_of_each_other_are_no_new_evidence() -> None:
@@ -485,7 +491,7 @@ async def test_copies_of_what_is_known_or_of_each_other_are_no_new_evidence() ->
     ]
     source = FakeSource([known, *posts(5, start=1)], by_query={"ember mug lid": copies})
     grading = Grading({"20": Grade(5), "0": Grade(3), "21": Grade(4), "22": Grade(5)})
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in()])
 
     written, _, _ = await wrote(script, product(more=source, grader=grading))
 
@@ -501,7 +507,7 @@ async def test_defaulted_grades_pass_and_the_threshold_holds_for_follow_ups() ->
     The same bar as for the evidence: an outage of the grader drops nothing.
     """
     grades = {"20": Grade(3), "21": Grade(3, defaulted=True), "22": Grade(5)}
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in()])
 
     written, _, _ = await wrote(script, product(grader=Grading(grades)), relevance_threshold=0.6)
 
@@ -517,7 +523,7 @@ async def test_a_floor_that_is_switched_off_drops_no_follow_up() -> None:
     Evidence and follow-ups are assessed by one set of rules, its off switch included.
     """
     grades = Grading({"20": Grade(3)})
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in()])
     rules = Assessor(RankingSettings(relevance_threshold=0.6), RetrievalSettings(guardrails_enable=False))
 
     run, evidence = await evidence_of(product(grader=grades))
@@ -532,7 +538,7 @@ async def test_without_grades_every_new_item_passes() -> None:
     """
     In the order in which it was found.
     """
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in()])
 
     written, _, _ = await wrote(script, product())
 
@@ -544,7 +550,7 @@ async def test_leaving_ends_the_follow_up_too() -> None:
     B86: a cancelled report cancels what it was looking up.
     """
     source = FakeSource(posts(6), trouble={1: NEVER})
-    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    script = Script([calling(("search_again", {"source": "reddit", "query": "ember mug lid"})), handed_in()])
     run, evidence = await evidence_of(product(more=source))
     source.entered.clear()
     writing = asyncio.create_task(writer(script).write(run, evidence, Dossier()))

@@ -559,7 +559,7 @@ def lids(**fields: Any) -> FakeSource:
     return FakeSource(posts(5), by_query=by_query, **fields)
 
 
-LID = ("fetch_reddit", {"query": "ember mug lid"})
+LID = ("search_again", {"source": "reddit", "query": "ember mug lid"})
 ON_LIDS = [draft_finding("Lids leak.", "complaint", "E6", "E1")]
 
 

@@ -152,6 +152,28 @@ async def test_a_row_without_a_time_hides_no_other(
     await store.aclose()
 
 
+@pytest.mark.parametrize(("moment", "naming"), [("x", [1]), (-1, [2])])
+async def test_a_row_without_a_time_is_named_by_the_page_where_it_would_stand(
+    tmp_path: Path, moment: Any, naming: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    """So no page looks through all rows: a text that is later than any time stands first, a number last."""
+    store = await filled(f"sqlite:///{tmp_path / 'a.db'}")
+    with sqlite3.connect(tmp_path / "a.db") as file:
+        file.execute("UPDATE analyses SET created_at = ? WHERE id = 'r2'", (moment,))
+    file.close()
+
+    named: list[int] = []
+    cursor = None
+    for number in (1, 2):
+        caplog.clear()
+        cursor = (await store.listing("a", Filters(), 1, cursor)).cursor
+        named += [number] * ("`r2` is damaged" in caplog.text)
+
+    assert named == naming
+    assert cursor is None
+    await store.aclose()
+
+
 async def test_a_state_that_nobody_wrote_is_a_failure_with_its_reason(store_url: str) -> None:
     """In the list and alone, beside the others."""
     store = await filled(store_url)
