@@ -27,6 +27,7 @@ from api.reports.keyless.product_mentions import Subject
 from api.reports.keyless.quotable import informativeness, says_something
 from api.reports.keyless.sentence_index import (
     MONEY,
+    PHRASES,
     PRICE,
     TITLES,
     VERBS,
@@ -61,6 +62,8 @@ INFORMATIVE = 0.25
 _NOT_LED = 0.4
 _LONGEST_PLAIN = 60
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 170, 12, 3
+# Characters from which two people do not write the same sentence: one of them copies.
+_SHORTEST_COPY = 40
 
 
 # begins a sentence that does not stand by itself: `And then`, `Which is`, `That said`
@@ -239,9 +242,8 @@ def _topic(term: str, index: SentenceIndex) -> SharedSubject:
     """The subject of a term, named as most people write it."""
     named = next((aspect for aspect in aspects() if aspect.name == term), None)
     surfaces = index.surfaces[term]
-    words = "|".join(
-        regex.escape(surface).replace(r"\ ", r"\W+") for surface in sorted(surfaces, key=len, reverse=True)
-    )
+    forms = {*surfaces, *(form for form, word in PHRASES.items() if word == term)}
+    words = "|".join(regex.escape(form).replace(r"\ ", r"\W+") for form in sorted(forms, key=len, reverse=True))
     spelled = rf"(?<![\p{{L}}\p{{N}}])(?:{words})(?![\p{{L}}\p{{N}}])"
     spelled += f"|{MONEY.pattern}" if term == PRICE else ""
     pattern = regex.compile(f"{named.pattern.pattern}|{spelled}" if named else spelled, regex.I)
@@ -285,8 +287,9 @@ def word_pattern(word: str) -> regex.Pattern[str]:
 def _statements(
     numbers: Iterable[int], terms: frozenset[str], pattern: regex.Pattern[str], index: SentenceIndex
 ) -> Iterator[Statement]:
-    """The sentences about product and subject, as they are compared; of one person not more than a few."""
+    """The sentences about product and subject, as they are compared; of one person not more than a few, no copies."""
     counts = Counter[str]()
+    copied: set[str] = set()
     for number in numbers:
         if counts.total() >= 2 * _MOST_COMPARED:
             return
@@ -296,6 +299,11 @@ def _statements(
         if not is_about_theme(sentence.text, pattern, index.subject):
             continue
         counts[sentence.person] += 1
+        if len(sentence.text) >= _SHORTEST_COPY:
+            words = fold(sentence.text)
+            if words in copied:
+                continue
+            copied.add(words)
         yield statement_of(sentence, index.subject, terms, pattern)
 
 
