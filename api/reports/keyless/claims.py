@@ -24,7 +24,7 @@ from api.reports.keyless import product_mentions
 from api.reports.keyless.aspects import aspects, aspects_named
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
 from api.reports.keyless.product_mentions import Subject
-from api.reports.keyless.quotable import informativeness, says_something
+from api.reports.keyless.quotable import informativeness, is_mixed, leans_to, says_something, weighs
 from api.reports.keyless.sentence_index import (
     MONEY,
     PHRASES,
@@ -61,6 +61,8 @@ INFORMATIVE = 0.25
 # Part of a sentence's informativeness where its subject stands late in it.
 _NOT_LED = 0.4
 _LONGEST_PLAIN = 60
+# People from which a subject heads one person's words however general it is.
+_MANY_SPEAK = 6
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 170, 12, 3
 # Characters from which two people do not write the same sentence: one of them copies.
 _SHORTEST_COPY = 40
@@ -123,6 +125,21 @@ class Statement:
         """Whether it stands by itself and says something of the product."""
         return stands_alone(self) and says_something(self.sentence.text, self.sentence.follows)
 
+    @property
+    def polite(self) -> bool:
+        """Whether it may be shown first where another one says the same."""
+        return _RUDE.search(self.sentence.text) is None
+
+    @property
+    def weak(self) -> bool:
+        """Whether it neither judges, measures nor surely takes a side."""
+        return self.lean is None and not weighs(self.sentence.text)
+
+    def answers(self, lean: int | None) -> bool:
+        """Whether it may be shown to who asks for one side: it surely leans so, or its words are of that side alone."""
+        text = self.sentence.text
+        return lean is None or (leans_to(text, lean) if self.lean is None else self.lean == lean and not is_mixed(text))
+
     def informativeness(self, *, shared: bool = True) -> float:
         """Probability that a reader finds it worth showing by itself; with `shared`, others speak of its subject."""
         return informativeness(self.sentence.text, shared, self.lean is not None)
@@ -138,6 +155,15 @@ class SharedSubject:
     """Person -> a sentence that speaks of it, about the product where there is one."""
     statements: tuple[Statement, ...]
     """Sentences on it that are about the product, in order."""
+
+    def heads(self, claim: Statement) -> bool:
+        """Whether its name may stand above one person's words.
+
+        A known aspect, a pair of words, a rare word, what the words begin with, or what many speak of may.
+        """
+        known = not self.terms.isdisjoint({*TITLES, *(aspect.name for aspect in aspects())})
+        many = len(self.mentions) >= _MANY_SPEAK
+        return claim.leads or known or many or " " in self.name or zipf(self.name) < _COMMON
 
 
 def find_topics(index: SentenceIndex, known: Iterable[str] = (), shared: int = 2) -> list[SharedSubject]:
@@ -380,7 +406,7 @@ def is_statement(text: str) -> bool:
 
 def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[Statement, tuple[Statement, ...]]]:
     """Each claim on a subject with all that say it, one of each person, the most held first; a person is in one."""
-    left = [statement for statement in topic.statements if lean is None or statement.lean != -lean]
+    left = [statement for statement in topic.statements if statement.answers(lean)]
     while left:
         candidates = [statement for statement in left if stands_alone(statement)][:_MOST_COMPARED]
         best: tuple[tuple[float, ...], Statement, list[Statement]] | None = None
@@ -389,8 +415,7 @@ def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[S
             people = len({member.sentence.person for member in members})
             wanted = lean is not None and claim.lean == lean
             fit = not claim.sentence.doubted, not claim.plan
-            polite = _RUDE.search(claim.sentence.text) is None
-            weight = (wanted, claim.tells, polite, people, *fit, claim.worth)
+            weight = (wanted, claim.tells, claim.polite, people, *fit, claim.worth)
             if best is None or weight > best[0]:
                 best = weight, claim, members
         if best is None:

@@ -94,7 +94,9 @@ _POINTS_BACK = regex.compile(
     r"|th(?:is|at|e other) (?:one|way|size|kind|sort|feature)\b|(?:the same for|so is|so does|mine too)\b"
     r"|too(?=\W*$|[,.;])|the (?:step|former|latter|above|following|rest|same thing|thing was)\b"
     r"|(?:get|got|gets|only|about|to|was) \d+(?=[,.;]|$)|at \d+:\d\d\b"
-    r"|(?:an?|some|the same|similar) (?:\w+ )?(?:issues?|problems?|complaints?|questions?)\W*$)"
+    r"|(?:an?|some|the same|similar) (?:\w+ )?(?:issues?|problems?|complaints?|questions?)\W*$"
+    r"|(?:feature|trick|thing|setting|way|option)s? (?:that )?(?:i|we) (?:found|discovered|learned|noticed)\b"
+    r"|the (?:right|wrong) one\b)"
 )
 _POSSESSION = _pattern(
     "possession",
@@ -107,10 +109,12 @@ _ANECDOTE = regex.compile(r"(?i)\b(?:to replace|said|says|told|asked)\b")
 _NOT_OWN = regex.compile(
     r"(?:\b\p{Lu}[\p{L}&]+ ?, ?){2}|\s[-–—|]\s*(?=\p{Ll}?\p{Lu})[\p{L}. ]{2,30}$|[→|]|https?:|\.\p{L}{2,4}/|\bvia @"
     r"|(?i::\s+(?:get|save|check|watch|read|grab|win)\b|\bcashback\b|% off\b|\bgiving away\b|\ba thread\b)"
+    r"|\b(?:is now|(?:drop|fall|reduc)\w* (?:by|to)) [£$€]\d"
     r"|[\"“](?:[^\"“”\s]+\s+){5,}[^\"“”]*[\"”]|^[^\"]*\"[^\"]*$"
 )
 _BRACKETS = regex.compile(r"\([^()]*\)")
-_JUDGES = _pattern("judges")
+_PRAISES, _BLAMES = _pattern("praises"), _pattern("blames")
+_JUDGES = regex.compile("|".join((_PRAISES.pattern, _BLAMES.pattern, _pattern("judges").pattern)))
 _DOES = _pattern("does")
 _MEASURES = regex.compile(
     r"(?i)[$€£¥]\s?\d|\b\d[\d.,]{0,14}\s?(?:dollars?|bucks|euros?|h|hrs?|hours?|min(?:ute)?s?|seconds?|days?|weeks?|months?"
@@ -147,7 +151,26 @@ def says_something(text: str, follows: bool = False) -> bool:
     return judges or does or measures
 
 
-def is_own_statement(text: str) -> bool:
-    """Whether a text is no question, headline with its site, address, advertisement or quotation."""
+def leans_to(text: str, side: int) -> bool:
+    """Whether the words that judge in an English sentence are of one side alone, 1 for praise and -1 for blame.
+
+    Less sure than `lean_of`; True of other languages.
+    """
     plain = text.replace("’", "'")
-    return ASKING.search(plain) is None and _NOT_OWN.search(plain) is None
+    praised, blamed = _PRAISES.search(plain) is not None, _BLAMES.search(plain) is not None
+    if DENIAL.search(plain):
+        praised, blamed = False, not praised or blamed
+    return (praised, blamed) == (side > 0, side < 0) or not is_english(plain)
+
+
+def is_mixed(text: str) -> bool:
+    """Whether a sentence has words that praise and words that blame, and denies none: `Great to open, weak sound`."""
+    plain = text.replace("’", "'")
+    sides = _PRAISES.search(plain), _BLAMES.search(plain), DENIAL.search(plain) is None
+    return is_english(plain) and None not in sides and sides[2]
+
+
+def weighs(text: str) -> bool:
+    """Whether a sentence has words that judge or measure; True of other languages than English."""
+    plain = text.replace("’", "'")
+    return not is_english(plain) or _JUDGES.search(plain) is not None or _MEASURES.search(plain) is not None
