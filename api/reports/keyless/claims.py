@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import regex
 
@@ -21,7 +22,7 @@ from api.core.words import stop_words
 from api.pipeline.gate.name_matches import zipf
 from api.pipeline.question.product_name import KINDS
 from api.reports.keyless import product_mentions
-from api.reports.keyless.aspects import aspects, aspects_named
+from api.reports.keyless.aspects import aspects, aspects_in, aspects_named
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
 from api.reports.keyless.product_mentions import Subject
 from api.reports.keyless.quotable import informativeness, is_mixed, leans_to, says_something, weighs
@@ -114,6 +115,8 @@ class Statement:
     """Numbers in figures: `35` of `I have lost 35 pounds`."""
     leads: bool = True
     """Whether the subject begins it or a clause of it: not `it wants an account before it shows the battery level`."""
+    anchored: bool = True
+    """Whether it names the product or an aspect, or its subject leads it or is known; True of languages but English."""
 
     @property
     def worth(self) -> float:
@@ -123,7 +126,9 @@ class Statement:
     @property
     def tells(self) -> bool:
         """Whether it stands by itself and says something of the product."""
-        return stands_alone(self) and says_something(self.sentence.text, self.sentence.follows)
+        text = self.sentence.text
+        told = self.lean is not None or self.anchored or weighs(text)
+        return told and stands_alone(self) and says_something(text, self.sentence.follows)
 
     @property
     def polite(self) -> bool:
@@ -132,8 +137,8 @@ class Statement:
 
     @property
     def weak(self) -> bool:
-        """Whether it neither judges, measures nor surely takes a side."""
-        return self.lean is None and not weighs(self.sentence.text)
+        """Whether it takes no sure side, and neither judges nor measures or does so of something else, it seems."""
+        return self.lean is None and not (self.anchored and weighs(self.sentence.text))
 
     def answers(self, lean: int | None) -> bool:
         """Whether it may be shown to who asks for one side: it surely leans so, or its words are of that side alone."""
@@ -161,9 +166,19 @@ class SharedSubject:
 
         A known aspect, a pair of words, a rare word, what the words begin with, or what many speak of may.
         """
-        known = not self.terms.isdisjoint({*TITLES, *(aspect.name for aspect in aspects())})
-        many = len(self.mentions) >= _MANY_SPEAK
-        return claim.leads or known or many or " " in self.name or zipf(self.name) < _COMMON
+        known = not self.terms.isdisjoint(_known())
+        return claim.leads or known or self.is_common or " " in self.name or zipf(self.name) < _COMMON
+
+    @property
+    def is_common(self) -> bool:
+        """Whether many people speak of it."""
+        return len(self.mentions) >= _MANY_SPEAK
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Names of aspects and of terms with synonyms."""
+    return frozenset({*TITLES, *(aspect.name for aspect in aspects())})
 
 
 def find_topics(index: SentenceIndex, known: Iterable[str] = (), shared: int = 2) -> list[SharedSubject]:
@@ -341,6 +356,7 @@ def statement_of(
 ) -> Statement:
     """A sentence as it is compared with others on a subject of these terms."""
     text = sentence.text
+    leads = pattern is None or is_led_by(text, pattern)
     asks = ASKING.search(text) is not None
     own = {term_of(word) for word in subject.name_words | subject.kin}
     feelings = {term_of(word) for word in feeling_words(text)}
@@ -356,7 +372,12 @@ def statement_of(
         frozenset(content),
         content <= terms and len(text) <= _LONGEST_PLAIN,
         frozenset(_NUMBER.findall(text)),
-        pattern is None or is_led_by(text, pattern),
+        leads,
+        bool(terms & _known())
+        or (leads and pattern is not None)
+        or subject.is_named(text)
+        or bool(aspects_in(text))
+        or not is_english(text),
     )
 
 

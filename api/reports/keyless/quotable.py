@@ -112,6 +112,9 @@ _NOT_OWN = regex.compile(
     r"|\b(?:is now|(?:drop|fall|reduc)\w* (?:by|to)) [£$€]\d"
     r"|[\"“](?:[^\"“”\s]+\s+){5,}[^\"“”]*[\"”]|^[^\"]*\"[^\"]*$"
 )
+# a word, which begins with a capital in a headline and in shouting
+_LONG_WORD = regex.compile(r"\p{L}[\p{L}'-]{3,}")
+_FEWEST_OF_HEADLINE, _CAPITALS = 5, 0.75
 _BRACKETS = regex.compile(r"\([^()]*\)")
 _PRAISES, _BLAMES = _pattern("praises"), _pattern("blames")
 _JUDGES = regex.compile("|".join((_PRAISES.pattern, _BLAMES.pattern, _pattern("judges").pattern)))
@@ -142,6 +145,7 @@ def says_something(text: str, follows: bool = False) -> bool:
         or _NEEDS_CONTEXT.search(plain)
         or _POINTS_BACK.search(plain)
         or (_IT.search(plain) and not follows)
+        or _is_headline(plain)
     ):
         return False
     judges, does = _JUDGES.search(plain) is not None, _DOES.search(plain) is not None or "n't" in plain
@@ -149,6 +153,12 @@ def says_something(text: str, follows: bool = False) -> bool:
     if _POSSESSION.search(plain):
         return (judges or (does and measures)) and not _ANECDOTE.search(plain)
     return judges or does or measures
+
+
+def _is_headline(text: str) -> bool:
+    """Whether most of its longer words begin with a capital: `The Best Gameplay in the Whole League`."""
+    words = _LONG_WORD.findall(text)
+    return len(words) >= _FEWEST_OF_HEADLINE and sum(word[0].isupper() for word in words) >= _CAPITALS * len(words)
 
 
 def leans_to(text: str, side: int) -> bool:

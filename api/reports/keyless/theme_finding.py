@@ -43,7 +43,7 @@ class ThemeFinding:
     side: str = ""
     """What its people do where they do not say alike: `complain`."""
     weak: bool = False
-    """Whether the quoted sentence neither judges, measures nor surely takes a side."""
+    """Whether the quoted sentence takes no sure side, and does not judge or measure the product or a part of it."""
 
     @property
     def bare(self) -> str:

@@ -260,7 +260,9 @@ def _claim(topic: SharedSubject, claim: Statement, members: Sequence[Statement])
     name = title_of(topic.name) if headed else VOICE
     text = claim_sentence(name, quoted, len(members), speaking if headed else 1)
     passages = tuple(map(_passage, members))
-    return ThemeFinding(name, text, _kind(members), passages, quoted, len(members), speaking, weak=claim.weak)
+    return ThemeFinding(
+        name, text, _kind(members), passages, quoted, len(members), speaking, weak=claim.weak and not topic.is_common
+    )
 
 
 def _spoken_of(topic: SharedSubject, lean: int | None, *, plainly: bool = False) -> ThemeFinding:
