@@ -44,6 +44,7 @@ def test_what_needs_its_context_or_is_about_its_writer_is_not_quoted(words: str)
         "I was impressed by the screen.",
         "Not worth the money.",
         "The price is reasonable.",
+        "The screen is dull, but I want to keep it.",
     ],
 )
 def test_a_writer_who_judges_the_product_is_quoted(words: str) -> None:

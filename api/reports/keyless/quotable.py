@@ -82,7 +82,7 @@ def _pattern(name: str, before: str = r"\b") -> regex.Pattern[str]:
 
 
 _NO_FINDING = _pattern("no_finding")
-# behind it stands what counts: `maybe it charges slowly, but |the battery is amazing`
+# a clause on either side may be what counts: `maybe it charges slowly, but |the battery is amazing`
 _TURN = regex.compile(r"(?i)\bbut\s+(?!\W)")
 # ... except for what only sounds like a wish
 _PRAISED = regex.compile(r"(?i)\b(?:could(?:n't| not) be|could not be) (?:happier|better|more)\b")
@@ -136,9 +136,8 @@ def says_something(text: str, follows: bool = False) -> bool:
     plain = _BRACKETS.sub("", text.replace("’", "'"))
     if not is_english(plain):
         return True
-    turn = _TURN.search(plain)
-    main = plain[turn.end() :] if turn and _JUDGES.search(plain, turn.end()) else plain
-    if _NO_FINDING.search(main) and not _PRAISED.search(main):
+    clauses = [clause for clause in _TURN.split(plain) if _JUDGES.search(clause)] or [plain]
+    if all(_NO_FINDING.search(clause) and not _PRAISED.search(clause) for clause in clauses):
         return False
     if (
         _NOT_OWN.search(plain)
