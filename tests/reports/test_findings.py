@@ -116,6 +116,10 @@ def test_a_side_is_answered_by_words_of_that_side() -> None:
         "The screen got a very good change this year and it is really nice in the evening"
     ]
     assert not leans_to("Nothing is good about it.", 1)
+    assert leans_to("It is not good.", -1)
+    assert leans_to("The lid doesn't close.", -1)
+    assert not leans_to("Nothing else lets me have a lamp for each room.", -1)
+    assert not leans_to("The cellar is no problem.", -1)
     assert leans_to("Der Bildschirm ist dunkel und das ist nicht gut.", 1)
     assert is_mixed("Great to open, weak sound.")
 
@@ -138,3 +142,19 @@ def test_two_words_in_quotation_marks_may_be_the_subject() -> None:
     (finding, *_) = find_themes(LAMP, exhibits(*(f"I have a Glow Lamp. {body}" for body in bodies))).findings
 
     assert (finding.name, finding.claim) == ("Price", "It is ridiculous with its “activation price” this year")
+
+
+def test_a_voice_does_not_repeat_the_subject_of_a_finding() -> None:
+    """`Flat by lunch` is said of the battery, on which somebody is quoted already."""
+    bodies = ("The battery is awful.", "My battery is terrible.", "The lamp is flat by lunch, which is awful.", "Blue.")
+    findings = find_themes(Question("What annoys people about the Glow Lamp?"), exhibits(*bodies)).findings
+
+    assert [finding.name for finding in findings] == ["Battery"]
+
+
+def test_what_only_names_the_product_answers_no_side() -> None:
+    """A title is shown where nothing else is said, but not to who asks what is disliked."""
+    shown = exhibits_of(post(0, title="My Glow Lamp works well in the kitchen"))
+
+    assert find_themes(LAMP, shown).findings
+    assert find_themes(Question("What annoys people about the Glow Lamp?"), shown).findings == ()

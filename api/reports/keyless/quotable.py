@@ -108,7 +108,7 @@ _ANECDOTE = regex.compile(r"(?i)\b(?:to replace|said|says|told|asked)\b")
 # advertisement (`Big sale: Get 15 %`), an address, a diagram, and words that somebody else is said to have used
 _NOT_OWN = regex.compile(
     r"(?:\b\p{Lu}[\p{L}&]+ ?, ?){2}|\s[-–—|]\s*(?=\p{Ll}?\p{Lu})[\p{L}. ]{2,30}$|[→|]|https?:|\.\p{L}{2,4}/|\bvia @"
-    r"|(?i::\s+(?:get|save|check|watch|read|grab|win)\b|\bcashback\b|% off\b|\bgiving away\b|\ba thread\b)"
+    r"|(?i::\s+(?:get|save|check|watch|read|grab|win)\b|\bcashback\b|% off\b|\bfix: |\bgiving away\b|\ba thread\b)"
     r"|\b(?:is now|(?:drop|fall|reduc)\w* (?:by|to)) [£$€]\d"
     r"|[\"“](?:[^\"“”\s]+\s+){5,}[^\"“”]*[\"”]|^[^\"]*\"[^\"]*$"
 )
@@ -119,6 +119,7 @@ _BRACKETS = regex.compile(r"\([^()]*\)")
 _PRAISES, _BLAMES = _pattern("praises"), _pattern("blames")
 _JUDGES = regex.compile("|".join((_PRAISES.pattern, _BLAMES.pattern, _pattern("judges").pattern)))
 _DOES = _pattern("does")
+_FAILING = regex.compile(r"(?i)\b(?:(?:does|wo)n't|cannot|lacks?|lacking|missing|no longer)\b")
 _MEASURES = regex.compile(
     r"(?i)[$€£¥]\s?\d|\b\d[\d.,]{0,14}\s?(?:dollars?|bucks|euros?|h|hrs?|hours?|min(?:ute)?s?|seconds?|days?|weeks?|months?"
     r"|years?|nights?|%|percent|mah|°|degrees?|fps|lbs?|pounds?|kg|times|cycles|gb|inch(?:es)?|km|miles)\b|\b\d+/\d+\b"
@@ -167,9 +168,10 @@ def leans_to(text: str, side: int) -> bool:
     """
     plain = text.replace("’", "'")
     praised, blamed = _PRAISES.search(plain) is not None, _BLAMES.search(plain) is not None
-    if DENIAL.search(plain):
-        praised, blamed = False, not praised or blamed
-    return (praised, blamed) == (side > 0, side < 0) or not is_english(plain)
+    if DENIAL.search(plain):  # `not good` blames; `no problem` and `nothing else lets me` do neither
+        praised, blamed = False, praised and not blamed
+    failing = _FAILING.search(plain) is not None and not praised
+    return (praised, blamed or failing) == (side > 0, side < 0) or not is_english(plain)
 
 
 def is_mixed(text: str) -> bool:

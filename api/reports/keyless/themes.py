@@ -7,7 +7,7 @@ speak without saying alike is shown with its people. Nothing else is claimed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -122,10 +122,12 @@ def find_themes(
         chosen = _chosen(findings, wanted, lean)[:most]
         few = min(most, _FEW_THEMES if lean is None else _FEW_ANSWERS)
         if len(chosen) < few:
-            voices = _voices(index, topics.values(), lean, shown)
+            headings = {finding.name for finding in chosen if lean is None or finding.leans(lean)}
+            told = {term for topic in topics.values() if title_of(topic.name) in headings for term in topic.terms}
+            voices = _voices(index, topics.values(), lean, shown, told)
             chosen += islice(voices, few - len(chosen))
         chosen = sorted(spread(chosen), key=lambda f: (f.name.lower() not in wanted, not f.leans(lean)))
-        if not chosen:
+        if not chosen and (lean is None or naming > 1):  # what only names the product takes no side
             named = _named_in(exhibits, index)
             chosen = [f for f in named if naming > 1 or says_something(f.claim, follows=True)][:naming]
     people = sorted(((topic.name, len(topic.mentions)) for topic in topics.values()), key=lambda entry: -entry[1])
@@ -316,14 +318,18 @@ def _voices(
     topics: Iterable[SharedSubject],
     lean: int | None,
     shown: Iterable[Statement],
+    headings: Set[str],
 ) -> Iterator[ThemeFinding]:
-    """Sentences about the product that stand by themselves, one of each person, of those not yet quoted first."""
+    """Sentences about the product that stand by themselves, one of each person, of those not yet quoted first.
+
+    None speaks of the terms of `headings`, on which somebody is quoted already.
+    """
     told = list(shown)
     heard = {statement.sentence.person for statement in told}
     subjects = {term for topic in topics for term in topic.terms} | {aspect.name for aspect in aspects()}
     candidates = []
     for number, sentence in enumerate(index.sentences[:_MOST_VOICES]):
-        if sentence.doubted or not index.is_about(number):
+        if sentence.doubted or not headings.isdisjoint(sentence.terms) or not index.is_about(number):
             continue
         statement = claims.statement_of(sentence, index.subject)
         if statement.tells and (lean is None or (statement.lean == lean and statement.answers(lean))):
