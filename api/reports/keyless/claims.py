@@ -127,8 +127,8 @@ class Statement:
     def tells(self) -> bool:
         """Whether it stands by itself and says something of the product."""
         text = self.sentence.text
-        told = self.lean is not None or self.anchored or weighs(text)
-        return told and stands_alone(self) and says_something(text, self.sentence.follows)
+        fitting = self.lean is not None or self.anchored or weighs(text)
+        return fitting and stands_alone(self) and says_something(text, self.sentence.follows)
 
     @property
     def polite(self) -> bool:

@@ -123,8 +123,8 @@ def find_themes(
         few = min(most, _FEW_THEMES if lean is None else _FEW_ANSWERS)
         if len(chosen) < few:
             headings = {finding.name for finding in chosen if lean is None or finding.leans(lean)}
-            told = {term for topic in topics.values() if title_of(topic.name) in headings for term in topic.terms}
-            voices = _voices(index, topics.values(), lean, shown, told)
+            terms = {term for topic in topics.values() if title_of(topic.name) in headings for term in topic.terms}
+            voices = _voices(index, topics.values(), lean, shown, terms)
             chosen += islice(voices, few - len(chosen))
         chosen = sorted(spread(chosen), key=lambda f: (f.name.lower() not in wanted, not f.leans(lean)))
         if not chosen and (lean is None or naming > 1):  # what only names the product takes no side
@@ -324,8 +324,8 @@ def _voices(
 
     None speaks of the terms of `headings`, on which somebody is quoted already.
     """
-    told = list(shown)
-    heard = {statement.sentence.person for statement in told}
+    statements = list(shown)
+    heard = {statement.sentence.person for statement in statements}
     subjects = {term for topic in topics for term in topic.terms} | {aspect.name for aspect in aspects()}
     candidates = []
     for number, sentence in enumerate(index.sentences[:_MOST_VOICES]):
@@ -345,9 +345,9 @@ def _voices(
     people: set[str] = set()
     for *_, statement in sorted(candidates, key=lambda entry: entry[:3], reverse=True):
         sentence = statement.sentence
-        if sentence.person not in people and not _is_repeated(statement, told):
+        if sentence.person not in people and not _is_repeated(statement, statements):
             people.add(sentence.person)
-            told.append(statement)
+            statements.append(statement)
             quoted = without_stop(sentence.text)
             text = claim_sentence(VOICE, quoted, 1, 1)
             yield ThemeFinding(VOICE, text, _kind([statement]), (_passage(statement),), quoted, 1, 1)
