@@ -150,11 +150,3 @@ def test_a_voice_does_not_repeat_the_subject_of_a_finding() -> None:
     findings = find_themes(Question("What annoys people about the Glow Lamp?"), exhibits(*bodies)).findings
 
     assert [finding.name for finding in findings] == ["Battery"]
-
-
-def test_what_only_names_the_product_answers_no_side() -> None:
-    """A title is shown where nothing else is said, but not to who asks what is disliked."""
-    shown = exhibits_of(post(0, title="My Glow Lamp works well in the kitchen"))
-
-    assert find_themes(LAMP, shown).findings
-    assert find_themes(Question("What annoys people about the Glow Lamp?"), shown).findings == ()

@@ -102,7 +102,7 @@ def find_themes(
 
     With `focus`, the words that are asked about, one finding of each with everybody who speaks of it. With a `lean`,
     given or asked for, what surely leans so goes first and what leans otherwise is left out. Where nothing is found,
-    `naming` sentences or titles that name the product are shown, one only if it says something. Linear in the length of
+    `naming` sentences or titles that only name the product are shown. Linear in the length of
     the texts, of which `READ_IN_ALL` characters are read; runs in a thread where others wait.
     """
     lean = lean_wanted(question.text) if lean is None else lean
@@ -127,9 +127,9 @@ def find_themes(
             voices = _voices(index, topics.values(), lean, shown, terms)
             chosen += islice(voices, few - len(chosen))
         chosen = sorted(spread(chosen), key=lambda f: (f.name.lower() not in wanted, not f.leans(lean)))
-        if not chosen and (lean is None or naming > 1):  # what only names the product takes no side
+        if not chosen:
             named = _named_in(exhibits, index)
-            chosen = [f for f in named if naming > 1 or says_something(f.claim, follows=True)][:naming]
+            chosen = sorted(named, key=lambda f: not says_something(f.claim, follows=True))[:naming]
     people = sorted(((topic.name, len(topic.mentions)) for topic in topics.values()), key=lambda entry: -entry[1])
     spoken = tuple(entry for entry in people if entry[1] >= (SHARED if lean is None else len(exhibits) + 1))
     several = question_parts(question.text).kind == "comparison"
