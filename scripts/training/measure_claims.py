@@ -18,7 +18,8 @@ from typing import Any
 from api.core.domain import Question, Verdict
 from api.core.items import Assessed, Item
 from api.reports.exhibits import Dossier
-from api.reports.keyless.themes import ThemeFinding, find_themes
+from api.reports.keyless.theme_finding import ThemeFinding
+from api.reports.keyless.themes import find_themes
 from recorded_texts import ROOT, UPSTREAM, rows
 
 COUNTS = ROOT / "evaluation" / "opinions" / "counts.jsonl"

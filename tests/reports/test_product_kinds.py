@@ -41,10 +41,11 @@ BATTERY = aspects_in("battery")[0].pattern
 @pytest.mark.parametrize(("name", "place"), PRODUCTS)
 def test_what_is_said_of_it_is_a_theme_and_leans(name: str, place: str, complaint: str) -> None:
     """Wherever the name stands, several of it and whose it is included; where its kind is, too."""
-    items = [post(number, title=f"Day {number}", body=complaint.format(name), place=place) for number in range(3)]
+    words = complaint.format(name).rstrip(".")
+    bodies = (words, f"{words}.", f"{words}!")  # a long sentence that stands twice would be a copy
+    items = [post(number, title=f"Day {number}", body=body, place=place) for number, body in enumerate(bodies)]
     (finding, *_) = find_themes(Question(name), exhibits_of(*items)).findings
 
-    words = complaint.format(name).rstrip(".")
     assert finding.text == f"Battery: “{words}”: all three people who speak of it say alike."
     assert finding.kind == "complaint"
 

@@ -23,15 +23,9 @@ from api.reports.keyless.theme_sentences import (
     theme_summary,
 )
 from api.reports.keyless.themes import find_themes, is_spoken_of
+from tests.reports.lamp import LAMP, exhibits
 from tests.reports.unsupported import exhibits_of
 from tests.services.kit import post, said
-
-LAMP = Question("Glow Lamp", "a desk light")
-
-
-def exhibits(*bodies: str, **fields: Any) -> tuple[Exhibit, ...]:
-    """Posts about the lamp with these bodies."""
-    return exhibits_of(*(post(n, title=f"Glow Lamp {n}", body=body, **fields) for n, body in enumerate(bodies)))
 
 
 def texts(shown: tuple[Exhibit, ...], question: Question = LAMP, **options: Any) -> list[str]:
@@ -76,6 +70,34 @@ def test_one_author_is_one_person() -> None:
 
     assert texts(shown)[0] == "One voice: “The battery is awful”."
     assert texts(quoting)[0] == "One voice: “The battery is awful”."
+
+
+def test_a_copied_sentence_is_no_second_voice() -> None:
+    """Short words may be those of several people; a long sentence that stands twice was copied."""
+    long = "The battery is awful since the second week of July."
+    (copied, *_) = find_themes(LAMP, exhibits(*[long] * 4, "The battery is red.")).findings
+    (short, *_) = find_themes(LAMP, exhibits(*["The battery is awful."] * 4)).findings
+
+    assert (copied.alike, short.alike) == (1, 4)
+
+
+def test_a_phrase_counts_in_each_of_its_forms() -> None:
+    """`side effects` is `side effect`, `back ordered` is the availability."""
+    bodies = ("The side effects are terrible.", "A side effect was a headache.", "Side effects: none.")
+    (finding, *_) = find_themes(LAMP, exhibits(*bodies)).findings
+    stocked = (
+        "My lamp has never arrived and was back ordered for three whole months.",
+        "Sold out.",
+        "A shortage of lamps.",
+        "Out of stock.",
+    )
+    (ordered, *_) = find_themes(LAMP, exhibits(*stocked)).findings
+
+    assert finding.text == "Side effect: “The side effects are terrible”: one of the three people who speak of it."
+    assert (ordered.name, ordered.claim) == (
+        "Availability",
+        "My lamp has never arrived and was back ordered for three whole months",
+    )
 
 
 def test_what_is_said_alike_needs_no_feeling() -> None:

@@ -370,7 +370,7 @@ async def test_a_question_about_one_side_hears_how_whole_posts_sound(question: s
 
     summary = (await analyze(product, Ask(question)))["summary"]
 
-    assert "battery lasts" in summary
+    assert ("battery lasts" in summary) == (question == "ember mug"), "it takes no side"
     assert summary.endswith(tone)
 
 

@@ -18,8 +18,9 @@ from api.pipeline.question import query_guard
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.theme_finding import PASSAGES, ThemeFinding, ThemePassage, unsure_side
 from api.reports.keyless.theme_sentences import VOICE
-from api.reports.keyless.themes import PASSAGES, ThemeFinding, ThemePassage, find_themes, unsure_side
+from api.reports.keyless.themes import find_themes
 from api.reports.markdown_text import formatted, quotation
 from api.reports.quotes import LABEL, sentences
 from api.reports.report import LONGEST_PASSAGE

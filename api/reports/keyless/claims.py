@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import regex
 
@@ -21,12 +22,13 @@ from api.core.words import stop_words
 from api.pipeline.gate.name_matches import zipf
 from api.pipeline.question.product_name import KINDS
 from api.reports.keyless import product_mentions
-from api.reports.keyless.aspects import aspects, aspects_named
+from api.reports.keyless.aspects import aspects, aspects_in, aspects_named
 from api.reports.keyless.polarity import ASKING, DENIAL, WISHING, count_feelings, feeling_words, is_english, lean_of
 from api.reports.keyless.product_mentions import Subject
-from api.reports.keyless.quotable import informativeness, says_something
+from api.reports.keyless.quotable import informativeness, is_mixed, leans_to, says_something, weighs
 from api.reports.keyless.sentence_index import (
     MONEY,
+    PHRASES,
     PRICE,
     TITLES,
     VERBS,
@@ -60,7 +62,11 @@ INFORMATIVE = 0.25
 # Part of a sentence's informativeness where its subject stands late in it.
 _NOT_LED = 0.4
 _LONGEST_PLAIN = 60
+# People from which a subject heads one person's words however general it is.
+_MANY_SPEAK = 6
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 170, 12, 3
+# Characters from which two people do not write the same sentence: one of them copies.
+_SHORTEST_COPY = 40
 
 
 # begins a sentence that does not stand by itself: `And then`, `Which is`, `That said`
@@ -109,6 +115,8 @@ class Statement:
     """Numbers in figures: `35` of `I have lost 35 pounds`."""
     leads: bool = True
     """Whether the subject begins it or a clause of it: not `it wants an account before it shows the battery level`."""
+    anchored: bool = True
+    """Whether it names the product or an aspect, or its subject leads it or is known; True of languages but English."""
 
     @property
     def worth(self) -> float:
@@ -118,7 +126,24 @@ class Statement:
     @property
     def tells(self) -> bool:
         """Whether it stands by itself and says something of the product."""
-        return stands_alone(self) and says_something(self.sentence.text, self.sentence.follows)
+        text = self.sentence.text
+        fitting = self.lean is not None or self.anchored or weighs(text)
+        return fitting and stands_alone(self) and says_something(text, self.sentence.follows)
+
+    @property
+    def polite(self) -> bool:
+        """Whether it may be shown first where another one says the same."""
+        return _RUDE.search(self.sentence.text) is None
+
+    @property
+    def weak(self) -> bool:
+        """Whether it takes no sure side, and neither judges nor measures or does so of something else, it seems."""
+        return self.lean is None and not (self.anchored and weighs(self.sentence.text))
+
+    def answers(self, lean: int | None) -> bool:
+        """Whether it may be shown to who asks for one side: it surely leans so, or its words are of that side alone."""
+        text = self.sentence.text
+        return lean is None or (leans_to(text, lean) if self.lean is None else self.lean == lean and not is_mixed(text))
 
     def informativeness(self, *, shared: bool = True) -> float:
         """Probability that a reader finds it worth showing by itself; with `shared`, others speak of its subject."""
@@ -135,6 +160,25 @@ class SharedSubject:
     """Person -> a sentence that speaks of it, about the product where there is one."""
     statements: tuple[Statement, ...]
     """Sentences on it that are about the product, in order."""
+
+    def heads(self, claim: Statement) -> bool:
+        """Whether its name may stand above one person's words.
+
+        A known aspect, a pair of words, a rare word, what the words begin with, or what many speak of may.
+        """
+        known = not self.terms.isdisjoint(_known())
+        return claim.leads or known or self.is_common or " " in self.name or zipf(self.name) < _COMMON
+
+    @property
+    def is_common(self) -> bool:
+        """Whether many people speak of it."""
+        return len(self.mentions) >= _MANY_SPEAK
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Names of aspects and of terms with synonyms."""
+    return frozenset({*TITLES, *(aspect.name for aspect in aspects())})
 
 
 def find_topics(index: SentenceIndex, known: Iterable[str] = (), shared: int = 2) -> list[SharedSubject]:
@@ -239,9 +283,8 @@ def _topic(term: str, index: SentenceIndex) -> SharedSubject:
     """The subject of a term, named as most people write it."""
     named = next((aspect for aspect in aspects() if aspect.name == term), None)
     surfaces = index.surfaces[term]
-    words = "|".join(
-        regex.escape(surface).replace(r"\ ", r"\W+") for surface in sorted(surfaces, key=len, reverse=True)
-    )
+    forms = {*surfaces, *(form for form, word in PHRASES.items() if word == term)}
+    words = "|".join(regex.escape(form).replace(r"\ ", r"\W+") for form in sorted(forms, key=len, reverse=True))
     spelled = rf"(?<![\p{{L}}\p{{N}}])(?:{words})(?![\p{{L}}\p{{N}}])"
     spelled += f"|{MONEY.pattern}" if term == PRICE else ""
     pattern = regex.compile(f"{named.pattern.pattern}|{spelled}" if named else spelled, regex.I)
@@ -285,8 +328,9 @@ def word_pattern(word: str) -> regex.Pattern[str]:
 def _statements(
     numbers: Iterable[int], terms: frozenset[str], pattern: regex.Pattern[str], index: SentenceIndex
 ) -> Iterator[Statement]:
-    """The sentences about product and subject, as they are compared; of one person not more than a few."""
+    """The sentences about product and subject, as they are compared; of one person not more than a few, no copies."""
     counts = Counter[str]()
+    copied: set[str] = set()
     for number in numbers:
         if counts.total() >= 2 * _MOST_COMPARED:
             return
@@ -296,6 +340,11 @@ def _statements(
         if not is_about_theme(sentence.text, pattern, index.subject):
             continue
         counts[sentence.person] += 1
+        if len(sentence.text) >= _SHORTEST_COPY:
+            words = fold(sentence.text)
+            if words in copied:
+                continue
+            copied.add(words)
         yield statement_of(sentence, index.subject, terms, pattern)
 
 
@@ -307,6 +356,7 @@ def statement_of(
 ) -> Statement:
     """A sentence as it is compared with others on a subject of these terms."""
     text = sentence.text
+    leads = pattern is None or is_led_by(text, pattern)
     asks = ASKING.search(text) is not None
     own = {term_of(word) for word in subject.name_words | subject.kin}
     feelings = {term_of(word) for word in feeling_words(text)}
@@ -322,7 +372,12 @@ def statement_of(
         frozenset(content),
         content <= terms and len(text) <= _LONGEST_PLAIN,
         frozenset(_NUMBER.findall(text)),
-        pattern is None or is_led_by(text, pattern),
+        leads,
+        bool(terms & _known())
+        or (leads and pattern is not None)
+        or subject.is_named(text)
+        or bool(aspects_in(text))
+        or not is_english(text),
     )
 
 
@@ -372,7 +427,7 @@ def is_statement(text: str) -> bool:
 
 def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[Statement, tuple[Statement, ...]]]:
     """Each claim on a subject with all that say it, one of each person, the most held first; a person is in one."""
-    left = [statement for statement in topic.statements if lean is None or statement.lean != -lean]
+    left = [statement for statement in topic.statements if statement.answers(lean)]
     while left:
         candidates = [statement for statement in left if stands_alone(statement)][:_MOST_COMPARED]
         best: tuple[tuple[float, ...], Statement, list[Statement]] | None = None
@@ -381,8 +436,7 @@ def groups_of(topic: SharedSubject, lean: int | None = None) -> Iterator[tuple[S
             people = len({member.sentence.person for member in members})
             wanted = lean is not None and claim.lean == lean
             fit = not claim.sentence.doubted, not claim.plan
-            polite = _RUDE.search(claim.sentence.text) is None
-            weight = (wanted, claim.tells, polite, people, *fit, claim.worth)
+            weight = (wanted, claim.tells, claim.polite, people, *fit, claim.worth)
             if best is None or weight > best[0]:
                 best = weight, claim, members
         if best is None:

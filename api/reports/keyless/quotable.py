@@ -82,7 +82,7 @@ def _pattern(name: str, before: str = r"\b") -> regex.Pattern[str]:
 
 
 _NO_FINDING = _pattern("no_finding")
-# behind it stands what counts: `maybe it charges slowly, but |the battery is amazing`
+# a clause on either side may be what counts: `maybe it charges slowly, but |the battery is amazing`
 _TURN = regex.compile(r"(?i)\bbut\s+(?!\W)")
 # ... except for what only sounds like a wish
 _PRAISED = regex.compile(r"(?i)\b(?:could(?:n't| not) be|could not be) (?:happier|better|more)\b")
@@ -94,7 +94,9 @@ _POINTS_BACK = regex.compile(
     r"|th(?:is|at|e other) (?:one|way|size|kind|sort|feature)\b|(?:the same for|so is|so does|mine too)\b"
     r"|too(?=\W*$|[,.;])|the (?:step|former|latter|above|following|rest|same thing|thing was)\b"
     r"|(?:get|got|gets|only|about|to|was) \d+(?=[,.;]|$)|at \d+:\d\d\b"
-    r"|(?:an?|some|the same|similar) (?:\w+ )?(?:issues?|problems?|complaints?|questions?)\W*$)"
+    r"|(?:an?|some|the same|similar) (?:\w+ )?(?:issues?|problems?|complaints?|questions?)\W*$"
+    r"|(?:feature|trick|thing|setting|way|option)s? (?:that )?(?:i|we) (?:found|discovered|learned|noticed)\b"
+    r"|the (?:right|wrong) one\b)"
 )
 _POSSESSION = _pattern(
     "possession",
@@ -106,12 +108,18 @@ _ANECDOTE = regex.compile(r"(?i)\b(?:to replace|said|says|told|asked)\b")
 # advertisement (`Big sale: Get 15 %`), an address, a diagram, and words that somebody else is said to have used
 _NOT_OWN = regex.compile(
     r"(?:\b\p{Lu}[\p{L}&]+ ?, ?){2}|\s[-–—|]\s*(?=\p{Ll}?\p{Lu})[\p{L}. ]{2,30}$|[→|]|https?:|\.\p{L}{2,4}/|\bvia @"
-    r"|(?i::\s+(?:get|save|check|watch|read|grab|win)\b|\bcashback\b|% off\b|\bgiving away\b|\ba thread\b)"
+    r"|(?i::\s+(?:get|save|check|watch|read|grab|win)\b|\bcashback\b|% off\b|\bfix: |\bgiving away\b|\ba thread\b)"
+    r"|\b(?:is now|(?:drop|fall|reduc)\w* (?:by|to)) [£$€]\d"
     r"|[\"“](?:[^\"“”\s]+\s+){5,}[^\"“”]*[\"”]|^[^\"]*\"[^\"]*$"
 )
+# a word, which begins with a capital in a headline and in shouting
+_LONG_WORD = regex.compile(r"\p{L}[\p{L}'-]{3,}")
+_FEWEST_OF_HEADLINE, _CAPITALS = 5, 0.75
 _BRACKETS = regex.compile(r"\([^()]*\)")
-_JUDGES = _pattern("judges")
+_PRAISES, _BLAMES = _pattern("praises"), _pattern("blames")
+_JUDGES = regex.compile("|".join((_PRAISES.pattern, _BLAMES.pattern, _pattern("judges").pattern)))
 _DOES = _pattern("does")
+_FAILING = regex.compile(r"(?i)\b(?:(?:does|wo)n't|cannot|lacks?|lacking|missing|no longer)\b")
 _MEASURES = regex.compile(
     r"(?i)[$€£¥]\s?\d|\b\d[\d.,]{0,14}\s?(?:dollars?|bucks|euros?|h|hrs?|hours?|min(?:ute)?s?|seconds?|days?|weeks?|months?"
     r"|years?|nights?|%|percent|mah|°|degrees?|fps|lbs?|pounds?|kg|times|cycles|gb|inch(?:es)?|km|miles)\b|\b\d+/\d+\b"
@@ -129,15 +137,15 @@ def says_something(text: str, follows: bool = False) -> bool:
     plain = _BRACKETS.sub("", text.replace("’", "'"))
     if not is_english(plain):
         return True
-    turn = _TURN.search(plain)
-    main = plain[turn.end() :] if turn and _JUDGES.search(plain, turn.end()) else plain
-    if _NO_FINDING.search(main) and not _PRAISED.search(main):
+    clauses = [clause for clause in _TURN.split(plain) if _JUDGES.search(clause)] or [plain]
+    if all(_NO_FINDING.search(clause) and not _PRAISED.search(clause) for clause in clauses):
         return False
     if (
         _NOT_OWN.search(plain)
         or _NEEDS_CONTEXT.search(plain)
         or _POINTS_BACK.search(plain)
         or (_IT.search(plain) and not follows)
+        or _is_headline(plain)
     ):
         return False
     judges, does = _JUDGES.search(plain) is not None, _DOES.search(plain) is not None or "n't" in plain
@@ -147,7 +155,33 @@ def says_something(text: str, follows: bool = False) -> bool:
     return judges or does or measures
 
 
-def is_own_statement(text: str) -> bool:
-    """Whether a text is no question, headline with its site, address, advertisement or quotation."""
+def _is_headline(text: str) -> bool:
+    """Whether most of its longer words begin with a capital: `The Best Gameplay in the Whole League`."""
+    words = _LONG_WORD.findall(text)
+    return len(words) >= _FEWEST_OF_HEADLINE and sum(word[0].isupper() for word in words) >= _CAPITALS * len(words)
+
+
+def leans_to(text: str, side: int) -> bool:
+    """Whether the words that judge in an English sentence are of one side alone, 1 for praise and -1 for blame.
+
+    Less sure than `lean_of`; True of other languages.
+    """
     plain = text.replace("’", "'")
-    return ASKING.search(plain) is None and _NOT_OWN.search(plain) is None
+    praised, blamed = _PRAISES.search(plain) is not None, _BLAMES.search(plain) is not None
+    if DENIAL.search(plain):  # `not good` blames; `no problem` and `nothing else lets me` do neither
+        praised, blamed = False, praised and not blamed
+    failing = _FAILING.search(plain) is not None and not praised
+    return (praised, blamed or failing) == (side > 0, side < 0) or not is_english(plain)
+
+
+def is_mixed(text: str) -> bool:
+    """Whether a sentence has words that praise and words that blame, and denies none: `Great to open, weak sound`."""
+    plain = text.replace("’", "'")
+    sides = _PRAISES.search(plain), _BLAMES.search(plain), DENIAL.search(plain) is None
+    return is_english(plain) and None not in sides and sides[2]
+
+
+def weighs(text: str) -> bool:
+    """Whether a sentence has words that judge or measure; True of other languages than English."""
+    plain = text.replace("’", "'")
+    return not is_english(plain) or _JUDGES.search(plain) is not None or _MEASURES.search(plain) is not None

@@ -55,7 +55,8 @@ VERBS, _SYNONYMS = (
     for name in ("verbs", "forms")
 )
 _FORMS = VERBS | _SYNONYMS
-_PHRASES = {form: word for form, word in _FORMS.items() if " " in form}
+PHRASES = {form: word for form, word in _FORMS.items() if " " in form}
+"""A phrase of two words, and what is counted as it: `back ordered` as `availability`."""
 _VAGUE = frozenset(data("names")["vague"].split())
 _IDLE = stop_words("en") | _VAGUE | stop_words("de") | stop_words("es") | stop_words("fr") | stop_words("pt")
 # a clause's end in a sentence that is too long for a passage
@@ -172,7 +173,7 @@ class SentenceIndex:
                 terms.append(term)
                 self._count(term, word)
         for (first, second), pair in zip(pairwise(kept), pairwise(words), strict=True):
-            if phrase := _PHRASES.get(" ".join(pair)):
+            if phrase := PHRASES.get(" ".join(pair)):
                 terms.append(term_of(phrase))
                 self._count(terms[-1], phrase)
             elif first and second and first != second:

@@ -88,11 +88,12 @@ _TESTING = regex.compile(
 # a step of what somebody did or is to do, or a field of a form: `2. Cut the power of the coaster`,
 # `**Expected:** it syncs`
 _STEP = regex.compile(r"^\d{1,2}[.)]\s|^\W*+(?:expected|actual|environment|version):", regex.I)
-# code, what stands in brackets, and several words in quotation marks, which are somebody else's:
+# code, what stands in brackets, and several words in quotation marks, which are somebody else's (two may be a term:
+# `their “activation fees”`):
 # `(signed in with an account)`, `asked for the 'purpose of the hinge'`
 _INSERTED = regex.compile(
     r"`[^`]*`|\([^()]*\)"
-    r"|(?<!\w)(?:'[^'\s]++ [^']++'(?!\w)|\"[^\"\s]++ [^\"]++\"|“[^”\s]++ [^”]++”)"
+    r"|(?<!\w)(?:'[^'\s]++ [^']++'(?!\w)|\"[^\"\s]++ [^\"\s]++ [^\"]++\"|“[^”\s]++ [^”\s]++ [^”]++”)"
 )
 # what a statement has and an enumeration lacks: somebody, or a small verb
 STATING = regex.compile(

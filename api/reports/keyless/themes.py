@@ -7,7 +7,7 @@ speak without saying alike is shown with its people. Nothing else is claimed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -20,16 +20,24 @@ from api.reports.exhibits import Exhibit
 from api.reports.keyless import claims
 from api.reports.keyless.aspects import aspects, aspects_in, aspects_named
 from api.reports.keyless.claims import SharedSubject, Statement
-from api.reports.keyless.polarity import SIDES, lean_wanted
+from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.product_mentions import Subject, is_excluded, is_identified
-from api.reports.keyless.quotable import is_own_statement
+from api.reports.keyless.quotable import says_something
 from api.reports.keyless.sentence_index import READ_IN_ALL, Sentence, SentenceIndex
 from api.reports.keyless.sentence_topic import KIND
+from api.reports.keyless.theme_finding import (
+    ThemeFinding,
+    ThemePassage,
+    one_side,
+    spread,
+    title_of,
+    told_once,
+    unsure_side,
+)
 from api.reports.keyless.theme_sentences import (
     SHARED,
     VOICE,
     claim_sentence,
-    example_phrase,
     in_words,
     side_sentence,
     subject_sentence,
@@ -38,7 +46,6 @@ from api.reports.keyless.theme_sentences import (
 from api.reports.quotes import beginning, without_stop
 from api.reports.report import LONGEST_PASSAGE, FindingKind
 
-PASSAGES = 4  # most passages that are shown of one theme
 MOST_THEMES = 15  # themes of a report at most
 MANY = 5
 """People from which a subject is shown although few of them say alike."""
@@ -64,52 +71,6 @@ _SIDES: tuple[tuple[int, FindingKind, str], ...] = ((-1, "complaint", "complain"
 
 
 @dataclass(frozen=True, slots=True)
-class ThemePassage:
-    """A whole sentence of an exhibit, word for word."""
-
-    label: str
-    comment_id: str | None  # the comment it stands in; None for title and body
-    text: str
-    lean: int | None = None  # its lean about the theme it is shown for, where that is sure
-
-
-@dataclass(frozen=True, slots=True)
-class ThemeFinding:
-    """One claim, or one subject of which many speak: its sentence, and a passage of each person."""
-
-    name: str
-    text: str
-    kind: FindingKind
-    passages: tuple[ThemePassage, ...]
-    """One of each person who says so, the claim first."""
-    claim: str = ""
-    """The sentence that is quoted; empty where the finding is a subject."""
-    alike: int = 0
-    """People who say alike."""
-    speaking: int = 0
-    """People who speak of the subject."""
-    side: str = ""
-    """What its people do where they do not say alike: `complain`."""
-
-    @property
-    def bare(self) -> str:
-        """The finding without its counts, as a model would write it."""
-        if self.claim and not self.side:
-            return f"{_title(self.name)}: “{self.claim}”"
-        return f"{_title(self.name)}: people {self.side or 'speak of it'}{example_phrase(self.claim)}."
-
-    @property
-    def shown(self) -> tuple[ThemePassage, ...]:
-        """The passages to show to a person."""
-        return self.passages[:PASSAGES]
-
-    def leans(self, lean: int | None) -> bool:
-        """Whether its claim, or a passage where it has none, surely leans as was asked for; False where no side was."""
-        decisive = self.passages[:1] if self.claim else self.passages
-        return lean is not None and any(passage.lean == lean for passage in decisive)
-
-
-@dataclass(frozen=True, slots=True)
 class ThemeReport:
     """What the writer without a model says."""
 
@@ -126,21 +87,6 @@ class ThemeReport:
         claimed = [finding for finding in self.findings if finding.claim]
         held = [finding for finding in claimed if finding.alike > 1]
         return theme_summary([(f.claim, 0) for f in held or claimed], [(name, 0) for name, _ in self.spoken])
-
-
-def one_side(passages: Iterable[ThemePassage], lean: int | None) -> tuple[ThemePassage, ...]:
-    """The passages that surely lean as was asked for first, those that lean otherwise left out."""
-    if lean is None:
-        return tuple(passages)
-    kept = [passage for passage in passages if passage.lean != -lean]
-    return tuple(sorted(kept, key=lambda passage: passage.lean != lean))
-
-
-def unsure_side(findings: Iterable[ThemeFinding], lean: int | None) -> str:
-    """The side that was asked for, `a complaint`, when no passage surely is; empty otherwise."""
-    if lean is None or any(finding.leans(lean) for finding in findings):
-        return ""
-    return SIDES[lean]
 
 
 def find_themes(
@@ -172,14 +118,18 @@ def find_themes(
         chosen = findings[:most]
     else:
         topics = _topics(question, exhibits, index, wanted)
-        findings = _findings(topics.values(), lean, wanted)
+        findings, shown = _findings(topics.values(), lean, wanted)
         chosen = _chosen(findings, wanted, lean)[:most]
         few = min(most, _FEW_THEMES if lean is None else _FEW_ANSWERS)
         if len(chosen) < few:
-            used = {passage.text for finding in chosen for passage in finding.passages}
-            voices = _voices(index, topics.values(), lean, used)
+            headings = {finding.name for finding in chosen if lean is None or finding.leans(lean)}
+            terms = {term for topic in topics.values() if title_of(topic.name) in headings for term in topic.terms}
+            voices = _voices(index, topics.values(), lean, shown, terms)
             chosen += islice(voices, few - len(chosen))
-        chosen = chosen or sorted(_named_in(exhibits, index), key=lambda f: not is_own_statement(f.claim))[:naming]
+        chosen = sorted(spread(chosen), key=lambda f: (f.name.lower() not in wanted, not f.leans(lean)))
+        if not chosen:
+            named = _named_in(exhibits, index)
+            chosen = sorted(named, key=lambda f: not says_something(f.claim, follows=True))[:naming]
     people = sorted(((topic.name, len(topic.mentions)) for topic in topics.values()), key=lambda entry: -entry[1])
     spoken = tuple(entry for entry in people if entry[1] >= (SHARED if lean is None else len(exhibits) + 1))
     several = question_parts(question.text).kind == "comparison"
@@ -228,8 +178,14 @@ def _topics(
     return topics
 
 
-def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequence[str]) -> list[ThemeFinding]:
-    """Claims on each subject: on those asked about first, then what most say alike, then by who speaks of them."""
+def _findings(
+    topics: Iterable[SharedSubject], lean: int | None, wanted: Sequence[str]
+) -> tuple[list[ThemeFinding], list[Statement]]:
+    """Claims on each subject, and the statements they quote: on those asked about first, then what most say alike.
+
+    Of few people's words those come first that judge or measure, by who speaks of their subject. People who are not
+    quoted before are preferred.
+    """
     findings: list[ThemeFinding] = []
     shown: list[Statement] = []
     for topic in topics:
@@ -239,15 +195,20 @@ def _findings(topics: Iterable[SharedSubject], lean: int | None, wanted: Sequenc
         held += _sides(topic, lean, held)
         shown += (claim for claim, members in groups[:_MOST_CLAIMS] if len(members) >= SHARED)
         if not held:
-            fresh = (group for group in groups if _is_telling(*group) and not _is_repeated(group[0], shown))
-            chosen = list(islice(fresh, _MOST_ANSWERS if named else 1))
+            heard = {statement.sentence.person for statement in shown}
+            fresh = [group for group in groups if _is_telling(*group) and not _is_repeated(group[0], shown)]
+            fresh.sort(key=lambda group: group[0].sentence.person in heard)
+            chosen = fresh[: _MOST_ANSWERS if named else 1]
             shown += (claim for claim, _ in chosen)
             held = [_claim(topic, *group) for group in chosen]
         if not held and named and topic.mentions:
             held = [_spoken_of(topic, lean)]
         findings += held
-    order = sorted(findings, key=lambda f: (f.name.lower() not in wanted, not f.leans(lean), -_weight(f), -f.speaking))
-    return list(_told_once(order))
+    order = sorted(
+        findings,
+        key=lambda f: (f.name.lower() not in wanted, not f.leans(lean), -_weight(f), f.weak, -f.speaking),
+    )
+    return list(told_once(order)), shown
 
 
 def _weight(finding: ThemeFinding) -> int:
@@ -278,7 +239,7 @@ def _sides(topic: SharedSubject, lean: int | None, held: Sequence[ThemeFinding])
             continue
         people: dict[str, Statement] = {}
         for entry in sorted(
-            topic.statements, key=lambda e: (claims.stands_alone(e), e.informativeness()), reverse=True
+            topic.statements, key=lambda e: (claims.stands_alone(e), e.polite, e.informativeness()), reverse=True
         ):
             if entry.lean == side and not (entry.asks or entry.foreign or entry.sentence.heading):
                 people.setdefault(entry.sentence.person, entry)
@@ -286,29 +247,24 @@ def _sides(topic: SharedSubject, lean: int | None, held: Sequence[ThemeFinding])
         fresh = [member for member in members if member.sentence.text not in counted]
         if len(members) >= SHARED and 2 * len(fresh) > len(members) and claims.stands_alone(members[0]):
             quoted = _quoted(members[0])
-            text = side_sentence(_title(topic.name), words, quoted, len(members), len(topic.mentions))
+            text = side_sentence(title_of(topic.name), words, quoted, len(members), len(topic.mentions))
             passages = tuple(map(_passage, members))
             yield ThemeFinding(
-                _title(topic.name), text, kind, passages, quoted, len(members), len(topic.mentions), side=words
+                title_of(topic.name), text, kind, passages, quoted, len(members), len(topic.mentions), side=words
             )
-
-
-def _told_once(findings: Iterable[ThemeFinding]) -> Iterator[ThemeFinding]:
-    """The findings without those whose claim, or most of whose sentences, stands in one before."""
-    seen: set[str] = set()
-    for finding in findings:
-        texts = {passage.text for passage in finding.passages}
-        if finding.claim not in seen and 2 * len(texts & seen) <= len(texts):
-            seen |= texts
-            yield finding
 
 
 def _claim(topic: SharedSubject, claim: Statement, members: Sequence[Statement]) -> ThemeFinding:
     quoted = _quoted(claim)
     speaking = len(topic.mentions)
-    text = claim_sentence(_title(topic.name), quoted, len(members), speaking)
+    # a heading that the words are not about says nothing: `Pair` above `so each pair had to plan five tests`
+    headed = len(members) > 1 or topic.heads(claim)
+    name = title_of(topic.name) if headed else VOICE
+    text = claim_sentence(name, quoted, len(members), speaking if headed else 1)
     passages = tuple(map(_passage, members))
-    return ThemeFinding(_title(topic.name), text, _kind(members), passages, quoted, len(members), speaking)
+    return ThemeFinding(
+        name, text, _kind(members), passages, quoted, len(members), speaking, weak=claim.weak and not topic.is_common
+    )
 
 
 def _spoken_of(topic: SharedSubject, lean: int | None, *, plainly: bool = False) -> ThemeFinding:
@@ -325,9 +281,9 @@ def _spoken_of(topic: SharedSubject, lean: int | None, *, plainly: bool = False)
     others = [s for person, s in mentions.items() if person not in best and person not in opposed]
     passages = [*map(_passage, best.values()), *map(_mention, others)]
     sides = Counter(entry.lean for entry in best.values() if entry.lean is not None)
-    text = subject_sentence(_title(topic.name), len(passages), sides[1], sides[-1]) if passages else ""
+    text = subject_sentence(title_of(topic.name), len(passages), sides[1], sides[-1]) if passages else ""
     shown = one_side(passages, lean)
-    return ThemeFinding(_title(topic.name), text, _kind(list(best.values())), shown, "", 0, len(passages))
+    return ThemeFinding(title_of(topic.name), text, _kind(list(best.values())), shown, "", 0, len(passages))
 
 
 def _quoted(statement: Statement) -> str:
@@ -361,17 +317,22 @@ def _voices(
     index: SentenceIndex,
     topics: Iterable[SharedSubject],
     lean: int | None,
-    used: Iterable[str],
+    shown: Iterable[Statement],
+    headings: Set[str],
 ) -> Iterator[ThemeFinding]:
-    """Sentences about the product that stand by themselves, one of each person, the surest first."""
-    shown = set(used)
+    """Sentences about the product that stand by themselves, one of each person, of those not yet quoted first.
+
+    None speaks of the terms of `headings`, on which somebody is quoted already.
+    """
+    statements = list(shown)
+    heard = {statement.sentence.person for statement in statements}
     subjects = {term for topic in topics for term in topic.terms} | {aspect.name for aspect in aspects()}
     candidates = []
     for number, sentence in enumerate(index.sentences[:_MOST_VOICES]):
-        if sentence.text in shown or sentence.doubted or not index.is_about(number):
+        if sentence.doubted or not headings.isdisjoint(sentence.terms) or not index.is_about(number):
             continue
         statement = claims.statement_of(sentence, index.subject)
-        if statement.tells and (lean is None or statement.lean == lean):
+        if statement.tells and (lean is None or (statement.lean == lean and statement.answers(lean))):
             # it must say what it is about, and something about that: `It is very helpful` may be of anything
             spoken = not subjects.isdisjoint(sentence.terms)
             named = index.subject.is_named(sentence.text)
@@ -380,12 +341,13 @@ def _voices(
             worth = statement.informativeness(shared=spoken)
             telling = worth >= _TELLING_ALONE or (sure and spoken)
             if statement.content and (answers or ((named or spoken) and telling)):
-                candidates.append((worth, -number, statement))
+                candidates.append((sentence.person not in heard, worth, -number, statement))
     people: set[str] = set()
-    for _, _, statement in sorted(candidates, key=lambda entry: entry[:2], reverse=True):
+    for *_, statement in sorted(candidates, key=lambda entry: entry[:3], reverse=True):
         sentence = statement.sentence
-        if sentence.person not in people:
+        if sentence.person not in people and not _is_repeated(statement, statements):
             people.add(sentence.person)
+            statements.append(statement)
             quoted = without_stop(sentence.text)
             text = claim_sentence(VOICE, quoted, 1, 1)
             yield ThemeFinding(VOICE, text, _kind([statement]), (_passage(statement),), quoted, 1, 1)
@@ -413,7 +375,7 @@ def _named_in(exhibits: Sequence[Exhibit], index: SentenceIndex) -> Iterator[The
 
 def _passage(statement: Statement) -> ThemePassage:
     sentence = statement.sentence
-    return ThemePassage(sentence.label, sentence.comment_id, sentence.text, statement.lean)
+    return ThemePassage(sentence.label, sentence.comment_id, sentence.text, statement.lean, sentence.person)
 
 
 def _mention(sentence: Sentence) -> ThemePassage:
@@ -474,7 +436,3 @@ def is_spoken_of(name: str, text: str) -> bool:
     if name == VOICE or (pattern is not None and pattern.search(text)):
         return True
     return claims.holds_term(text, name)
-
-
-def _title(name: str) -> str:
-    return name[0].upper() + name[1:]

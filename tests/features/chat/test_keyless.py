@@ -6,7 +6,7 @@ import pytest
 
 from api.features.chat.keyless_chat import on_topics, side_by_side, theme_list
 from api.reports.exhibits import Dossier, Exhibit
-from api.reports.keyless.themes import ThemeFinding, ThemePassage, one_side
+from api.reports.keyless.theme_finding import ThemeFinding, ThemePassage, one_side
 from tests.services.kit import assessed, post
 
 

@@ -9,7 +9,7 @@ import pytest
 from api.features.chat.chat_citations import MOST_PASSAGES, citations_of, is_quoted, passages_for, plain_text
 from api.features.chat.keyless_chat import theme_list
 from api.reports.exhibits import Exhibit
-from api.reports.keyless.themes import ThemeFinding, ThemePassage
+from api.reports.keyless.theme_finding import ThemeFinding, ThemePassage
 from api.reports.markdown_text import md, quotation
 from tests.reports.unsupported import SUPPORTED, UNSUPPORTED, Pair
 from tests.services.kit import assessed, post, said
