@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.text import clean, cut, one_line, quantity, utc_minute, web_url
 from api.features.watches.watch import Target, Watch
-from api.features.watches.watch_run import NewPost, RunCounts, WatchRun
+from api.features.watches.watch_run import NEWS, NewPost, RunCounts, WatchRun
 
 SHOWN, DIGEST_SHOWN = 10, 30  # new posts in a text, and in one of a digest; the JSON has them all
 DIGEST_POSTS = 1_000
@@ -167,7 +167,7 @@ def headline(watch: Watch, run: WatchRun) -> str:
 
 def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = utc_minute) -> str:
     """The result of the run in a phrase; `dated` formats the times in it."""
-    noun = "new complaint" if watch.only else "new post"
+    noun = f"new {NEWS[watch.only].noun}"
     since = "" if run.counts is None else f" since {dated(run.counts.since)}"
     match run.state:
         case "failed":

@@ -148,7 +148,7 @@ def _instant(local: datetime, zone: tzinfo) -> datetime:
 
 ChatKind = Literal["slack", "discord", "teams", "telegram", "ntfy"]
 Kind = Literal["webhook", "mail", "file"] | ChatKind
-TargetOnly = Literal["complaints", "unusual"]
+TargetOnly = Literal[Only, "unusual"]
 CHATS: Mapping[ChatKind, tuple[str, ...]] = MappingProxyType({
     "slack": ("hooks.slack.com",), "discord": ("discord.com", "discordapp.com"),
     "teams": ("webhook.office.com", "logic.azure.com", "api.powerplatform.com"),
@@ -158,7 +158,10 @@ CHATS: Mapping[ChatKind, tuple[str, ...]] = MappingProxyType({
 _LONGEST_NAME = 100
 _RULES = "`only complaints` or `only unusual`, then perhaps `digest 08:00` or `digest mon 08:00`"
 # The rule of a receiver: `only unusual digest mon 08:00`.
-_RULE = re.compile(r"(?:only (?P<only>complaints|unusual)(?: |$))?(?:digest (?P<digest>(?:[a-z,]+ )?\d{1,2}:\d\d))?")
+_RULE = re.compile(
+    rf"(?:only (?P<only>{'|'.join(get_args(TargetOnly))})(?: |$))?"
+    r"(?:digest (?P<digest>(?:[a-z,]+ )?\d{1,2}:\d\d))?"
+)
 # A path, which may hold spaces, and a rule behind it, right or wrong: `file:a b.jsonl only unusual`; a file's name goes
 # on with a dot or a slash: `file:the only one.jsonl`.
 _RULED_PATH = re.compile(r"\A(?P<path>.+?) (?P<rule>(?:only|digest) [^./]+)", re.DOTALL)

@@ -23,7 +23,7 @@ from api.features.watches.notification import result_of
 from api.features.watches.trend import read_trend
 from api.features.watches.unusual_changes import FEWEST_RUNS
 from api.features.watches.watch import Target, Watch, with_rule
-from api.features.watches.watch_run import Delivery
+from api.features.watches.watch_run import NEWS, Delivery
 from api.features.watches.watch_service import (
     changed_watch,
     find_watch,
@@ -262,6 +262,7 @@ async def watch_screen(
         title=f"Watch: {watch.name}",
         watch=watch_view(watch),
         meaning=meaning_words(watch),
+        news=NEWS[watch.only].label,
         price=await _price(app_context, watch),
         runs=[
             (_sentence(result_of(watch, run, dated)), run, bool(undelivered_targets(watch, run)))
