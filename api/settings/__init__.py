@@ -420,7 +420,7 @@ def variables() -> Mapping[str, tuple[type[BaseSettings], str]]:
 
 
 def _tracing() -> TracingSettings:
-    """The settings of tracing; off, with a warning, where a `LANGFUSE_` variable, which other programs share, is wrong."""
+    """The settings of tracing; off, with a warning, where a `LANGFUSE_` variable, shared with others, is wrong."""
     try:
         return TracingSettings()
     except ValidationError as error:

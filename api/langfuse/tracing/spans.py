@@ -34,7 +34,7 @@ from opentelemetry.trace import (
 
 from api.core.context import current_trace_id
 from api.core.prompts import Prompt
-from api.langfuse.tracing.library_threads import assigned, quiet
+from api.langfuse.tracing.library_logs import assigned, quiet
 from api.langfuse.tracing.masking import SpanSession, basic, mask
 from api.settings import TracingSettings
 
