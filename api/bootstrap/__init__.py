@@ -57,7 +57,7 @@ Mode = Literal["live", "sandbox"]
 
 
 def load_settings(*, sandbox: bool = False) -> Settings:
-    """Every setting; with `sandbox` for the sample data, whatever they say.
+    """All settings of the environment and `.env`; with `sandbox` in mode `sandbox`, whatever they say.
 
     Raises:
         ConfigurationError: an unknown name or malformed value, with its remedy.
@@ -93,9 +93,9 @@ def build(
 ) -> Product:
     """A product for the running loop; opens no connection but the sandbox's own port.
 
-    `own` items are the only source and no sample data: the person's own model answers, or in mode
-    `sandbox` none. `limiter` may be shared by several products. `memory` is what real sources
-    remember between runs; the sandbox remembers nothing. Of sources `only` these are there.
+    With `own`, these items are the only source and no sample data; the person's own model judges them,
+    in mode `sandbox` none. `limiter` may be shared by several products. `memory` is what real sources
+    remember between runs; the sandbox remembers nothing. `only` names the sources that it has.
     """
     if own is not None:
         return _product(for_own_items(settings), own, limiter, memory)
@@ -112,7 +112,7 @@ def build_gate(settings: Settings, *, limiter: ModelCallLimiter | None = None) -
 
 
 def for_own_items(settings: Settings) -> Settings:
-    """The settings by which a person's items are judged: in mode `sandbox` nothing is sent."""
+    """The settings for judging a person's items; in mode `sandbox` without keys, so that nothing is sent."""
     if settings.general.mode != "sandbox":
         return settings
     models = settings.models.model_copy(update={"openai_api_key": None})
@@ -157,8 +157,8 @@ class PerLoop:
             for dead in [known for known in self._loops if known.is_closed()]:
                 del self._loops[dead]
 
-            # a loop that ends as `asyncio.run` ends it closes unfinished generators, and this one
-            # closes the products
+            # `asyncio.run` closes unfinished generators at its end, and the end of this one closes
+            # the products
             async def closing() -> AsyncGenerator[None]:
                 try:
                     yield
@@ -381,9 +381,9 @@ def _steps_of_model(
 
 
 def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = None) -> Chat:
-    """A chat with the product's model; without one the posts speak for themselves.
+    """A chat that the product's model answers; without a model its answers quote posts by theme.
 
-    `archive` searches what is stored, which is asked before any place.
+    `archive` searches what is stored, before any source is asked.
     """
     from api.features.chat.chat_agent import Chat
 
@@ -397,7 +397,7 @@ def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = N
 
 
 def stand_in(models: ModelSettings) -> ModelSettings:
-    """The same with the sandbox's stand-in as every model."""
+    """The settings with the sandbox's model in place of each model."""
     names = dict.fromkeys(("filter_model", "agent_model", "support_model"), STAND_IN)
     return models.model_copy(update=names)
 

@@ -32,8 +32,8 @@ from api.features.analyses.limits import FairQueue, Limits, fetch_within
 from api.features.analyses.rejudging import with_sense_and_corrections
 from api.features.analyses.runner import KIND, Comparisons, Runner
 from api.features.analyses.store_ports import Store
-from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
 from api.features.archive.search import ArchiveSearch
+from api.features.archive.search_values import ArchiveAnswer, ArchiveFilters
 from api.features.chat.chat_sessions import ChatSessions
 from api.features.chat.chat_turn import ChatEvent, Turn, streamed
 from api.models.dialects import ModelCallLimiter

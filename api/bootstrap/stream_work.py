@@ -37,14 +37,14 @@ _log = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
 """Seconds between two looks for posts whose turn has come; new ones are looked at as they come."""
 GATHER_SECONDS = 0.5
-"""Seconds after a post in which others may come that go into the same message."""
+"""Seconds that are waited after a post for others that go into the same message."""
 MOST_TURNS = 8
 """Turns of a loop that run at the same time; a turn ends when all of its messages are sent."""
 # of a sandbox: all that its stream holds
 _LOOK_BACK = timedelta(hours=36)
 FEEDS = "feeds"
 STREAMED = frozenset({"bluesky", FEEDS})
-"""Streams without a switch of their own in `listen`: a watch that names a stream gets it alone, others all."""
+"""Streams that a watch may name even where they are not read: it follows those it names, and without a name all."""
 OnNews = Callable[[Watch, WatchRun], None]
 """Called with each run that is news."""
 
@@ -63,7 +63,7 @@ def notifier_of_streams(context: AppContext, notifies: Callable[[Watch], bool] =
 
 
 async def history_of(context: AppContext, streams: Sequence[Stream], watch: Watch) -> Ask:
-    """What is asked when a watch begins to follow streams: what was written before, and where that is held."""
+    """The question when a watch begins to follow streams: the last month in the archive and in these sources."""
     names = [ARCHIVE.name, *(stream.name for stream in streams if _is_for(stream, watch, streams))]
     if not (context.settings.sources.feeds or await context.store.followed(watch.tenant)):
         names = [name for name in names if name != FEEDS]
@@ -77,9 +77,9 @@ def _is_for(stream: Stream, watch: Watch, streams: Sequence[Stream]) -> bool:
 
 @asynccontextmanager
 async def open_streams(context: AppContext, *, named: bool = False) -> AsyncIterator[Sequence[Stream]]:
-    """The streams that are switched on, with `named` Bluesky, too; of a sandbox with all that it holds.
+    """The streams that are switched on; with `named` Bluesky even where it is off; of a sandbox from its first post.
 
-    Followed feeds are read without a switch; the sandbox has none that could be followed.
+    Followed feeds are read without a switch, but not in a sandbox, where none can be followed.
     """
     from api.sources.bluesky_stream import BlueskyStream  # loads what reads it
     from api.sources.feed_stream import FeedStream
@@ -112,7 +112,7 @@ async def listen(
 ) -> None:
     """Read the streams and tell of what they bring, until cancelled; `on_news` is called with each run that is news.
 
-    With `made_up_only` only watches of the sample data notify; else those of a live server follow none.
+    With `made_up_only` only watches of the sample data notify; else, on a live server, only the others do.
     """
 
     def may_notify(watch: Watch) -> bool:
@@ -145,7 +145,7 @@ async def listen(
         # apart from the posts: a first run takes half a minute
         histories = partial(notifier.run_histories, partial(history_of, context, streams))
         tasks.create_task(_notify(histories, asyncio.Event(), on_news), name="first runs of streams")
-        if context.engine is None:  # else that looks for digests, too
+        if context.engine is None:  # an engine looks for digests itself
 
             async def digests() -> Sequence[tuple[Watch, WatchRun]]:
                 await notifier.watching.send_digests()

@@ -180,7 +180,7 @@ class Support:
     model: str
     usage: Usage = Usage()
     doubted: tuple[bool, ...] = ()
-    """Supported ones of which a second check finds nothing in the passage; empty: nobody looked."""
+    """For each claim whether a second check finds nothing of it in the passage; empty where none was made."""
 
 
 class SupportChecker(Protocol):
@@ -301,14 +301,14 @@ class SilentObserver:
 
 @dataclass(frozen=True, slots=True)
 class SampledPost:
-    """A post that both have judged, without its text."""
+    """A post that the model and the local judge both judged, without its text."""
 
     digest: str
-    """Of the post's key."""
+    """Digest of the post's key."""
     sureness: float
     """Distance of the local judge's probability from 0.5."""
     agrees: bool
-    """Whether both say the same."""
+    """Whether both gave the same verdict."""
 
 
 class SampleMemory(Protocol):

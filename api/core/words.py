@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache, partial
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import regex
 import snowballstemmer
 import stopwordsiso
 
 from api.core.text import clean, fold
-
-if TYPE_CHECKING:
-    from api.settings import RankingSettings
 
 T = TypeVar("T")
 MINOR_WORDS = frozenset(
@@ -220,23 +217,3 @@ def index_tokens(text: str) -> list[str]:
         else:
             written.extend(map("".join, pairwise(word)))
     return written
-
-
-def diversify(
-    line: Sequence[T],
-    groups: Callable[[T], Iterable[Hashable]],
-    worth: Callable[[T], float],
-    ranking: RankingSettings,
-) -> list[T]:
-    """Best first, at most `diversity_max` of a group unless it costs over `diversity_delta`."""
-    left, chosen, seen = list(line), list[T](), Counter[Hashable]()
-    most = ranking.diversity_max  # 0 is off: no group is below it, so the best stays first
-    while left:
-        free = (at for at, entry in enumerate(left) if all(seen[g] < most for g in groups(entry)))
-        at = next(free, 0)
-        if worth(left[0]) - worth(left[at]) > ranking.diversity_delta:
-            at = 0
-        entry = left.pop(at)
-        seen.update(groups(entry))
-        chosen.append(entry)
-    return chosen

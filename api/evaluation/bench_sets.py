@@ -96,7 +96,7 @@ class BenchQuery:
 
 @dataclass(frozen=True, slots=True)
 class BenchSets:
-    """All that is shipped."""
+    """Descriptions of the sets, the public files, and the labelled queries."""
 
     sets: Mapping[str, Mapping[str, str]]
     """By name: `task`, `table` of results, `what` it holds, who gave the `labels`, the `salt` of its test labels."""
@@ -129,7 +129,7 @@ def read_sets(folder: Traversable = SHIPPED) -> BenchSets:
 
 
 def label_digest(salt: str, query: str, item: str, relevant: bool) -> str:
-    """How a label of the test part is written."""
+    """First 16 hexadecimal digits of the SHA-256 of salt, query, item and `True` or `False`, a line each."""
     return hashlib.sha256(f"{salt}\n{query}\n{item}\n{relevant}".encode()).hexdigest()[:16]
 
 
@@ -144,7 +144,7 @@ def revealed(salt: str, query: str, item: str, label: bool | str) -> bool:
 
 
 def part_of(set_name: str, query: str) -> BenchPart:
-    """`test` for a third of the queries, by a digest of set and query."""
+    """The part that a query is in: `test` for a third of all, by a digest of set and query."""
     return "test" if hashlib.sha256(f"{set_name}\n{query}".encode()).digest()[0] % 3 == 0 else "dev"
 
 
@@ -166,7 +166,7 @@ def likeness(sketch: Sequence[str], runs: Collection[str]) -> float:
 
 
 def is_same_text(sketch: Sequence[str], runs: Collection[str]) -> bool:
-    """Whether at least half of a sketch is in a text: names of people were replaced for labelling."""
+    """Whether a text holds at least half of a sketch; not all, since names of people were replaced for labelling."""
     return likeness(sketch, runs) >= 0.5
 
 
@@ -244,7 +244,7 @@ SECONDS = 120.0
 """Seconds for one file."""
 _POLITE = Limit(1, 1.0)
 _HOPELESS = 3
-"""Connections that fail one after the other, after which no more is asked."""
+"""Failed connections in a row after which no further file is asked for."""
 _GONE = frozenset({404, 410, 451})
 _BUSY = frozenset({403, 429, 503})
 _RETWEET, _HANDLE, _LINK = (
@@ -354,7 +354,7 @@ def _named(origin: PublicFile) -> str:
 
 
 def _is_complete(path: Path, items: Mapping[str, BenchItem]) -> bool:
-    """The file was read for all of these: texts that it lacked then it will lack again."""
+    """Whether the public file was read for all of these items; one that it lacked counts, as it will lack it again."""
     stored = read_stored(path)
     if stored is None or not items.keys() <= stored.texts.keys() | stored.lacking:
         return False

@@ -25,10 +25,10 @@ from api.core.items import Assessed, Comment, Item
 from api.evaluation.labelled_items import NonEmpty, read_rows
 from api.evaluation.metrics import Measures, discounted, grouped, summary
 from api.features.archive.embedding import Embedder
-from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.index_words import Chunk, chunked, comment_of
 from api.features.archive.search import CANDIDATES, ArchiveSearch, searched_words
 from api.features.archive.search_ranking import Scored, score_matches
+from api.features.archive.search_values import Archive, ArchiveFilters, Embed
 from api.models.local.word_vectors import embed
 from api.pipeline.evidence.figures import Figures
 from api.reports.composition import kept_item

@@ -139,7 +139,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings, named: N
 
 
 def _summary(drafted: DraftText, evidence: Evidence) -> str:
-    """The writer's words, and how whole posts sound where one side is asked for."""
+    """The writer's summary, and where the question asks for one side a sentence on how whole posts sound."""
     lean, felt = lean_wanted(evidence.scope.question.text), evidence.figures.sentiment
     if lean is None or felt is None:
         return drafted.summary
@@ -218,14 +218,14 @@ def _usd(usage: Usage, origin: Origin) -> float | None:
 
 
 def _namesakes(question: Question) -> Iterator[str]:
-    """That a name is an everyday word, too, where nobody said what it is."""
+    """A note that a name is also an everyday word, where the question does not say what it is."""
     if name := namesake(question.text, question.about):
         remedy = 'say what it is: `--about "KIND OF PRODUCT"`'
         yield f"`{name}` is also an everyday word: {remedy}"
 
 
 def _shortened(sources: Iterable[Gathered]) -> Iterator[str]:
-    """What was not asked for want of time or not used for want of verdicts, and where."""
+    """Notes on what a source was not asked for lack of time, or on items not used for lack of verdicts."""
     for gathered in sources:
         for note in gathered.notes:
             if NO_TIME in note or note.startswith(UNJUDGED_REFETCH):
@@ -270,7 +270,7 @@ _TEST = "`listenpost doctor` tests that"
 
 
 def _disagreement(sources: Sequence[Gathered]) -> Iterator[str]:
-    """What the local judge, which is asked beside a model, decided and thinks of the verdicts."""
+    """Notes on what the local judge decided in place of the model, and how far it contradicts the model's verdicts."""
     yield from _decided_here(sources)
     yield from _fixed(sources)
     pages = [
@@ -305,7 +305,7 @@ def _decided_here(sources: Iterable[Gathered]) -> Iterator[str]:
 
 
 def _fixed(sources: Iterable[Gathered]) -> Iterator[str]:
-    """That the model answers by position, or all alike where the local judge does not."""
+    """A note that the model answers by position, or all alike where the local judge does not."""
     verdicts = [entry.verdict for gathered in sources for entry in (*gathered.kept, *gathered.dropped)]
     placed = sorted((v.place, v.relevant, v.second) for v in verdicts if v.place is not None and v.second is not None)
     judged = [(relevant, second) for _, relevant, second in placed]
@@ -323,7 +323,7 @@ def _fixed(sources: Iterable[Gathered]) -> Iterator[str]:
 
 
 def _first(gathered: Gathered) -> FirstSearch:
-    """What its first searches brought, without what only a wider one did."""
+    """Counts of a source's first searches, without what only a wider one brought."""
     kept = sum(not entry.wider for entry in gathered.kept)
     return FirstSearch(fetched=kept + sum(not entry.wider for entry in gathered.dropped), kept=kept)
 
@@ -362,7 +362,7 @@ def dropped_item(entry: Assessed) -> DroppedItem:
 
 
 def _assessment(entry: Assessed) -> dict[str, Any]:
-    """The fields of an `Assessment`."""
+    """Verdict, grade, rank and relevance of an item, as keyword arguments of a `KeptItem` or `DroppedItem`."""
     grade, verdict = entry.grade, entry.verdict
     return {
         "verdict": verdict.relevant if verdict.judge else None,

@@ -21,7 +21,7 @@ from api.reports.report import Cost, DroppedItem, Finding, FindingKind, KeptItem
 
 VERSION = 1  # of a `Replay`; raised when a field changes meaning
 SAME_CLAIM = 0.5
-"""Share of its posts, of the claim that cites fewer, from which two claims of one kind are the same."""
+"""Two claims of one kind are the same when they share at least this part of the posts of the one that cites fewer."""
 Change = Literal["appears", "disappears", "stays"]
 NotJudged = Literal["deleted", "copy", "unfit", "excluded"]
 
@@ -50,11 +50,11 @@ class ReplayedItem(Published):
     url: str
     created_at: Timestamp | None
     dropped_by: Stage | None
-    """By which step of the other side."""
+    """The step of the other side that dropped it."""
     reason: str
     """Why the other side dropped it."""
     probability: float | None
-    """That it is about the question, as the judge of now says; None where that one has none."""
+    """Probability that it is about the question, by the judge of the replay; None where that judge gives none."""
     passage: str
     """What a judge sees of its text: at most 200 characters."""
 
@@ -95,7 +95,7 @@ class Replay(Published):
     """Items of the stored report that no judge saw now: deleted by their source, copies of others, nobody's words, or
     left out as asked."""
     beginnings: int
-    """Items that were judged by title and beginning, since the stored report dropped them and holds no more."""
+    """Items judged by title and beginning alone, since a stored report holds no more of an item that it dropped."""
     unjudged: tuple[str, ...]
     """Sources whose items passed now without a verdict, since the judge failed."""
     sample: bool

@@ -26,7 +26,7 @@ _KINDS = ("commit", "identity", "account", "sync")
 LOOK_BACK = 36 * 3600.0
 # numbers of events, and times in microseconds from here on
 _FIRST, _LEAST_TIME = 24_000_000_000, 10**15
-# somebody writes something every minute, and while a client listens 20 times a second
+# seconds between two posts: of the past, and while a client listens
 _EVERY, _LIVE = 60.0, 0.05
 _DELETED_AFTER = 600.0
 # the app password of every account, and the token of its session
@@ -250,7 +250,7 @@ class Bluesky(EmulatedServer):
         return None
 
     async def _frames(self, socket: WebSocket, v2: bool, kind: str | None) -> AsyncIterator[str]:
-        """Frames from the cursor on, then live ones, as the fault has them."""
+        """Frames from the cursor on, then live ones, changed as the fault of this `kind` says."""
         now, cursor = self.world.clock(), whole(socket.query_params.get("cursor"), 0)
         floor = now - LOOK_BACK
         wished = cursor / 1e6 if cursor >= _LEAST_TIME else _time_of(cursor) if cursor else now

@@ -111,7 +111,7 @@ _MODELS: list[dict[str, Any]] = [
 ]
 # pydantic-ai's name of the tool whose arguments are the answer
 _FINAL = "final_result"
-# Of a vector, unless fewer are asked for; texts of one request, and tokens of one text.
+# Numbers of a vector, unless fewer are asked for; most texts of one request, and most tokens of one text.
 _DIMENSIONS, _MOST_TEXTS, _LONGEST_TEXT = 1536, 2048, 8191
 # Numbers of a vector that a word changes.
 _CHANGED = 16
@@ -141,7 +141,7 @@ def tokens(text: str) -> int:
 
 
 def _direction(text: str, size: int) -> list[float]:
-    """The same for the same words; of length 1, or of zeros without words."""
+    """A vector of length 1, the same for the same words; zeros for a text without words."""
     numbers = [0.0] * size
     for word in index_tokens(text):
         digest = sha512(word.encode()).digest()

@@ -420,7 +420,7 @@ def variables() -> Mapping[str, tuple[type[BaseSettings], str]]:
 
 
 def _tracing() -> TracingSettings:
-    """The settings of tracing; off, with a warning, when a variable that other programs share has no such value."""
+    """The settings of tracing; off, with a warning, where a `LANGFUSE_` variable, shared with others, is wrong."""
     try:
         return TracingSettings()
     except ValidationError as error:

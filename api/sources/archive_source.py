@@ -11,8 +11,8 @@ from api.core.text import clean_query
 from api.core.words import index_tokens
 from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.embedding import Embedder, question_vector
-from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.search_ranking import combine_scores, score_matches
+from api.features.archive.search_values import Archive, ArchiveFilters, Embed
 from api.sources import ARCHIVE, Price
 from api.sources.own_items import LocalSource, separated
 from api.sources.searched_source import window_start

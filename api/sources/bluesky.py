@@ -28,7 +28,7 @@ from api.sources.bluesky_search import BlueskySearch
 from api.sources.item_fields import as_dict, as_int, as_list, as_time, make_item, plausible_time, says_something
 from api.sources.jetstream import FIRST_FRAME, LOOK_BACK, JetstreamReader, ReadBounds, ReadCounts
 from api.sources.jetstream_frames import COLLECTION, AccountChanged, PostDeleted, PostWritten, ServerNotice
-from api.sources.keyless_source import KeylessSource
+from api.sources.json_source import JsonSource
 from api.sources.name_filter import NameFilter
 from api.sources.searched_source import Page, window_start
 from api.sources.web_client import Limit, Pace, Reply
@@ -336,7 +336,7 @@ def _comment(view: Mapping[str, Any]) -> Comment | None:
     )  # fmt: skip
 
 
-class BlueskySource(KeylessSource):
+class BlueskySource(JsonSource):
     """Reads the stream for a name, and the AppView for what was found."""
 
     name = NAME

@@ -16,7 +16,7 @@ from api.errors import Broken, RateLimited, Refused
 from api.settings import SourceSettings
 from api.sources import BLUESKY_ACCOUNT, setting_value
 from api.sources.item_fields import as_dict, as_list
-from api.sources.keyless_source import reply_failure
+from api.sources.json_source import reply_failure
 from api.sources.web_client import Limit, Pace, Reply, WebClient, pace_of, public_root
 
 NAME: Final = "bluesky"

@@ -21,7 +21,7 @@ from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unre
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources.item_fields import as_dict, as_int, as_list, is_text, make_item, says_something, time_since
-from api.sources.keyless_source import KeylessSource, Slots, ask_each, failure_notes, page_of_parts
+from api.sources.json_source import JsonSource, Slots, ask_each, failure_notes, page_of_parts
 from api.sources.markup import words_of_html
 from api.sources.searched_source import Page, window_start, with_note
 from api.sources.web_client import Limit, Reply, host_of
@@ -54,7 +54,7 @@ class TooShort(NotAsked):
     remedy = "ask with a longer name, or with a word more"
 
 
-class DiscourseSource(KeylessSource):
+class DiscourseSource(JsonSource):
     """Searches topics of forums that run Discourse."""
 
     name = NAME

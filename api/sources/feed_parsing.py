@@ -81,7 +81,7 @@ def _xml_entry(entry: dict[str, Any], address: str) -> dict[str, Any]:
     guid = clean(entry.get("id"))
     permalink = web_url(guid) if entry.get("guidislink") is not False else ""
     authors = [author.get("name") for author in entry.get("authors") or () if isinstance(author, dict)]
-    # by the plain dict: its own reading gives the first date for a second that is missing, with a warning
+    # by `dict.get`: that of feedparser answers a missing `updated` with `published`, and warns
     dates = [dict.get(entry, "published_parsed"), dict.get(entry, "updated_parsed")]
     return _fields(
         title=entry.get("title"), body=bodies[-1] if bodies else "", guid=guid, link=link or permalink,

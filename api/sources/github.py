@@ -16,7 +16,7 @@ from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import GITHUB_THREADS, GITHUB_TOKEN, setting_value
 from api.sources.item_fields import as_dict, as_int, as_number, is_text, make_item, says_something, time_since
-from api.sources.keyless_source import KeylessSource
+from api.sources.json_source import JsonSource
 from api.sources.markup import words_of_markdown
 from api.sources.searched_source import Page, read_each, window_start, with_note
 from api.sources.web_client import Limit, Pace, Reply, pace_of
@@ -42,7 +42,7 @@ _EMPTY_HEADING = re.compile(r"^(#{1,6})[ \t][^\n]*\n*(?=\Z|(?!\1#)#{1,6}[ \t])",
 _QUERY_PART = re.compile(r'"[^"]*"|\S+')
 
 
-class GitHubSource(KeylessSource):
+class GitHubSource(JsonSource):
     """Searches GitHub for issues and reads their comments."""
 
     name = NAME

@@ -12,7 +12,7 @@ from api.core.ports import Probe
 from api.core.text import clean_query, unescape, web_url
 from api.errors import Broken, RateLimited, SourceError
 from api.sources.item_fields import as_dict, as_int, as_list, make_item, says_something, time_since, unfit_reason
-from api.sources.keyless_source import KeylessSource
+from api.sources.json_source import JsonSource
 from api.sources.markup import words_of_html
 from api.sources.searched_source import Page, window_start
 from api.sources.web_client import Limit, Reply
@@ -29,7 +29,7 @@ _MAX_HITS = 1_000
 _SEARCHED_FIELDS = "title,url,story_text,comment_text"
 
 
-class HackerNewsSource(KeylessSource):
+class HackerNewsSource(JsonSource):
     """Searches stories and comments of Hacker News."""
 
     name = NAME

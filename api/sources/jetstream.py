@@ -39,7 +39,7 @@ from api.sources.jetstream_frames import (
     read_frame,
     short_word,
 )
-from api.sources.keyless_source import reply_failure
+from api.sources.json_source import reply_failure
 from api.sources.web_client import Reply, tls_of
 
 LOOK_BACK = timedelta(hours=36)

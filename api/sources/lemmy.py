@@ -35,7 +35,7 @@ from api.sources.item_fields import (
     undeleted_text,
     unfit_reason,
 )
-from api.sources.keyless_source import KeylessSource, Slots, ask_each, interleaved
+from api.sources.json_source import JsonSource, Slots, ask_each, interleaved
 from api.sources.markup import words_of_markdown
 from api.sources.searched_source import Page, window_start
 from api.sources.web_client import Limit, Reply, host_of
@@ -72,7 +72,7 @@ def version_of(root: str) -> Version:
     return Version()
 
 
-class LemmySource(KeylessSource):
+class LemmySource(JsonSource):
     """Searches posts and comments of Lemmy servers."""
 
     name = NAME

@@ -16,7 +16,7 @@ class NameFilter:
     """Whether a post names a product: first by its bytes, so that most posts are never read as JSON."""
 
     def __init__(self, name: Name) -> None:
-        """`name` as the gate knows it."""
+        """`name` from `name_of`; its forms and initials become the byte needles."""
         self._name = name
         forms = {form for form, strength in name.forms if strength >= PART} | {name.initials} - {""}
         needles = _shortest({_needle(form) for form in _shortest(forms)})
@@ -68,11 +68,11 @@ def _may_fold(frame: bytes) -> bool:
 
 
 def _shortest(forms: Collection[str]) -> list[str]:
-    """Those that hold no other one: whoever holds a longer form holds them."""
+    """The forms that contain no other form, since a text with a longer one contains these, too; sorted."""
     return sorted(form for form in forms if not any(other != form and other in form for other in forms))
 
 
 def _needle(form: str) -> str:
-    """What every text with this spelling holds: its letters alone, where figures may be Roman ones."""
+    """The part of a form that each text with it contains: its longest run of letters, since figures may be Roman."""
     runs = _LETTERS.findall(form)
     return max(runs, key=len) if runs else form

@@ -35,7 +35,7 @@ from api.pipeline.evidence.duplicates import canonical_url
 from api.pipeline.gate.name_matches import name_of
 from api.settings import SourceSettings
 from api.sources.item_fields import as_dict, make_item, parsed_date, plausible_time, time_since
-from api.sources.keyless_source import KeylessSource, ask_each, reply_failure
+from api.sources.json_source import JsonSource, ask_each, reply_failure
 from api.sources.name_filter import NameFilter
 from api.sources.searched_source import Page
 from api.sources.web_client import Limit, Reply, host_of
@@ -197,7 +197,7 @@ class SpanRead:
         return "; ".join(words), ATTRIBUTION
 
 
-class NewsSource(KeylessSource):
+class NewsSource(JsonSource):
     """Reads article lists back from the newest for a name."""
 
     name = NAME

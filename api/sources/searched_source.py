@@ -66,7 +66,7 @@ class Page:
     read_at: datetime | None = None
     """When an earlier run read it, aware UTC; None: just now."""
     partial: bool = False
-    """A part of the source failed: the page serves this fetch alone."""
+    """Whether a part of the source failed, so that the page serves this fetch alone."""
 
 
 _PAGE, _ITEM, _COMMENTED = TypeAdapter(Page), TypeAdapter(Item), TypeAdapter(Commented)
@@ -139,8 +139,9 @@ class PagedSearch:
     ) -> None:
         """`read(plan, cursor)` asks for a page, good for `ttl` seconds, of the server `upstream`.
 
-        `page_size`: pages are too costly to ask for one more when full ones would have done. `admit` is called
-        before each page of a scheduled run, whoever asks for it in the end.
+        `page_size` is given where a page is costly: where so many full pages would have held all entries, no further
+        one is asked for a few that are missing. `admit` is called before each page of a scheduled run, also where
+        another run asks for it.
         """
         self._read, self._ttl, self._page_size, self._admit = read, ttl, page_size, admit
         self._memory, self._upstream = memory, upstream
@@ -301,7 +302,7 @@ class SearchedSource(ABC):
         return await read_each(items, self._commented, parallel=self.parallel_items, stops=self.stops)
 
     async def _shared(self, what: str, items: Sequence[Item], ask: Callable[[], Awaitable[Commented]]) -> Commented:
-        """The comments of these items: for scheduled runs that kept the same ones, asked by the first alone."""
+        """The items with their comments; of scheduled runs that kept the same items the first alone asks for them."""
         if (run := shared_run()) is None:
             return await ask()
         given = [_ITEM.dump_python(item, mode="json") for item in items]

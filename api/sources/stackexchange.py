@@ -21,7 +21,7 @@ from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
 from api.sources.item_fields import as_dict, as_int, as_number, make_item, says_something, time_since
-from api.sources.keyless_source import KeylessSource, Slots, ask_each, failure_notes, page_of_parts
+from api.sources.json_source import JsonSource, Slots, ask_each, failure_notes, page_of_parts
 from api.sources.markup import words_of_html
 from api.sources.searched_source import Page, read_each, window_start
 from api.sources.web_client import Limit, Pace, Reply, pace_of
@@ -41,7 +41,7 @@ _AVAILABLE = re.compile(r"available in (\d{1,6}) second")
 _REFUSALS = frozenset("access_denied access_token_required invalid_access_token key_required".split())
 
 
-class StackExchangeSource(KeylessSource):
+class StackExchangeSource(JsonSource):
     """Searches Stack Exchange sites for questions and reads their answers."""
 
     name = NAME

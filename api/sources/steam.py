@@ -23,7 +23,7 @@ from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import setting_value
 from api.sources.item_fields import as_dict, as_int, as_list, make_item, says_something, time_since, unfit_reason
-from api.sources.keyless_source import KeylessSource
+from api.sources.json_source import JsonSource
 from api.sources.markup import words_of_bbcode
 from api.sources.searched_source import Page, window_start
 from api.sources.web_client import Limit, pace_of
@@ -76,7 +76,7 @@ class ReviewPosition:
     listed: int = 0
 
 
-class SteamSource(KeylessSource):
+class SteamSource(JsonSource):
     """Lists Steam's reviews of the game with the asked name."""
 
     name = NAME

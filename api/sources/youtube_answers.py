@@ -70,7 +70,12 @@ class Searches:
         self.scope = f"{NAME}.search:{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
     async def take(self) -> date | None:
-        """Take one before its request; its day. Raises `QuotaExhausted`, `Unreachable`."""
+        """Count a search before its request, and return its day, None without a memory.
+
+        Raises:
+            QuotaExhausted: the day's searches are used up.
+            Unreachable: the database cannot be used.
+        """
         if self._memory is None:
             return None
         day = pacific_day()
@@ -101,7 +106,7 @@ class Searches:
             raise QuotaExhausted(NAME, detail, retry_at=next_reset())
 
     async def give_back(self, day: date | None) -> None:
-        """Return one that Google never saw; a database that cannot be used keeps it."""
+        """Take back the count of a search that never reached Google; it stays while the database cannot be used."""
         if self._memory is None or day is None:
             return
         try:
@@ -120,7 +125,7 @@ class Searches:
 
 
 def searches_of(settings: SourceSettings, memory: SourceMemory | None) -> Searches:
-    """The searches of the key in the settings."""
+    """The counter of `YOUTUBE_API_KEY`, with its daily limit."""
     key = setting_value(settings, "YOUTUBE_API_KEY")
     return Searches(memory, key, settings.youtube_searches_per_day)
 

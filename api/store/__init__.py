@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from api.features.archive.embedding import MOST_UNASKED, Embedder
-from api.features.archive.entries import Embed
+from api.features.archive.search_values import Embed
 from api.store.archive_repository import ArchiveRepository
 from api.store.database import Database, engine_url
 from api.store.entry_embedding import EntryEmbedding

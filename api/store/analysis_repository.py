@@ -27,7 +27,7 @@ from api.features.analyses.store_ports import (
     StoredAnalysis,
     Tally,
 )
-from api.features.archive.entries import Embed
+from api.features.archive.search_values import Embed
 from api.reports.report import Report
 from api.store.database import Database, unbroken
 from api.store.entry_embedding import EntryEmbedding

@@ -32,8 +32,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.core.items import Item
 from api.core.words import canonical
-from api.features.archive.entries import MOST_COUNTED, ArchiveFilters, Match, Matches
 from api.features.archive.index_words import bm25, rarity, with_forms_as, word_forms
+from api.features.archive.search_values import MOST_COUNTED, ArchiveFilters, Match, Matches
 from api.store.analysis_repository import NEWEST_FIRST, AnalysisRepository
 from api.store.database import unbroken
 from api.store.item_rows import facts_of, own_key, tenant_token

@@ -159,7 +159,7 @@ class Database:
             self._writing = asyncio.Lock()
         else:
             with extras_named():
-                from api.store.postgresql import connecting
+                from api.store.timed_connection import connecting
 
             self._engine = create_async_engine(
                 url,

@@ -97,18 +97,18 @@ class EntryEmbedding:
                 await claims.keep_answer(key, asker, None)
 
     def follow(self, tenant: str) -> None:
-        """Embed what was stored of a tenant, beside whatever comes next; see `most_unasked`."""
+        """Begin to embed the stored entries of a tenant in a task of its own; see `most_unasked`."""
         self._due[tenant] = None
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._embed_due())
 
     async def settle(self) -> None:
-        """Wait until all is embedded that is to be."""
+        """Wait until the task that `follow` began has ended."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
     async def aclose(self) -> None:
-        """Wait some seconds for what is under way, then leave it to the next process."""
+        """Wait `_LAST_SECONDS` at most for the task under way, then leave the rest to the next process."""
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=_LAST_SECONDS)
             self._task.cancel()
@@ -125,7 +125,10 @@ class EntryEmbedding:
                 _log.warning("entries are not embedded, the next that are stored try again: %s", error)
 
     async def _embed_unasked(self, tenant: str) -> None:
-        """Embed `most_unasked` entries at most, also where an import stores more meanwhile."""
+        """Embed what waits while it is `most_unasked` entries at most, those included that an import stores meanwhile.
+
+        Where more wait, a warning names the command, and none of them is embedded.
+        """
         left = self.most_unasked
         while True:
             async with self.database.reading() as connection:
@@ -138,7 +141,7 @@ class EntryEmbedding:
             left -= entries
 
     async def _done(self, connection: AsyncConnection, tenant: str) -> int:
-        """Up to which number a tenant's entries have vectors, as far as the model's dimensions are known."""
+        """Number of a tenant's last entry with a vector of the model; of any dimensions while these are unknown."""
         name, dimensions = self.embedder.name, self.embedder.dimensions
         if model := self._model or (f"{name} {dimensions}" if dimensions else ""):
             return await _position(connection, tenant, model)
@@ -146,7 +149,7 @@ class EntryEmbedding:
         return max((row.number for row in rows if row.model.rpartition(" ")[0] == name), default=0)
 
     async def _step(self, tenant: str, listener: Callable[[int, int], None]) -> bool:
-        """Embed the next entries; False: there are none."""
+        """Embed the next entries, and return whether there were any."""
         async with self.database.reading() as connection:
             after = await self._done(connection, tenant)
             texts = await _texts(connection, tenant, after, _PAGE)

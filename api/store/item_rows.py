@@ -41,9 +41,9 @@ from sqlalchemy.types import UserDefinedType
 from api.core.display_names import source_of_key
 from api.core.items import Item
 from api.core.words import index_tokens
-from api.features.archive.entries import DIMENSIONS, Embed
 from api.features.archive.import_file import comment_ids
 from api.features.archive.index_words import Chunk, chunked
+from api.features.archive.search_values import DIMENSIONS, Embed
 from api.store.database import Database
 from api.store.report_json import FACTS, ReportItem, ReportParts
 from api.store.tables import (

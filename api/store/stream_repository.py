@@ -32,10 +32,10 @@ from api.store.tables import (
 )
 from api.store.watch_repository import WATCH_COLUMNS, WatchRepository, is_free, item_json, read_item, read_watch
 
-# At the end of a deleted key: all that begin so.
+# The end of a deleted key that stands for all keys that begin so.
 _ALL = "*"
 MOST_WAITING = 1_000
-"""Posts of one watch that wait for its gate, the newest: of others the next message says how many they were."""
+"""Most posts of one watch that wait for its gate: the newest. The next message counts the older ones."""
 # Watches that are read in one transaction.
 _PAGE = 1_000
 _log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class StreamRepository(ImportRepository, WatchRepository):
     @unbroken
     async def held_keys(self, keys: Sequence[str]) -> Sequence[str]:
         held: set[str] = set()
-        # those that wait first: what is judged meanwhile stands behind it then
+        # posts that wait first, since one that is judged meanwhile is then in one of the other tables
         columns = stream_posts.c.key, items.c.key, watch_items.c.key, inbox.c.key, corrections.c.key, replies.c.reply
         async with self._database.reading() as connection:
             for column in columns:
@@ -114,7 +114,7 @@ class StreamRepository(ImportRepository, WatchRepository):
         return int(await self._scalar(select(sql.count()).where(watches.c.streamed_at.is_not(None))))
 
     async def _streamed(self, columns: Sequence[Any], *where: ColumnElement[bool]) -> AsyncIterator[Row[Any]]:
-        """Some at a time, so that other tasks have their turn."""
+        """Rows of watches that follow streams, read `_PAGE` at a time, so that other tasks have their turn."""
         wanted = select(*columns).where(watches.c.streamed_at.is_not(None), *where)
         wanted = wanted.order_by(watches.c.tenant, watches.c.id).limit(_PAGE)
         page = await self._rows(wanted)
@@ -169,7 +169,7 @@ class StreamRepository(ImportRepository, WatchRepository):
 
 
 async def _known(connection: AsyncConnection, ids: set[WatchId]) -> set[WatchId]:
-    """Those that still follow streams: one may be gone since its name was found."""
+    """The watches of these ids that still follow streams, since one may be gone after its name was found."""
     known: set[WatchId] = set()
     for some in batches(ids):
         same = tuple_(watches.c.tenant, watches.c.id).in_(some), watches.c.streamed_at.is_not(None)

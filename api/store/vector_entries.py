@@ -30,7 +30,7 @@ from numpy.lib import format as npy
 from usearch.compiled import MetricKind
 from usearch.index import search
 
-from api.features.archive.entries import DIMENSIONS
+from api.features.archive.search_values import DIMENSIONS
 
 COMPARED = 20_000
 """Entries that are compared as they are, in a few milliseconds; of fewer, none is missed."""

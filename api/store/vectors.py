@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable, missing_module
 from api.features.archive.embedding import dimensions_of
-from api.features.archive.entries import DIMENSIONS
+from api.features.archive.search_values import DIMENSIONS
 from api.store.database import Database
 from api.store.item_rows import Halfvec, tenant_token, vector_text
 from api.store.tables import Conditions, batches, chunks, embeddings, schema_version

@@ -35,8 +35,8 @@ from typing import Any
 import psycopg
 from sqlalchemy import text
 
-from api.features.archive.entries import Embed
 from api.features.archive.search import ArchiveSearch
+from api.features.archive.search_values import Embed
 from api.models.local.word_vectors import embed
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store

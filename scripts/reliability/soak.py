@@ -34,7 +34,7 @@ from api.choices import Window
 from api.errors import ListenpostError
 from api.features.analyses.api_keys import LOCAL
 from api.features.analyses.store_ports import Filters
-from api.features.archive.entries import EVERYTHING
+from api.features.archive.search_values import EVERYTHING
 from api.features.watches.watch import Watch, new_watch
 from api.features.watches.watch_service import utc_now
 from api.reports.report import Report

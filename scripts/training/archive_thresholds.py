@@ -30,7 +30,7 @@ from api.evaluation.retrieval import (
     retrieve,
     sample_archive,
 )
-from api.features.archive.entries import Archive, ArchiveFilters, Matches
+from api.features.archive.search_values import Archive, ArchiveFilters, Matches
 from api.settings import RankingSettings, RetrievalSettings
 
 SET = Path(__file__).parents[2] / "evaluation" / "retrieval" / "questions.jsonl"

@@ -18,7 +18,7 @@ from api.bootstrap.app_context import open_app_context
 from api.bootstrap.background_work import keep_watch
 from api.bootstrap.stream_work import listen, open_streams, stream_in_background
 from api.features.analyses.api_keys import LOCAL
-from api.features.archive.entries import ArchiveFilters
+from api.features.archive.search_values import ArchiveFilters
 from api.features.watches.notification import run_message
 from api.features.watches.watch import Watch, new_watch, target_of
 from api.features.watches.watch_ports import InboxFilter

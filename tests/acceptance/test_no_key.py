@@ -13,7 +13,7 @@ from api.sandbox.world import Options
 from api.sources import SOURCES
 from api.sources.lemmy import version_of
 from tests.interfaces.command import inside, process
-from tests.sources.keyless_emulators import Lemmy1Emulator
+from tests.sources.json_emulators import Lemmy1Emulator
 
 PLACES = {"hackernews", "stackexchange", "github", "lemmy"}
 NOTHING = {"LISTENPOST_MODE": "", "LISTENPOST_SOURCES": ""}

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import text, update
 
 from api.core.words import index_tokens
-from api.features.archive.entries import EVERYTHING, ArchiveFilters, Match, Matches
 from api.features.archive.index_words import chunked
 from api.features.archive.search import ArchiveSearch
+from api.features.archive.search_values import EVERYTHING, ArchiveFilters, Match, Matches
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url

@@ -32,7 +32,7 @@ from tests.loopback import DRIP, HANG, Loopback, Reply, packed_zeros
 from tests.sources.emulators import SECRET, AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, found_by, on
 from tests.sources.feed_emulator import FeedsEmulator
 from tests.sources.issue_emulators import GitHubEmulator, StackExchangeEmulator
-from tests.sources.keyless_emulators import (
+from tests.sources.json_emulators import (
     DiscourseEmulator,
     HackerNewsEmulator,
     Lemmy1Emulator,

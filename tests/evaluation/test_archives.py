@@ -15,7 +15,7 @@ from api.evaluation.retrieval import (
     sample_reports,
 )
 from api.features.archive.embedding import ModelVectors
-from api.features.archive.entries import DIMENSIONS
+from api.features.archive.search_values import DIMENSIONS
 from api.models.local.word_vectors import embed
 from api.sandbox import corpus
 from api.settings import RankingSettings, RetrievalSettings

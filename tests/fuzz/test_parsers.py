@@ -52,19 +52,7 @@ from api.store.report_json import READER, Unreadable
 from tests.fuzz import foreign
 from tests.fuzz.foreign import answers, encodes, pages, unchecked
 from tests.sources import issue_emulators as issues
-from tests.sources.keyless_emulators import (
-    article,
-    game,
-    hit,
-    posted,
-    remark,
-    reply,
-    results,
-    review,
-    story,
-    talk,
-    topic,
-)
+from tests.sources.json_emulators import article, game, hit, posted, remark, reply, results, review, story, talk, topic
 
 
 @dataclass(frozen=True)

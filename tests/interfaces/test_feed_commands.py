@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from api.errors import UsageError
-from tests.interfaces.test_stored_commands import call
+from tests.interfaces.test_report_commands import call
 from tests.loopback import Reply
 from tests.sources.emulators import on
 from tests.sources.feed_emulator import FeedsEmulator

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api.features.archive.entries import ArchiveAnswer, Retrieval
-from api.interfaces.cli.stats_commands import _print
+from api.features.archive.search_values import ArchiveAnswer, Retrieval
+from api.interfaces.cli.archive_commands import _print_hits
 from tests.interfaces.command import Here
 from tests.interfaces.stored_history import keep, url
 from tests.store.made import ODD, item, report
@@ -52,7 +52,7 @@ def test_a_hit_has_its_words_its_place_and_its_link(here: Here, url: str, live: 
 def test_a_search_that_did_not_compare_all_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Without vectors, or while they are still being read."""
     for retrieval in (Retrieval(words_only=True), Retrieval(unread=1), Retrieval(unread=1200)):
-        _print(ArchiveAnswer(query="q", text="t", guidance="", hits=(), retrieval=retrieval))
+        _print_hits(ArchiveAnswer(query="q", text="t", guidance="", hits=(), retrieval=retrieval))
 
     told = capsys.readouterr().err
     assert "found by words alone" in told

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.features.archive.entries import DIMENSIONS
 from api.features.archive.search_ranking import cosines
+from api.features.archive.search_values import DIMENSIONS
 from api.models.local.word_vectors import embed, vectors
 
 

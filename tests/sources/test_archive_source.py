@@ -12,9 +12,9 @@ import pytest
 from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.errors import StoreUnavailable, Unreachable
-from api.features.archive.entries import Archive
 from api.features.archive.import_file import STUB
 from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
+from api.features.archive.search_values import Archive
 from api.models.local.word_vectors import embed
 from api.sources.archive_source import ArchiveSource
 from api.store import SqlStore, open_store

@@ -19,7 +19,7 @@ from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import on
-from tests.sources.keyless_emulators import DiscourseEmulator, hit, posted, results, topic
+from tests.sources.json_emulators import DiscourseEmulator, hit, posted, results, topic
 
 PLAN = FetchPlan("mug", 10)
 

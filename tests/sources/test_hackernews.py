@@ -16,7 +16,7 @@ from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import on
-from tests.sources.keyless_emulators import HackerNewsEmulator, reply, story
+from tests.sources.json_emulators import HackerNewsEmulator, reply, story
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from api.sources.lemmy import COARSE, NEWEST, UNKNOWN, version_of
 from tests.loopback import HANG, Asked, Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import on
-from tests.sources.keyless_emulators import Lemmy1Emulator, LemmyEmulator, remark, talk
+from tests.sources.json_emulators import Lemmy1Emulator, LemmyEmulator, remark, talk
 
 PLAN = FetchPlan("mug", 10)
 WALL = "<!doctype html><title>Making sure you're not a bot!</title>"

@@ -14,7 +14,7 @@ from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import Emulator, on
 from tests.sources.issue_emulators import GitHubEmulator, StackExchangeEmulator
-from tests.sources.keyless_emulators import DiscourseEmulator, HackerNewsEmulator, LemmyEmulator
+from tests.sources.json_emulators import DiscourseEmulator, HackerNewsEmulator, LemmyEmulator
 
 pytestmark = pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)
 

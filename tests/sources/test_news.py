@@ -36,7 +36,7 @@ from api.sources.news import (
 from tests.loopback import HANG, Asked, Reply, packed_zeros
 from tests.replay import NO_STREAMS, STREAMS
 from tests.sources.emulators import on
-from tests.sources.keyless_emulators import RSS, NewsEmulator, article, gal
+from tests.sources.json_emulators import RSS, NewsEmulator, article, gal
 
 PLAN = FetchPlan("mug", 10)
 STAMP = "%Y%m%d%H%M%S"

@@ -23,7 +23,7 @@ from api.store import SqlStore, open_store
 from tests.features.watches.made import WATCH
 from tests.loopback import Reply
 from tests.sources.emulators import on
-from tests.sources.keyless_emulators import RSS, NewsEmulator, article, gal
+from tests.sources.json_emulators import RSS, NewsEmulator, article, gal
 
 NOTE = replace(WATCH, query="Plaud Note", as_it_happens=True)
 STAMP = "%Y%m%d%H%M%S"

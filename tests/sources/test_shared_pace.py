@@ -19,7 +19,7 @@ from api.sources.web_client import Limit, SharedPace, pace_of
 from api.store import open_store
 from api.store.shared_repository import counted
 from tests.sources.emulators import Emulator, RedditEmulator, YouTubeEmulator, on
-from tests.sources.keyless_emulators import HackerNewsEmulator, LemmyEmulator
+from tests.sources.json_emulators import HackerNewsEmulator, LemmyEmulator
 
 NOW = datetime(2026, 11, 30, 8, tzinfo=UTC)
 TEN = [(10, 60.0)]

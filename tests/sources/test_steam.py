@@ -23,7 +23,7 @@ from api.sources.steam import Game, review_of
 from tests.loopback import Asked, Reply
 from tests.replay import NO_STREAMS, STREAMS
 from tests.sources.emulators import on
-from tests.sources.keyless_emulators import SteamEmulator, game, review, reviewed
+from tests.sources.json_emulators import SteamEmulator, game, review, reviewed
 
 PLAN = FetchPlan("mug", 10)
 GAME = Game(620, "Mug")

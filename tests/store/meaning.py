@@ -8,7 +8,7 @@ from functools import cache
 from random import Random
 
 from api.core.words import index_tokens
-from api.features.archive.entries import DIMENSIONS
+from api.features.archive.search_values import DIMENSIONS
 
 SAME = {"accumulator": "battery", "akku": "battery", "cover": "lid"}
 """Words of one meaning; any other has one of its own, unlike all others."""

@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from api.core.words import index_tokens
 from api.features.analyses.store_ports import Filters
-from api.features.archive.entries import ArchiveFilters
+from api.features.archive.search_values import ArchiveFilters
 from api.store import open_store
 from api.store.database import Database, engine_url
 from tests.features.watches.made import WATCH

@@ -13,8 +13,8 @@ import pytest
 from api.errors import ModelError
 from api.features.archive import embedding
 from api.features.archive.embedding import ModelVectors, Waiting
-from api.features.archive.entries import ArchiveFilters, Matches
 from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
+from api.features.archive.search_values import ArchiveFilters, Matches
 from api.store import SqlStore, open_store
 from api.store.item_rows import facts_of
 from tests.postgres import Postgres

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from api.features.archive.entries import DIMENSIONS
+from api.features.archive.search_values import DIMENSIONS
 from api.store.vector_entries import COMPARED, Neighbours
 
 NAME = "mark-20260101"

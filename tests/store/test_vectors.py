@@ -18,8 +18,8 @@ from sqlalchemy import Engine, event
 
 from api.core.items import Item
 from api.core.words import index_tokens
-from api.features.archive.entries import ArchiveFilters
 from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
+from api.features.archive.search_values import ArchiveFilters
 from api.store import SqlStore
 from api.store.database import Database, engine_url
 from api.store.migrations import migrate

@@ -74,7 +74,7 @@ class Runner:
         engine: Engine | None = None,
         tenants: Tenants = no_tenants,
     ) -> None:
-        """`grace` is for how many seconds a lost connection still counts as one."""
+        """`grace`: seconds for which a lost connection still counts as somebody who waits."""
         self._store, self._limits = store, limits
         self._engine, self._tenant_of = engine, tenants
         self._job = AnalysisJob(store, limits, analyze, estimate, self._until_quiet)
@@ -146,7 +146,7 @@ class Runner:
 
     @contextmanager
     def _accepted(self) -> Iterator[None]:
-        """Around a request for which nobody will wait, until it is known whether it may begin."""
+        """Have analyses wait in `_until_quiet` while a request is taken whose caller does not wait for the report."""
         self._accepting += 1
         self._quiet.clear()
         try:
@@ -316,7 +316,7 @@ class Runner:
         return None
 
     async def _elsewhere(self, tenant: Tenant, ask: Ask) -> StoredAnalysis | None:
-        """The same question, when another process runs it."""
+        """The analysis of the same question that another process runs; None where none does."""
         if self._engine is None:
             return None
         analysis_id = await self._store.running(tenant.id, ask.digest)
@@ -344,7 +344,7 @@ class Runner:
         return await begin(tenant, ask, owner)
 
     async def _stored_order(self, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis | None:
-        """Work whose process died before it was begun: another process begins it, not this call."""
+        """The analysis whose process died before it began its stored work, which another process does; else None."""
         work_id = self._engine and await self._engine.find(_work_of(analysis_id))
         if not work_id:
             return None
@@ -372,7 +372,7 @@ class Runner:
             request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
             try:
                 await engine.enqueue(KIND, work_id, request.written, tenant.id)
-            except StoreUnavailable:  # refused: else it would look as if it ran until somebody takes it for lost
+            except StoreUnavailable:  # without this it would look as if it ran, until a process takes it for lost
                 await self._store.fail(tenant.id, analysis_id, UNNOTED)
                 raise
         return _running(tenant, analysis_id, ask, began)
@@ -447,7 +447,7 @@ class Comparisons:
         keys: list[str | None] = [None] * len(asks)
         fresh = True
         if key is not None:
-            # without `as_of`, which a question has alone, the digest is that of requests which older programs kept
+            # without `as_of`, which no comparison sets: so the digest is that which older programs stored
             written = [{name: value for name, value in asdict(ask).items() if name != "as_of"} for ask in asks]
             request = json.dumps(written, sort_keys=True)
             digest = hashlib.sha256(request.encode()).hexdigest()

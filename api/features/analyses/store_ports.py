@@ -20,8 +20,8 @@ from api.core.published import Published
 from api.core.shared_answers import AnswerMemory
 from api.features.analyses.corrections import CorrectionBook
 from api.features.archive.embedding import ArchiveEmbedding
-from api.features.archive.entries import Archive
 from api.features.archive.imports import Imports
+from api.features.archive.search_values import Archive
 from api.features.watches.followed_feeds import FeedMemory, FeedStore
 from api.features.watches.watch_ports import Inbox, Streams, Watches
 from api.reports.report import Cost, GateState, Report, Share, Summary, SupportCheck

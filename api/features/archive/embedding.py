@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from api.errors import ModelError
-from api.features.archive.entries import DIMENSIONS, Embed
+from api.features.archive.search_values import DIMENSIONS, Embed
 
 _log = logging.getLogger(__name__)
 MOST_UNASKED = 5_000

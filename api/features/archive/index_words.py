@@ -18,7 +18,7 @@ import regex
 from api.core.items import Comment, Item
 from api.core.text import one_line
 from api.core.words import INDEX_TOKEN, LETTER_PAIR, index_tokens, snowball_stem, stem
-from api.features.archive.entries import ChunkId
+from api.features.archive.search_values import ChunkId
 
 K1, B = 1.2, 0.75
 """Robertson's usual constants: how soon a repeated word stops counting, and what length does."""

@@ -24,7 +24,9 @@ from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, 
 from api.errors import ModelError
 from api.features.archive import index_words, search_ranking
 from api.features.archive.embedding import Embedder, question_vector
-from api.features.archive.entries import (
+from api.features.archive.index_words import Chunk
+from api.features.archive.search_ranking import Scored
+from api.features.archive.search_values import (
     EVERYTHING,
     MOST_COUNTED,
     Archive,
@@ -35,8 +37,6 @@ from api.features.archive.entries import (
     Embed,
     Retrieval,
 )
-from api.features.archive.index_words import Chunk
-from api.features.archive.search_ranking import Scored
 from api.pipeline.question.product_name import question_parts
 from api.pipeline.question.query_screen import screen_query
 from api.reports.quotes import beginning, sentences

@@ -83,7 +83,7 @@ async def look_up_question(lookups: ChatLookups) -> None:
 
 
 def keyless_answer(lookups: ChatLookups) -> tuple[str, list[Exhibit]]:
-    """What the turn's exhibits say, of several products side by side, and those cited."""
+    """The answer by the turn's exhibits, of several products side by side, and the exhibits that it cites."""
     session, question = lookups.session, lookups.question
     text, labels = _who_said(lookups)
     if not labels and (len(lookups.subjects) > 1 or query_guard.compared_names(question)):
@@ -153,8 +153,8 @@ def on_topics(
 ) -> tuple[str, list[str]]:
     """What is said of a product, or of topics that are asked about it, and the labels cited.
 
-    Where no sentence speaks plainly of the topics: that, the sentences that mention them, and what
-    else is said. Empty, where nothing can be shown.
+    Where no sentence speaks plainly of the topics, the text says so, and quotes the sentences that
+    mention them and what else is said. It is empty where nothing can be shown.
     """
     findings = find_themes(Question(name), exhibits, focus=topics, lean=lean, naming=PASSAGES).findings[:_THEMES]
     opening, mentions = "", list[ThemePassage]()
@@ -210,7 +210,7 @@ def _mentioning(topics: Iterable[str], exhibits: Iterable[Exhibit]) -> list[Exhi
 
 
 def nothing_plain(topics: Iterable[str]) -> str:
-    """That nothing was found to show on topics that were asked about."""
+    """A sentence that says that nothing was found to show on these topics."""
     named = ", ".join(map(formatted, topics))
     return f"{_NO_SENTENCE} {named}."
 
@@ -223,8 +223,8 @@ def side_by_side(
 ) -> tuple[str, list[str]]:
     """Theme by theme what is said of each product in `sides`, and the labels cited, in order.
 
-    A theme of more products goes first. Without a shared theme, or with one product alone, what is
-    said of each under its name; with `topics` of which nobody speaks, nothing.
+    Themes of more products come first. Where no product has a theme, and with one product alone, the
+    findings of each stand under its name. The text is empty where nobody speaks of the `topics`.
     """
     own = {
         name: find_themes(

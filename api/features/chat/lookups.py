@@ -17,8 +17,8 @@ from api.core.items import Assessed, Gathered
 from api.core.text import Fence
 from api.core.words import index_tokens
 from api.core.work import Failure, contained
-from api.features.archive.entries import ArchiveAnswer, ArchiveFilters
 from api.features.archive.search import ArchiveSearch
+from api.features.archive.search_values import ArchiveAnswer, ArchiveFilters
 from api.features.chat import chat_citations
 from api.features.chat.chat_turn import ChatEvent, LookupEnded, LookupStarted
 from api.features.chat.session import Lookup, Session

@@ -156,11 +156,11 @@ def _standing(
     }
     felt = figures.sentiment_of([assessed_of(item) for item in items])
     if report is not None and report.figures.sentiment is not None and len(items) == len(report.items):
-        felt = report.figures.sentiment  # by people, whom nobody knows later
+        felt = report.figures.sentiment  # it counts people, which stored items cannot tell apart
     graded = report is not None and not report.sample and felt.n
     return Standing(
         query=ask.query if report is None else report.query,
-        # what the question left open its tenant may have chosen before
+        # where the question has no description, the report has the meaning that the tenant chose before
         about=ask.about or (report.about if report is not None else ""),
         analysis_id=None if report is None else report.id,
         state=state,
@@ -210,7 +210,7 @@ class DifferenceTest:
 
 
 def difference_tests(products: Sequence[ProductCounts], names: Sequence[str], *, volumes: bool) -> list[DifferenceTest]:
-    """Every comparison with enough posts of both products together, which favours neither.
+    """Every comparison with enough posts, counted over both products, so that none is favoured.
 
     Volumes, if asked for, are of the sources that were read to the end for both products, shares
     of those that answered for both.

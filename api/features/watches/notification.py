@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.text import clean, cut, one_line, quantity, utc_minute, web_url
 from api.features.watches.watch import Target, Watch
-from api.features.watches.watch_run import NewPost, RunCounts, WatchRun
+from api.features.watches.watch_run import NEWS, NewPost, RunCounts, WatchRun
 
 SHOWN, DIGEST_SHOWN = 10, 30  # new posts in a text, and in one of a digest; the JSON has them all
 DIGEST_POSTS = 1_000
@@ -38,7 +38,7 @@ def _unlinked(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is sent about one run."""
+    """One message: of a run, of the runs of a digest, or a trial."""
 
     run_id: str  # the same whenever the same run is sent again
     text: str  # its first line is the result
@@ -72,13 +72,16 @@ class Message:
 
 
 def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
-    """The message of a run, for people outside, without what this server's settings lack."""
+    """The message of a run. It goes to people outside, so it names no setting that this server lacks."""
     run = without_settings(run)
     return _message(watch, "watch.run", run, places, {"run": _published(run)})
 
 
 def digest_message(watch: Watch, runs: Sequence[WatchRun], receiver: str, places: SourceLabels) -> Message:
-    """One message of several runs, oldest first; its id is that of the same runs for the same `receiver`."""
+    """One message of `runs`, which are given oldest first.
+
+    Its id is computed from watch, `receiver` and runs, so that a second try has the same.
+    """
     runs = list(_with_fewer_posts([without_settings(run) for run in runs]))
     digest = hashlib.sha256(" ".join((watch.id, receiver, *(run.id for run in runs))).encode()).hexdigest()[:32]
     first, last = runs[0], runs[-1]
@@ -167,7 +170,7 @@ def headline(watch: Watch, run: WatchRun) -> str:
 
 def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = utc_minute) -> str:
     """The result of the run in a phrase; `dated` formats the times in it."""
-    noun = "new complaint" if watch.only else "new post"
+    noun = f"new {NEWS[watch.only].noun}"
     since = "" if run.counts is None else f" since {dated(run.counts.since)}"
     match run.state:
         case "failed":

@@ -13,10 +13,9 @@ from api.core.display_names import SourceLabels
 from api.features.watches.notification import Message, digest_message, run_message
 from api.features.watches.watch import Target, Watch, digest_after
 from api.features.watches.watch_ports import DigestClaim
-from api.features.watches.watch_run import WITHOUT_ANSWER, Delivery, Held, WatchRun, of_complaints
+from api.features.watches.watch_run import NEWS, WITHOUT_ANSWER, Delivery, Held, WatchRun
 
 Send = Callable[[Watch, Target, Message], Awaitable[Delivery]]
-_LEFT_OUT = {"complaints": "no complaint in it", "unusual": "nothing unusual in it"}
 
 
 def mark_of(watch: Watch, target: Target) -> str:
@@ -34,13 +33,13 @@ def run_for(watch: Watch, run: WatchRun, target: Target) -> tuple[Watch, WatchRu
         return watch, run
     if target.only == "unusual":
         return (watch, run) if run.unusual else None
-    new, changes = of_complaints(run.new, run.unusual)
+    new, changes = NEWS[target.only].posts(run.new), NEWS[target.only].changes(run.unusual)
     if not (new or changes):
         return None
-    # of posts that a run does not list nobody knows which complain
-    more = run.more if watch.only else 0
+    # of posts that a run does not list nobody knows which are news to the receiver, unless all are
+    more = run.more if watch.only == target.only else 0
     kept = {"new": new, "unusual": changes, "questions": (), "more": more}
-    return replace(watch, only="complaints"), run.model_copy(update=kept)
+    return replace(watch, only=target.only), run.model_copy(update=kept)
 
 
 def message_to(target: Target, watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
@@ -51,7 +50,8 @@ def message_to(target: Target, watch: Watch, run: WatchRun, places: SourceLabels
 def held_back(watch: Watch, run: WatchRun, target: Target) -> Delivery | None:
     """Why a receiver is not notified of a run now; None where it is."""
     if run_for(watch, run, target) is None:
-        return _held(watch, target, "rule", _LEFT_OUT[target.only or "complaints"])
+        without = "nothing unusual" if target.only == "unusual" else f"no {NEWS[target.only].noun}"
+        return _held(watch, target, "rule", f"{without} in it")
     # a first run may say no more than how many posts it found, which a digest leaves out
     if target.digest and run.state not in WITHOUT_ANSWER and not _is_empty(run):
         return _held(watch, target, "digest", f"waits for the digest of {target.digest}")

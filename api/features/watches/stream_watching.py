@@ -34,7 +34,7 @@ from api.features.watches.watch_ports import (
     Watches,
     WatchId,
 )
-from api.features.watches.watch_run import VERSION, NewPost, WatchRun
+from api.features.watches.watch_run import NEWS, VERSION, NewPost, WatchRun
 from api.features.watches.watch_service import MOST_WORDED, WatchRunner, new_run_id
 from api.pipeline.evidence.duplicates import copies_among
 from api.reports.keyless.polarity import count_feelings
@@ -390,9 +390,7 @@ class StreamNotifier:
             return None
         worded = [entry.item for entry in known.values() if entry.item is not None]
         copies = await asyncio.to_thread(copies_among, judged.relevant, worded, self.watching.similarity)
-        new = tuple(_new_post(post) for post in judged.relevant if post.key not in copies)
-        if watch.only == "complaints":
-            new = tuple(post for post in new if post.complains)
+        new = NEWS[watch.only].posts([_new_post(post) for post in judged.relevant if post.key not in copies])
         learnt = [SeenPost(post.key, item=post) for post in judged.relevant]
         learnt += [SeenPost(post.key, watch.rule) for post in judged.others]
         unjudged = await self.store.unjudged(watch_id)

@@ -21,9 +21,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from api.choices import MAX_RECEIVERS, Only
 from api.core.text import clean, cut, one_line, web_url
 from api.errors import UsageError
+from api.pipeline.gate.name_index import is_findable
 from api.services.product import QuestionOptions, compared_products, question_of
 from api.settings.value_types import is_mail_address
 
+MOST_WATCHES = 100
+"""Watches of one tenant at most."""
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 """As they are written, in the order of `datetime.weekday`."""
 _MOST = timedelta(days=31)
@@ -145,7 +148,7 @@ def _instant(local: datetime, zone: tzinfo) -> datetime:
 
 ChatKind = Literal["slack", "discord", "teams", "telegram", "ntfy"]
 Kind = Literal["webhook", "mail", "file"] | ChatKind
-TargetOnly = Literal["complaints", "unusual"]
+TargetOnly = Literal[Only, "unusual"]
 CHATS: Mapping[ChatKind, tuple[str, ...]] = MappingProxyType({
     "slack": ("hooks.slack.com",), "discord": ("discord.com", "discordapp.com"),
     "teams": ("webhook.office.com", "logic.azure.com", "api.powerplatform.com"),
@@ -155,7 +158,10 @@ CHATS: Mapping[ChatKind, tuple[str, ...]] = MappingProxyType({
 _LONGEST_NAME = 100
 _RULES = "`only complaints` or `only unusual`, then perhaps `digest 08:00` or `digest mon 08:00`"
 # The rule of a receiver: `only unusual digest mon 08:00`.
-_RULE = re.compile(r"(?:only (?P<only>complaints|unusual)(?: |$))?(?:digest (?P<digest>(?:[a-z,]+ )?\d{1,2}:\d\d))?")
+_RULE = re.compile(
+    rf"(?:only (?P<only>{'|'.join(get_args(TargetOnly))})(?: |$))?"
+    r"(?:digest (?P<digest>(?:[a-z,]+ )?\d{1,2}:\d\d))?"
+)
 # A path, which may hold spaces, and a rule behind it, right or wrong: `file:a b.jsonl only unusual`; a file's name goes
 # on with a dot or a slash: `file:the only one.jsonl`.
 _RULED_PATH = re.compile(r"\A(?P<path>.+?) (?P<rule>(?:only|digest) [^./]+)", re.DOTALL)
@@ -353,6 +359,16 @@ def check_one_product(watch: Watch) -> None:
     """Refuse a question that compares products; raises `UsageError`."""
     if products := compared_products(watch):
         raise UsageError(f"a watch is of one product, not of {' and '.join(products)}: add one for each", field="query")
+
+
+def check_findable(watch: Watch) -> None:
+    """Refuse one that notifies as it happens where a text of a stream cannot show its name; raises `UsageError`."""
+    if watch.as_it_happens and not is_findable(watch.query, watch.about):
+        raise UsageError(
+            f"“{watch.query[:60]}” is a very common or short word, and a stream is searched for names alone: say with "
+            "`--about` (`about`) what the product is, in words that people write beside its name",
+            field="as_it_happens",
+        )
 
 
 def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:

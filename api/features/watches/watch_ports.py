@@ -18,7 +18,7 @@ STREAM_RUN = "stream-"
 
 @dataclass(frozen=True, slots=True)
 class SeenPost:
-    """A post that a watch has seen."""
+    """Key of a seen post, the rule that dropped it, and its item where copies are still recognised by it."""
 
     key: str
     dropped_by: str = ""  # the watch's rule by which it was dropped; empty: it was kept
@@ -30,7 +30,7 @@ class RunClaim:
     """The right of this process alone to run a watch, until a stored time."""
 
     watch: Watch
-    run_id: str  # the same as of an expired claim that it continues, so that receivers see one run
+    run_id: str  # where it continues an expired claim, the id of that one, so that receivers see one run
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class DigestClaim:
     """The right of this process alone, until a stored time, to send the digests of a watch that are due."""
 
     watch: Watch
-    runs: Sequence[WatchRun]  # that wait for a digest, oldest first: those of the first claim, also of a later process
+    runs: Sequence[WatchRun]  # those that wait for a digest, oldest first; after an expired claim the same as before
     due_at: datetime
     until: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class KeptCounts:
-    """The counts of a stored run."""
+    """The counts of a stored run, with its rule and time."""
 
     rule: str  # digest of the request at that time; see `Watch.rule`
     created_at: datetime
@@ -103,13 +103,16 @@ class Streams(Protocol):
     async def keep_stream(
         self, name: str, reader: str, batch: StreamBatch, matches: Mapping[str, Sequence[WatchId]], now: datetime
     ) -> bool:
-        """Store cursor and matches (watches by key of a post), and delete what is gone, all or nothing.
+        """Store the cursor and the matches (watches by key of a post), and delete what is gone, all or nothing.
 
-        False when the claim was lost: nothing is stored then.
+        Returns False where the claim was lost; nothing is stored then.
         """
 
     async def held_keys(self, keys: Sequence[str]) -> Sequence[str]:
-        """Keys of stored items and their comments, seen posts and corrections among these, which may end with `*`."""
+        """Those of `keys` by which an item, a comment, a waiting or seen post, an entry or a correction is stored.
+
+        Of a key that ends with `*`, all stored keys that begin so.
+        """
 
     async def streamed_watches(self, since: datetime | None) -> Sequence[Watch]:
         """Watches that follow streams and are not paused, of all tenants; only those changed since then, if given."""
@@ -186,12 +189,12 @@ class Watches(Protocol):
         judged_from: datetime | None = None,
         unjudged_before: int = 0,
     ) -> bool:
-        """Store run, seen posts and next due time, all or nothing; False when the claim is lost.
+        """Store run, seen posts and next due time, all or nothing; returns False where the claim is lost.
 
-        `judged` are keys of posts of streams that are pending no longer; those that were kept go into the archive,
-        but for those that were deleted meanwhile. Until `judged_from` no further ones are judged.
-        `unjudged_before` of the run's unjudged posts were counted before it. Posts that wait for a stream's message are
-        not seen by a first run of which nobody was notified.
+        `judged` are keys of posts of streams that no longer wait; the kept ones go into the archive, unless they were
+        deleted meanwhile. Until `judged_from` no further posts are judged. `unjudged_before` of the run's unjudged
+        posts were counted before it. A first run of which nobody was notified does not mark those posts as seen that
+        wait for a stream's message.
         """
 
     async def release_claim(self, claim: RunClaim) -> None:
@@ -307,7 +310,7 @@ class InboxSettings:
     """Query strings by name, in the order in which they were saved."""
     last: InboxAction | None = None
     keys: bool = True
-    """Single keys do things on the page."""
+    """Whether the page obeys single keys of the keyboard."""
     has_feed: bool = False
 
 
@@ -333,16 +336,16 @@ class Inbox(Protocol):
     async def change_state(
         self, tenant: str, entry_id: str, state: EntryState, was: EntryState = UNTOUCHED
     ) -> EntryState | None:
-        """Store the fields in which `state` differs from what it `was`; the whole state then, None when it is gone.
+        """Store the fields in which `state` differs from `was`, so that two changes of different fields both stand.
 
-        So of two changes at the same time both stand where they are of different fields.
+        Returns the whole state afterwards, None where the entry is gone.
         """
 
     async def mark_all_read(self, tenant: str, wanted: InboxFilter, read_at: datetime) -> int:
-        """Mark the unread entries of a filter as read; how many they were."""
+        """Mark the unread entries of a filter as read, and return their number."""
 
     async def mark_unread(self, tenant: str, read_at: datetime) -> int:
-        """Mark the entries as unread that were read at this moment; how many they were."""
+        """Mark the entries as unread that were read at this moment, and return their number."""
 
     async def inbox_settings(self, tenant: str) -> InboxSettings:
         """Those of a tenant, or the usual ones."""

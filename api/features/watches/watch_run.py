@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from api.choices import Only
 from api.core.domain import Agreement, Outcome
 from api.core.published import IF_SET, WHERE_THERE, Published, Timestamp
 from api.features.comparisons.comparison import Measure
@@ -19,7 +22,6 @@ State = Literal["baseline", "changed", "nothing", "not_asked", "failed"]
 """The first run, by which later ones are measured; something is new or unusual; nothing is; no
 source could be asked; it ended without a report."""
 WITHOUT_ANSWER = frozenset({"not_asked", "failed"})
-_COMPLAINTS = frozenset({"complaint", "sounds_negative"})
 
 
 class SourceCount(Published):
@@ -183,7 +185,32 @@ class WatchRun(Published):
         return any(delivery.held == "digest" for delivery in self.deliveries)
 
 
-def of_complaints(new: Sequence[NewPost], unusual: Sequence[Change]) -> tuple[tuple[NewPost, ...], tuple[Change, ...]]:
-    """The complaints among new posts, and the changes that say that there are more of them."""
-    changes = (change for change in unusual if change.more and change.measure in _COMPLAINTS)
-    return tuple(post for post in new if post.complains), tuple(changes)
+@dataclass(frozen=True, slots=True)
+class NewsKind:
+    """Which posts and changes are news to a watch by its `only`, and the words for them."""
+
+    noun: str
+    """One post: `complaint`."""
+    label: str
+    """The choice among others: `complaints only`."""
+    has_post: Callable[[NewPost], bool]
+    has_change: Callable[[Change], bool]
+
+    def posts(self, new: Sequence[NewPost]) -> tuple[NewPost, ...]:
+        """Those of the new posts that are news, in their order."""
+        return tuple(filter(self.has_post, new))
+
+    def changes(self, unusual: Sequence[Change]) -> tuple[Change, ...]:
+        """Those of the unusual changes that are news, in their order."""
+        return tuple(filter(self.has_change, unusual))
+
+
+NEWS: Mapping[Only | None, NewsKind] = MappingProxyType({
+    None: NewsKind("post", "every new post", lambda post: True, lambda change: True),
+    "complaints": NewsKind(
+        "complaint", "complaints only", lambda post: post.complains,
+        # more complaints are news, fewer are not
+        lambda change: change.more and change.measure in {"complaint", "sounds_negative"},
+    ),
+})  # fmt: skip
+"""Each value of `Watch.only`, None first, in the order of a form."""

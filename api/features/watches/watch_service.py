@@ -28,16 +28,7 @@ from api.features.watches.notification import trial_message
 from api.features.watches.receiver_rules import Send, held_back, message_to, named, send_digest, targets_of
 from api.features.watches.watch import Target, Watch, check_one_product, length_of, next_after, zone_of
 from api.features.watches.watch_ports import RunClaim, SeenPost, Watches
-from api.features.watches.watch_run import (
-    VERSION,
-    WITHOUT_ANSWER,
-    Delivery,
-    Gap,
-    RunCounts,
-    State,
-    WatchRun,
-    of_complaints,
-)
+from api.features.watches.watch_run import NEWS, VERSION, WITHOUT_ANSWER, Delivery, Gap, RunCounts, State, WatchRun
 from api.reports.report import Report
 from api.services.product import Ask, compared_products, with_one_name
 
@@ -241,10 +232,9 @@ class WatchRunner:
     ) -> WatchRun:
         watch, answered = claim.watch, bool(now.counts.sources)
         measurements = unusual_changes.measurements_of(now.counts, past)
-        changes = unusual_changes.marked_changes(measurements, now.keys, self.places)
-        new = now.new
-        if watch.only == "complaints":
-            new, changes = of_complaints(new, changes)
+        news = NEWS[watch.only]
+        new = news.posts(now.new)
+        changes = news.changes(unusual_changes.marked_changes(measurements, now.keys, self.places))
         state: State = "changed" if new or changes else "nothing"
         reason = None
         if watch.began_at is None:

@@ -167,7 +167,7 @@ async def _chosen_sense(report: Report) -> int | None:
 
 
 async def _analyze_again(request: AnalysisRequest, sense: int | None, options: OutputOptions, verbose: bool) -> int:
-    from api.interfaces.cli.stored_commands import kept_of, opened_store
+    from api.interfaces.cli.report_commands import kept_of, opened_store
 
     async with opened_store() as store:
         stored = await kept_of(store, request.query)
@@ -190,7 +190,7 @@ async def _judge_again(
     from api.bootstrap.storage import with_report_items, with_stored_sense_and_corrections
     from api.features.analyses.api_keys import LOCAL
     from api.features.analyses.rejudging import ask_again_and_remember
-    from api.interfaces.cli.stored_commands import opened_store
+    from api.interfaces.cli.report_commands import opened_store
     from api.services import product as product_service
     from api.sources.own_items import NAME, OwnItems
 

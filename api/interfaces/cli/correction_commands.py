@@ -11,7 +11,7 @@ import typer
 from api.core.domain import BEFORE_JUDGING
 from api.errors import UsageError
 from api.interfaces.cli.output import Data, say, tell
-from api.interfaces.cli.stored_commands import AnalysisId, kept_of, opened_store
+from api.interfaces.cli.report_commands import AnalysisId, kept_of, opened_store
 
 if TYPE_CHECKING:
     from api.features.analyses.corrections import GateQuality, StoredCorrection

@@ -138,7 +138,7 @@ async def run(
     run_, texts = _prepared(set_ or [], part, folder)
     coverage = texts.coverage(run_.chosen, run_.sets.sets)
     if out is not None and out.exists():
-        merged(read_results(out), results_of([], run_, coverage))  # before anything is spent: they fit together
+        merged(read_results(out), results_of([], run_, coverage))  # raises before anything is spent if they do not fit
     command = " ".join(["listenpost bench run", *(f"--set {each}" for each in set_ or ())])
     command += f" --part {part}" * (part != "all")
     rows: list[Row] = []
@@ -228,7 +228,7 @@ def _name_of(gate: str | None, verdicts: Path | None, name: str | None) -> str:
 async def _given(
     run_: BenchRun, command: str, gate: str | None, verdicts: Path | None, name: str | None, seconds: float
 ) -> Row:
-    """The row of a gate's command, or of a file of verdicts; `command` is ours, by which the row is made again."""
+    """The row of a gate's command, or of a file of verdicts; `command` is our command line that makes the row again."""
     from api.evaluation.bench_gates import CollectedBatches, GivenVerdicts, read_verdicts, run_gate
     from api.evaluation.bench_results import ask_gate, measure
     from api.interfaces.cli.eval_run import read_lines

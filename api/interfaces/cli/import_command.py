@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from api.core.text import quantity, utc_minute
 from api.errors import NotFound, UsageError
 from api.interfaces.cli.output import Data, Encoding, as_json, say, tell
-from api.interfaces.cli.stored_commands import opened_store
+from api.interfaces.cli.report_commands import opened_store
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -29,16 +29,17 @@ from api.core.context import Caller, as_caller
 from api.errors import ConfigurationError, ListenpostError, UsageError, extras_named
 from api.interfaces.cli import (
     analyze_commands,
-    archive_command,
+    archive_commands,
     correction_commands,
     evaluation_commands,
     feed_commands,
     import_command,
+    key_commands,
     langfuse_commands,
     replay_command,
+    report_commands,
     server_commands,
-    stats_commands,
-    stored_commands,
+    stats_command,
     watch_commands,
 )
 from api.interfaces.cli.output import INTERRUPTED, finish, prepare, run_to_end, tell
@@ -281,9 +282,9 @@ add_command(app, analyze_commands.fetch)
 add_command(app, analyze_commands.filter_items, "filter", without=("items",))
 add_command(app, analyze_commands.chat, without=("message", "items"))
 add_command(app, replay_command.replay)
-add_command(app, stats_commands.search)
-add_command(app, stats_commands.stats)
-add_command(app, stats_commands.feedback, without=("rating",))
+add_command(app, archive_commands.search)
+add_command(app, stats_command.stats)
+add_command(app, report_commands.feedback, without=("rating",))
 add_command(app, correction_commands.correct)
 add_command(app, correction_commands.review)
 add_command(app, correction_commands.corrections)
@@ -302,16 +303,16 @@ add_command(_bench, evaluation_commands.run)
 add_command(_bench, evaluation_commands.show)
 
 _keys = add_group("keys", "API keys of the HTTP API.", no_args_is_help=True)
-add_command(_keys, stored_commands.add_key, "add")
-add_command(_keys, stored_commands.list_keys, "list")
-add_command(_keys, stored_commands.revoke_key, "revoke")
+add_command(_keys, key_commands.add_key, "add")
+add_command(_keys, key_commands.list_keys, "list")
+add_command(_keys, key_commands.revoke_key, "revoke")
 
 _reports = add_group("reports", "Stored analyses; without a command: list them.")
-add_command(_reports, stored_commands.list_reports, "list")
-add_command(_reports, stored_commands.show_report, "show")
-add_command(_reports, stored_commands.export_report, "export")
-add_command(_reports, stored_commands.open_report, "open")
-add_command(_reports, stored_commands.delete_report, "delete")
+add_command(_reports, report_commands.list_reports, "list")
+add_command(_reports, report_commands.show_report, "show")
+add_command(_reports, report_commands.export_report, "export")
+add_command(_reports, report_commands.open_report, "open")
+add_command(_reports, report_commands.delete_report, "delete")
 
 _feeds = add_group(
     "feeds", "Feeds that questions read: RSS, Atom, JSON Feed; see docs/sources/feeds.md.", no_args_is_help=True
@@ -357,7 +358,7 @@ _archive = add_group(
     "Vectors by a server for the search of what is stored; see docs/archive.md.",
     no_args_is_help=True,
 )
-add_command(_archive, archive_command.embed)
+add_command(_archive, archive_commands.embed)
 
 _langfuse = add_group(
     "langfuse",
@@ -373,7 +374,7 @@ add_command(_langfuse, langfuse_commands.open_dashboards, "open")
 def reports(context: typer.Context) -> None:
     """Stored analyses; without a command: list them."""
     if context.invoked_subcommand is None:
-        raise typer.Exit(run_to_end(stored_commands.list_reports()))
+        raise typer.Exit(run_to_end(report_commands.list_reports()))
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,7 +10,7 @@ from api.errors import UsageError
 from api.interfaces.cli.analyze_commands import EstimateOnly, say_estimate
 from api.interfaces.cli.command_product import built
 from api.interfaces.cli.output import Data, OutputOptions, as_json, say, tell
-from api.interfaces.cli.stored_commands import AnalysisId, kept_of, opened_store
+from api.interfaces.cli.report_commands import AnalysisId, kept_of, opened_store
 
 if TYPE_CHECKING:
     from api.interfaces.shared.listing_requests import ReplayRequest

@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from api.core.text import SHORT_ID, clean, one_line, web_url
 from api.features.analyses.statistics import Stats
-from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import hit_origin, hit_title
+from api.features.archive.search_values import ArchiveAnswer
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.shared import chart_data, claim_layout, comparison_table, presentation, statistics_text
 from api.interfaces.shared.claim_layout import ShownClaim

@@ -49,7 +49,7 @@ def trend_text(name: str, trend: Trend, columns: int) -> str:
 
 
 def _tables(line: TrendLine) -> Iterator[tuple[str, Sequence[str], Rows]]:
-    """Each with its note and heads, and a row of cells for each week."""
+    """The tables of a line: each its note, its headings, and a row of cells for each week."""
     yield (
         _VOLUME,
         [title_in(ALL_SOURCES, name) for name in line.sources] or [""],
@@ -100,13 +100,13 @@ def _aspect(week: TrendWeek, name: str) -> str:
 
 
 def _bar(value: float, most: float) -> str:
-    """What there is at all is seen."""
+    """A bar of fixed width; any value above 0 fills at least one column."""
     filled = max(round(_BAR * value / most), 1) if value else 0
     return "█" * filled + "·" * (_BAR - filled)
 
 
 def _laid_out(line: TrendLine, head: Sequence[str], rows: Rows, columns: int) -> Iterator[str]:
-    """The weeks to the left of each part of the table that fits into the columns."""
+    """Lines of a table in parts that fit into the `columns`, each with the weeks at its left."""
     labels = ["", *(week.week for week in line.weeks)]
     left = max(map(cell_len, labels))
     cells = [[shown(name) for name in head], *rows]

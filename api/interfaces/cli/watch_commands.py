@@ -14,7 +14,7 @@ from api.choices import MAX_TREND_WEEKS, TREND_WEEKS
 from api.core.text import SHORT_ID, quantity, utc_minute
 from api.errors import UsageError
 from api.interfaces.cli.output import Data, DataFormat, as_json, closing, say, tell
-from api.interfaces.cli.stored_commands import opened_store
+from api.interfaces.cli.report_commands import opened_store
 from api.sources import ALL_SOURCES
 
 if TYPE_CHECKING:

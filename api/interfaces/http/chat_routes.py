@@ -96,7 +96,7 @@ class AgUiChat(EvidenceOptions, _FrontEnd):
 
 
 def _kind(body: object) -> str:
-    """Whose body it is, so that what is wrong with it is said of that one alone."""
+    """Which of the three forms a body has by its fields, so that its errors are those of this form alone."""
     fields = body.keys() if isinstance(body, dict) else set[str]()
     if fields & {"threadId", "runId"}:
         return _AG_UI
@@ -223,7 +223,7 @@ _COMMON = (401, 403, 429, 500, 503)
     summary="List conversations, the last used first",
 )
 async def list_chats(tenant: Asker, app_context: OpenContext, query: Annotated[ChatsRequest, Query()]) -> ChatListing:
-    """Yours only; what was said is at `/v1/chats/{id}`."""
+    """List the conversations of the key that asks; `/v1/chats/{id}` has what was said."""
     return await chat_history.list_chats(app_context.store, tenant.id, query.limit, query.cursor, query.report_id)
 
 
@@ -313,7 +313,7 @@ async def get_chat(session_id: str, tenant: Asker, app_context: OpenContext) -> 
     summary="Delete one conversation",
 )
 async def delete_chat(session_id: str, tenant: Asker, app_context: OpenContext) -> None:
-    """With every post that it remembers; a turn that runs in it is answered and not kept."""
+    """Delete a conversation with every post that it remembers; a turn that is running is answered and not stored."""
     if not await app_context.drop_chat(tenant, session_id):
         raise chat_history.no_chat(session_id)
 
@@ -325,7 +325,7 @@ async def delete_chat(session_id: str, tenant: Asker, app_context: OpenContext) 
     summary="Whether there is a stream to resume",
 )
 async def resume_chat(session_id: str, tenant: Asker) -> Response:
-    """Never: who hangs up ends the turn, and what was shown by then is in `/v1/chats/{id}`.
+    """Answer 204 always: a turn ends when its caller hangs up, and `/v1/chats/{id}` has what was shown by then.
 
     `useChat` asks here with `resume: true`, and takes 204 for "nothing to resume".
     """

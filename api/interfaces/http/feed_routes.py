@@ -19,14 +19,14 @@ router = APIRouter(prefix="/v1/feeds", tags=["feeds"])
 
 
 class FeedList(BaseModel):
-    """Feeds that questions of the key that asks read: its own, oldest first, then those of the settings."""
+    """Feeds that are read for questions of the key that asks: its own, oldest first, then those of the settings."""
 
     feeds: list[FeedView]
 
 
 @router.post("", status_code=201, responses=documented(413, 422, *COMMON), summary="Follow a feed")
 async def add_feed(body: FeedRequest, tenant: Asker, app_context: OpenContext) -> FeedView:
-    """It is read at once; of a page, the feed that it announces. What cannot be read is not followed."""
+    """Follow a feed, or the feed that a page announces. It is read at once; what cannot be read is not followed."""
     if app_context.sample:
         raise UsageError("the sandbox has feeds of its own; ask them with `feeds` in `sources`")
     await app_context.product()  # its libraries are loaded then
@@ -37,7 +37,7 @@ async def add_feed(body: FeedRequest, tenant: Asker, app_context: OpenContext) -
 
 @router.get("", responses=documented(422, *COMMON), summary="List followed feeds")
 async def list_feeds(tenant: Asker, app_context: OpenContext) -> FeedList:
-    """How each is, when it was read and when it is next; nothing is asked."""
+    """List the followed feeds, each with its state and when it was read and is read next; no feed is asked."""
     settings = app_context.settings.sources
     listed = await listed_feeds(app_context.store, tenant.id, feeds_in(settings.feeds))
     return FeedList(feeds=list(map(FeedView.of, listed)))

@@ -14,7 +14,7 @@ from api.bootstrap.app_context import AppContext
 from api.errors import SourceError
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.statistics import Stats, since_of, stats_of
-from api.features.archive.entries import ArchiveAnswer
+from api.features.archive.search_values import ArchiveAnswer
 from api.interfaces.http.access import Asker, OpenContext
 from api.interfaces.http.errors_json import WRONG_DEPTH, documented
 from api.interfaces.http.event_stream import GONE, unless_gone

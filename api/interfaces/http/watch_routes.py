@@ -62,7 +62,7 @@ class RunList(BaseModel):
 
 @router.post("", status_code=201, responses=documented(413, *_COMMON), summary="Watch a product")
 async def add_watch(body: WatchRequest, tenant: Asker, app_context: OpenContext) -> NewWatch:
-    """It is due at once; its first run is what later ones are compared with."""
+    """Add a watch, which is due at once; later runs are compared with its first one."""
     requested = requested_watch(body, tenant.id)
     watch = await keep_watch(app_context.store, requested, new=True)
     return NewWatch(**dict(watch_view(watch)), secret=watch.secret, note=meaning_note(requested, watch))
@@ -94,7 +94,7 @@ async def change_watch(watch_id: str, body: WatchPatch, tenant: Asker, app_conte
 
 @router.delete("/{watch_id}", status_code=204, responses=documented(404, *_COMMON), summary="Remove a watch")
 async def remove_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -> None:
-    """With its runs and what it has seen; its reports stay."""
+    """Remove a watch with its runs and what it has seen; its reports stay."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     await app_context.store.drop_watch(tenant.id, watch.id)
 
@@ -106,7 +106,7 @@ async def remove_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -
     summary="Run a watch now",
 )
 async def run_watch(request: Request, watch_id: str, tenant: Asker, app_context: OpenContext) -> WatchRun | Response:
-    """Due or not, within your limits like any analysis; receivers are notified of it."""
+    """Run a watch, due or not, within your limits like any analysis; its receivers are notified."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     running = ran_now(app_context, watch)
     return await unless_gone(request.receive, running) or Response(status_code=GONE)
@@ -158,7 +158,7 @@ class FeedAddress(BaseModel):
 async def try_notifying(
     request: Request, watch_id: str, tenant: Asker, app_context: OpenContext
 ) -> DeliveryList | Response:
-    """Three tries for each where that may help; what came back is said for each."""
+    """Send a trial to each receiver, up to three times where that may help; returns what came back from each."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     trying = send_trial(notifier_of(app_context.settings).send, watch)
     deliveries = await unless_gone(request.receive, trying)
@@ -173,7 +173,7 @@ async def try_notifying(
     summary="List what did not arrive of a watch",
 )
 async def list_undelivered(watch_id: str, tenant: Asker, app_context: OpenContext) -> UndeliveredList:
-    """Of the last 100 runs that are news, with the reason and the time."""
+    """List what did not arrive of the last 100 runs that are news, with reason and time."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     return UndeliveredList(undelivered=undelivered_views(await undelivered_runs(app_context.store, watch)))
 
@@ -187,7 +187,7 @@ async def list_undelivered(watch_id: str, tenant: Asker, app_context: OpenContex
 async def notify_again(
     request: Request, watch_id: str, run_id: str, tenant: Asker, app_context: OpenContext
 ) -> DeliveryList | Response:
-    """Those who were not reached, by the same id, so that a receiver sees one run."""
+    """Send a run again to the receivers that it did not reach, with the same id, so that each sees one run."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     run = await run_to_resend(app_context.store, watch, run_id)
     telling = resend(app_context.store, notifier_of(app_context.settings).send, ALL_SOURCES, watch, run)

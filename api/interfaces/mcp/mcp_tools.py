@@ -26,8 +26,8 @@ from api.features.analyses.api_keys import Tenant
 from api.features.analyses.feedback import correct, withdraw
 from api.features.analyses.rejudging import ask_again_and_remember
 from api.features.analyses.store_ports import AnalysisSummary, Filters
-from api.features.archive.entries import ArchiveAnswer
 from api.features.archive.search import answer_for_model
+from api.features.archive.search_values import ArchiveAnswer
 from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
 from api.features.watches.notification import run_text

@@ -50,7 +50,7 @@ Start = Annotated[int, Query(ge=0, le=1_000_000)]
 
 @dataclass(frozen=True, slots=True)
 class DroppedCard:
-    """A dropped item as it is shown."""
+    """A dropped item with its facts, reason and place in the list."""
 
     item: DroppedItem
     stage: str
@@ -74,7 +74,7 @@ class EvidenceFilter:
     text: str = ""
 
     def kept(self, items: Iterable[KeptItem]) -> list[KeptItem]:
-        """Of those that were kept; none of them has a stage."""
+        """The kept items that fit the filter, in their order; none where a stage is looked for."""
         return [
             item
             for item in items
@@ -104,21 +104,21 @@ class EvidenceFilter:
         return [name for name in names if name]
 
     def _matches(self, *texts: str) -> bool:
-        """By the language of the first, and by the words of all."""
+        """Whether the first text is of the language, and the texts together hold the words."""
         words = "\n".join(texts)
         return self.language in {"", language_of(texts[0])} and fold(self.text) in fold(words)
 
 
 @dataclass(frozen=True, slots=True)
 class ListPart(Generic[Entry]):
-    """What of a long list stands on one page, and the addresses of the parts beside it."""
+    """One page of a long list, and the addresses of the pages before and after it."""
 
     entries: Sequence[Entry]
     first: int
     total: int
     before: str
     after: str
-    """Empty where there is nothing more, as `before`."""
+    """Empty on the last page; `before` is empty on the first."""
 
 
 def language_of(title: str) -> str:
@@ -180,13 +180,13 @@ def excerpts(item: KeptItem, passages: Sequence[str]) -> list[str]:
 
 
 def who_dropped(item: DroppedItem) -> str:
-    """A judge, or the step that did."""
+    """Name of the judge, or of the step, that dropped the item."""
     judge = _SAMPLE_JUDGE if item.judge == STAND_IN else item.judge
     return _RULES.get(item.dropped_by or "") or judge or "the gate"
 
 
 def unexplained(cards: Iterable[DroppedCard]) -> str:
-    """That a judge says neither why nor how likely, in a sentence; empty where all do."""
+    """A sentence that names the judges that gave neither a reason nor a probability; empty where all did."""
     judges = dict.fromkeys(
         who_dropped(card.item)
         for card in cards

@@ -23,7 +23,7 @@ from api.features.watches.notification import result_of
 from api.features.watches.trend import read_trend
 from api.features.watches.unusual_changes import FEWEST_RUNS
 from api.features.watches.watch import Target, Watch, with_rule
-from api.features.watches.watch_run import Delivery
+from api.features.watches.watch_run import NEWS, Delivery
 from api.features.watches.watch_service import (
     changed_watch,
     find_watch,
@@ -59,14 +59,14 @@ from api.sources import ALL_SOURCES, SOURCES
 
 @dataclass(frozen=True, slots=True)
 class WatchForm(QuestionForm):
-    """What stands in the fields of a watch."""
+    """The values of the fields in the form of a watch."""
 
     kept: Sequence[str] = ()
-    """Marks of those who are notified already, and shall be."""
+    """Marks of present receivers that are to stay."""
     offered: Sequence[str] = ()
-    """Marks of those whom the form showed: somebody may have added others since."""
+    """Marks of the receivers that the form showed; others may have been added since."""
     rules: Mapping[str, str] = field(default_factory=dict)
-    """By mark, the words of the rule of each."""
+    """The words of each receiver's rule, by its mark."""
 
     @classmethod
     def empty(cls, query: str) -> WatchForm:
@@ -132,7 +132,7 @@ def _typed(value: object) -> str:
 
 
 def receivers_of(watch: Watch) -> list[tuple[str, str]]:
-    """Receivers, by a mark and in words."""
+    """The mark of each receiver, and its kind and server in words."""
     return [(mark, target_words(target.shown)) for mark, target in _marked(watch)]
 
 
@@ -223,14 +223,14 @@ async def resume(watch_id: str, form: Filled, app_context: OpenContext) -> Respo
 
 @router.post("/{watch_id}/run")
 async def run(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
-    """Due or not; the page comes when it has ended, and receivers are notified."""
+    """Run a watch, due or not, and show its page when the run has ended; its receivers are notified."""
     watch = await submitted_watch(form, app_context, watch_id)
     ended = await unless_gone(request.receive, run_watch(app_context, watch))
     return Response(status_code=GONE) if ended is None else shown_watch(watch)
 
 
 async def submitted_watch(form: Submission, app_context: AppContext, watch_id: str) -> Watch:
-    """That of whoever has sent a form.
+    """The watch of the person who has sent a form.
 
     Raises:
         NotFound: it is not theirs, or gone.
@@ -251,7 +251,7 @@ async def watch_screen(
     deliveries: Sequence[Delivery] = (),
     feed: str = "",
 ) -> Response:
-    """Its page; with what came back of a message, or the new address of its feed."""
+    """The page of a watch; with what came back from receivers of a message, or with the new address of its feed."""
     runs = list(await app_context.store.watch_runs(watch.tenant, watch.id, RUNS))
     older = [run for run in await undelivered_runs(app_context.store, watch) if run not in runs]
     missed = [run for run in older if undelivered_targets(watch, run)]
@@ -262,6 +262,7 @@ async def watch_screen(
         title=f"Watch: {watch.name}",
         watch=watch_view(watch),
         meaning=meaning_words(watch),
+        news=NEWS[watch.only].label,
         price=await _price(app_context, watch),
         runs=[
             (_sentence(result_of(watch, run, dated)), run, bool(undelivered_targets(watch, run)))
@@ -338,7 +339,7 @@ async def _price_of_form(app_context: AppContext, visitor: Visitor, form: WatchF
 
 
 async def _price(app_context: AppContext, watch: Watch) -> str:
-    """What its runs cost; "" while libraries load, for which nobody shall wait."""
+    """What the runs of a watch cost; "" while libraries load, since a page does not wait for them."""
     if not app_context.loaded:
         return ""
     settings = in_sandbox(app_context.settings) if watch.sandbox else app_context.settings

@@ -15,7 +15,7 @@ from api.services.product import Product, ServerCheck
 from api.settings import Settings
 from api.sources import SOURCE_TITLES, SOURCES
 
-# What is no source: its group of settings, those it needs, its page, and that of its address.
+# Upstreams that are no sources: group of settings, variables that they need, page of the docs, variable of the address.
 _OTHERS = {
     "model": ("models", ("OPENAI_API_KEY",), "docs/settings.md", "OPENAI_BASE_URL"),
     "langfuse": (
@@ -122,7 +122,7 @@ async def _other(probes: Mapping[str, UpstreamCheck], name: str) -> Answered:
 
 
 def _upstream(settings: Settings, name: str, outcome: str, detail: str, left: int | None, *, sample: bool) -> Upstream:
-    """One upstream; what would make it real is the fix of a stand-in."""
+    """The state of one upstream; of a stand-in the remedy says what would make it the real one."""
     if spec := SOURCES.get(name):
         variables, page, address = spec.needs(settings.sources), spec.page, spec.address
         missing = spec.missing(settings.sources)

@@ -37,7 +37,7 @@ from api.sources import ITEM_SOURCES
 
 if TYPE_CHECKING:
     from api.features.analyses.feedback import Vote
-    from api.features.archive.entries import ArchiveFilters
+    from api.features.archive.search_values import ArchiveFilters
     from api.features.watches.followed_feeds import ListedFeed
     from api.features.watches.watch import Watch
     from api.features.watches.watch_ports import InboxFilter
@@ -203,7 +203,7 @@ class SearchRequest(RequestBody):
             UsageError: `since` is no time, or `source` no source.
         """
         from api.features.analyses.statistics import since_of
-        from api.features.archive.entries import filters_of
+        from api.features.archive.search_values import filters_of
 
         since = since_of(self.since, datetime.now(UTC))
         return filters_of(self.source, since, self.about, ITEM_SOURCES, self.language, self.kept)

@@ -57,7 +57,7 @@ _JSON: Mapping[type, dict[str, Any]] = {
 
 
 def _field(name: str, description: str = "") -> WithJsonSchema:
-    """What `FIELDS` lets a field of an item hold, as it is published; the product checks it."""
+    """The JSON schema of a field of an item, by what `FIELDS` lets it hold; the product checks the values."""
     holding = FIELDS[name]
     each = {"anyOf": [_JSON[part] for part in holding.each]}
     kinds = []
@@ -88,7 +88,7 @@ class OwnItem(TypedDict, total=False):
 
 
 def _strict_json(items: list[Any]) -> list[Any]:
-    """Python reads `NaN` and `Infinity`, which could not be sent back."""
+    """Refuse `NaN` and `Infinity`, which Python reads and no JSON can send back; raises `ValueError`."""
     try:
         json.dumps(items, allow_nan=False)
     except ValueError:

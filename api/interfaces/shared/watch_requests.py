@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from api.choices import MAX_DATED_NOTES, MAX_RECEIVERS, Only
+from api.features.watches.watch_run import NEWS
 from api.interfaces.shared.requests import (
     AskOptions,
     CliOption,
@@ -57,7 +58,7 @@ class WatchOptions(ExcludeOptions, AskOptions, SubjectOptions):
     ] = "UTC"
     only: Annotated[
         Only | None,
-        Label("What counts as news", words=(("", "every new post"), ("complaints", "complaints only"))),
+        Label("What counts as news", words=tuple((only or "", kind.label) for only, kind in NEWS.items())),
         Field(
             description="Count only complaints as news (default: everything new or unusual).",
         ),

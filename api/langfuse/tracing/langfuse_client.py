@@ -11,9 +11,10 @@ import asyncio
 import atexit
 import hashlib
 import threading
+import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -33,7 +34,7 @@ from api.core.http_limits import no_connection
 from api.core.model_batches import UnusableAnswer
 from api.core.prompts import Prompt
 from api.errors import ListenpostError, ModelError
-from api.langfuse.tracing.library_threads import LogFilter, Notice, ShutdownThread, in_one_line, quiet
+from api.langfuse.tracing.library_logs import LogFilter, Notice, in_one_line, quiet
 from api.langfuse.tracing.masking import HomeSession, ScoreClient, mask
 from api.langfuse.tracing.spans import LabelledSpans, MaskedExporter, Parent, linked, note_agents, provider_of
 from api.settings import TracingSettings
@@ -295,3 +296,43 @@ def _end(
     resources.httpx_client.close()
     resources.prompt_cache._task_manager.shutdown()
     log_filter.remove()
+
+
+class ShutdownThread(threading.Thread):
+    """Runs `close` in a daemon thread that is started early, since none can be started at exit."""
+
+    def __init__(self, close: Callable[[], None], seconds: float, late: Callable[[], None]) -> None:
+        super().__init__(name="langfuse-closer", daemon=True)
+        self._close, self._seconds, self._late = close, seconds, late
+        self._requested, self._done = threading.Event(), threading.Event()
+        self._until = 0.0
+        atexit.register(self._at_exit)
+        self.start()
+
+    def run(self) -> None:
+        """See `Thread.run`."""
+        self._requested.wait()
+        try:
+            self._close()
+        finally:
+            self._done.set()
+            atexit.unregister(self._at_exit)
+
+    def ask(self) -> None:
+        """Start closing and return."""
+        if not self._requested.is_set():
+            self._until = time.monotonic() + self._seconds
+            self._requested.set()
+
+    def wait(self) -> None:
+        """Wait until closed, at most `seconds` after the first `ask`."""
+        if not self._done.wait(max(0.0, self._until - time.monotonic())):
+            self._late()
+
+    def _at_exit(self) -> None:
+        """Close all of them at the same time, so that the exit waits once."""
+        for thread in threading.enumerate():
+            if isinstance(thread, ShutdownThread):
+                thread.ask()
+        with suppress(KeyboardInterrupt):
+            self.wait()

@@ -34,7 +34,7 @@ from opentelemetry.trace import (
 
 from api.core.context import current_trace_id
 from api.core.prompts import Prompt
-from api.langfuse.tracing.library_threads import assigned, quiet
+from api.langfuse.tracing.library_logs import assigned, quiet
 from api.langfuse.tracing.masking import SpanSession, basic, mask
 from api.settings import TracingSettings
 
@@ -119,7 +119,7 @@ class _Ids(RandomIdGenerator):
 def provider_of(settings: TracingSettings, spans: SynchronousMultiSpanProcessor) -> TracerProvider:
     """A provider that records the sampled traces, except those that the outer program drops.
 
-    Sampling depends on the trace id, as in Langfuse's own clients: both programs send it or none.
+    Sampling depends on the trace id, as in Langfuse's own clients, so that both programs send a trace or neither.
     """
     facts = {_DISTRO: _OURS, "service.name": _OURS, "service.version": version(_OURS)}
     resource = Resource.create(facts | {"langfuse.environment": settings.trace_environment})

@@ -35,7 +35,7 @@ Interval = Annotated[
 
 
 def wilson(count: int, n: int) -> Interval | None:
-    """The interval of a share; None of nothing."""
+    """The interval of the share `count / n`; None where `n` is 0."""
     if not n:
         return None
     share = count / n
@@ -46,7 +46,7 @@ def wilson(count: int, n: int) -> Interval | None:
 
 
 def share_difference(count: int, n: int, other: int, m: int) -> Interval | None:
-    """The interval of `count / n - other / m`, from both Wilson intervals; None of nothing."""
+    """The interval of `count / n - other / m`, from both Wilson intervals; None where `n` or `m` is 0."""
     first, second = wilson(count, n), wilson(other, m)
     if first is None or second is None:
         return None
@@ -66,9 +66,9 @@ def fisher(count: int, n: int, other: int, m: int) -> float:
 
 
 def count_ratio(count: int, other: int) -> Interval | None:
-    """The interval of `count / other`, two Poisson counts of equal exposure; None of nothing.
+    """The interval of `count / other`, two Poisson counts of equal exposure; None where both are 0.
 
-    The Wilson interval of the first's share of both, as odds; the upper end may be infinite.
+    It is the Wilson interval of the first's share of both, as odds; the upper end may be infinite.
     """
     share = wilson(count, count + other)
     if share is None:
@@ -78,9 +78,9 @@ def count_ratio(count: int, other: int) -> Interval | None:
 
 
 def split(count: int, other: int, share: float = 0.5) -> float:
-    """How often two Poisson counts of one rate differ as much: exact.
+    """Probability that two Poisson counts of one rate differ at least as much as these: exact.
 
-    `share` is the first's of both times, between 0 and 1. Two-sided: the smaller tail twice.
+    `share` is the first's part of both times together, between 0 and 1. Two-sided: twice the smaller tail.
     """
     total = count + other
     ways = [
@@ -94,7 +94,7 @@ def split(count: int, other: int, share: float = 0.5) -> float:
 
 
 def usual_counts(other: int, share: float) -> tuple[int, int]:
-    """Fewest and most of a Poisson count that the other one makes likely: 95 %, see above."""
+    """Fewest and most of a Poisson count that do not differ from `other` by `split` at 95 %; `share` as there."""
     few = middle = round(other * share / (1 - share))
     most = middle
     while few and split(few - 1, other, share) >= 1 - LEVEL:
@@ -115,7 +115,7 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 _MIDDLE = 3  # stars of a review that is neither good nor bad
 WEEKS, MONTHS = 60, 60
-"""How far back a timeline is counted by day, by week and by month; further, by year."""
+"""Longest timeline that is counted by week, in weeks, and by month, in months; see `DAYS_BY_DAY` for days."""
 Unit = Literal["day", "week", "month", "year"]
 
 
@@ -157,7 +157,7 @@ class Voices(Published):
 
 
 class Shares(Published):
-    """Of the graded items, each from 0 to 1; None of nothing."""
+    """Shares of the graded items, each from 0 to 1; None where no item was graded."""
 
     positive: float | None
     neutral: float | None
@@ -165,7 +165,7 @@ class Shares(Published):
 
 
 class Intervals(Published):
-    """95 % Wilson intervals of the shares; None of nothing."""
+    """95 % Wilson intervals of the shares; None where no item was graded."""
 
     positive: Interval | None
     neutral: Interval | None

@@ -138,7 +138,7 @@ NOTHING_EXCLUDED = Blocklist()
 
 @lru_cache(maxsize=256)
 def _pseudonyms(authors: tuple[str, ...], kind: str, place: str | None) -> frozenset[str | None]:
-    """The pseudonyms of names in a place: of each form that a source makes one from."""
+    """Pseudonyms of authors in a place: one of each form of a name from which a source makes a pseudonym."""
     names = ((name, *name.partition("@")[::2]) for name in authors)
     forms = (
         form
@@ -185,7 +185,7 @@ def _whole(text: str) -> str:
     first, *others = text.split()
     pattern, before = regex.escape(first), first
     for part in others:
-        # a sign that stands by itself is not taken for what stands between words
+        # beside a part that is a sign (`R & D`) only white space, since `\W++` would take the sign itself
         wordy = _LETTER.search(before) and _LETTER.search(part)
         pattern += (r"\W++" if wordy else r"\s++") + regex.escape(part)
         before = part
@@ -201,12 +201,12 @@ def _left_out_note(count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ExcludingSource(WrappedSource):
-    """A source whose items say that a question leaves them out, and whose comments lack what it does."""
+    """A source whose items are marked where the question leaves them out, and lose the comments that it leaves out."""
 
     blocklist: Blocklist
 
     async def fetch(self, plan: FetchPlan) -> Batch:
-        """See `Source.fetch`; what is left out is `unfit`, and a note says how many comments are."""
+        """See `Source.fetch`; an item that is left out is `unfit`, and a note counts the comments that are left out."""
         batch = await self.inner.fetch(plan)
         items, left_out = await asyncio.to_thread(self._marked, batch.items)
         return replace(batch, items=items, notes=(*batch.notes, *_left_out_note(left_out)))

@@ -43,7 +43,7 @@ _ENDINGS = (".gz", ".zst", ".zstd", ".jsonl", ".ndjson", ".json", ".csv", ".tsv"
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a person wants a file to be read."""
+    """Format, columns, product and encoding that a person gave for a file; format and encoding are else detected."""
 
     form: str = "auto"
     """One of `FORMATS`."""
@@ -196,7 +196,7 @@ def read_collected(data: bytes, options: ReadOptions = ReadOptions(), product: s
 
 
 def _placed(item: Item, product: str) -> Item:
-    """The item in the place of a product; where it was found before stays with its places."""
+    """The item with the product as its place; the place that it had stays among its places."""
     places = dict.fromkeys((product, *(place for place in (item.place, *item.places) if place)))
     return item.edited(place=product, places=tuple(places))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from api.core.items import Comment, Item
-from api.features.archive.entries import DIMENSIONS, ArchiveFilters, Match, Matches
+from api.features.archive.search_values import DIMENSIONS, ArchiveFilters, Match, Matches
 
 QUERY = "alpha bravo charlie delta echo"
 WORDS = tuple(QUERY.split())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from api.features.archive.entries import ArchiveAnswer, ArchiveHit, Retrieval
 from api.features.archive.search import answer_for_model
+from api.features.archive.search_values import ArchiveAnswer, ArchiveHit, Retrieval
 from tests.services.kit import PLACES
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)

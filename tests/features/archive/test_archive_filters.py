@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from api.errors import UsageError
-from api.features.archive.entries import EVERYTHING, ArchiveFilters, filters_of
+from api.features.archive.search_values import EVERYTHING, ArchiveFilters, filters_of
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 

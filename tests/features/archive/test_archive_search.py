@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 import pytest
 
 from api.core.ports import SilentObserver
-from api.features.archive.entries import ArchiveFilters, Retrieval
 from api.features.archive.index_words import Chunk, unmatched_words
 from api.features.archive.search import SCATTERED, WEAK, ArchiveSearch, answer_text, by_words
+from api.features.archive.search_values import ArchiveFilters, Retrieval
 from api.settings import RankingSettings, RetrievalSettings
 from tests.features.archive.made import NEAREST, QUERY, WORDS, ArchiveOf, archive_of, comment, embed, facts, match, page
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from api.features.archive.entries import FloorCounts, Match, Matches
 from api.features.archive.index_words import ORDINARY, held_share, holds_phrase, quoted_phrases
 from api.features.archive.search_ranking import Scored, above_floors, score_matches
+from api.features.archive.search_values import FloorCounts, Match, Matches
 from api.settings import RetrievalSettings
 
 MANY = 10 * ORDINARY

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from api.errors import ModelError
-from api.features.archive.entries import FloorCounts, Match
 from api.features.archive.index_words import Chunk
 from api.features.archive.search import ArchiveSearch, Rerank
+from api.features.archive.search_values import FloorCounts, Match
 from api.settings import RankingSettings, RetrievalSettings
 from tests.features.archive.made import QUERY, archive_of, embed, match, no_vectors, page
 

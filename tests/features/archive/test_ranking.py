@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.features.archive.entries import FloorCounts
 from api.features.archive.search_ranking import Scored, above_floors, combine_scores, diverse, is_doubtful, reranked
+from api.features.archive.search_values import FloorCounts
 from api.settings import RankingSettings, RetrievalSettings
 
 

@@ -11,9 +11,9 @@ from api.core.items import Item
 from api.core.words import index_tokens
 from api.errors import StoreUnavailable
 from api.evaluation.retrieval import sample_archive
-from api.features.archive.entries import ArchiveFilters, Match, Matches
 from api.features.archive.index_words import chunked
 from api.features.archive.search import ArchiveSearch
+from api.features.archive.search_values import ArchiveFilters, Match, Matches
 from api.features.chat.chat_agent import RECALLED, Chat
 from api.features.chat.chat_turn import LookupEnded, LookupStarted, Turn
 from api.features.chat.lookups import ENOUGH, KEPT

@@ -6,10 +6,11 @@ import asyncio
 import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from api.choices import Only
 from api.errors import UsageError
 from api.features.analyses.inbox import UNREAD
 from api.features.analyses.store_ports import Store
@@ -17,7 +18,7 @@ from api.features.watches.notification import DIGEST_POSTS, Message
 from api.features.watches.receiver_rules import held_back, run_for, send_digest
 from api.features.watches.watch import Target, Watch, digest_after, next_digest, target_of, with_rule
 from api.features.watches.watch_ports import SeenPost
-from api.features.watches.watch_run import Delivery, WatchRun
+from api.features.watches.watch_run import NEWS, Delivery, WatchRun
 from api.features.watches.watch_service import (
     WatchRunner,
     changed_watch,
@@ -169,6 +170,15 @@ async def world_of(store: Store, *rules: str) -> World:
 def next_eight(world: World) -> datetime:
     """The next 08:00 by UTC, by which the store counts from now."""
     return digest_after(told_by("digest 08:00"), target_of(f"{HOOK} digest 08:00", files=False), world.now)
+
+
+def test_each_value_of_only_has_its_posts_changes_and_words() -> None:
+    """A value without them would be refused by nothing and announced as another."""
+    assert tuple(NEWS) == (None, *get_args(Only))
+    assert len({kind.noun for kind in NEWS.values()}) == len({kind.label for kind in NEWS.values()}) == len(NEWS)
+    posts, changes = (CALM, COMPLAINT), (CHANGE, CHANGE.model_copy(update={"measure": "complaint"}))
+    assert (NEWS[None].posts(posts), NEWS[None].changes(changes)) == (posts, changes)
+    assert (NEWS["complaints"].posts(posts), NEWS["complaints"].changes(changes)) == ((COMPLAINT,), changes[1:])
 
 
 async def test_each_receiver_is_told_by_its_rule(store: Store) -> None:

@@ -14,8 +14,8 @@ from sqlalchemy import update
 from api.core.domain import Agreement, Usage, Verdict
 from api.core.items import Comment, Gated, Item
 from api.errors import NotFound, Unreachable
-from api.features.archive.entries import ArchiveFilters
 from api.features.archive.imports import FileIdentity, ImportBatch, ImportPosition
+from api.features.archive.search_values import ArchiveFilters
 from api.features.watches.notification import Message
 from api.features.watches.stream_watching import (
     MOST_AN_HOUR,

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from api.bootstrap.background_work import MOST_WATCHES
 from api.core.domain import Outcome
 from api.features.analyses.api_keys import LOCAL
-from api.features.watches.watch import Target, Watch, new_watch
+from api.features.watches.watch import MOST_WATCHES, Target, Watch, new_watch
 from api.features.watches.watch_run import Delivery, Gap, NewPost, NewQuestion
 from api.features.watches.watch_service import utc_now
 from api.interfaces.pages.watch_pages import RUNS, receivers_of

@@ -17,7 +17,7 @@ from langfuse._client.resource_manager import LangfuseResourceManager
 from api.core.domain import Question
 from api.core.ports import Facts
 from api.langfuse.tracing import Tracing, start
-from api.langfuse.tracing.library_threads import ShutdownThread
+from api.langfuse.tracing.langfuse_client import ShutdownThread
 from tests.forked import CODE, Forked
 from tests.langfuse.tracing.collector import Collector, settings_for
 from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run

@@ -11,7 +11,7 @@ from api.core.context import new_trace_id
 from api.core.domain import Outcome, Question, Usage, Verdict
 from api.core.items import Assessed, Gathered, Item
 from api.core.model_batches import UnusableAnswer
-from api.features.archive.entries import ArchiveAnswer, Retrieval
+from api.features.archive.search_values import ArchiveAnswer, Retrieval
 from api.langfuse.tracing import Tracing
 from tests.langfuse.tracing.collector import Collector
 from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run

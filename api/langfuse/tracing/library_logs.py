@@ -1,13 +1,11 @@
-"""Threads of the tracing libraries: their log becomes one warning, their shutdown has a timeout."""
+"""Logs of the tracing libraries: those of their threads become one warning."""
 
 from __future__ import annotations
 
-import atexit
 import logging
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -92,43 +90,3 @@ class LogFilter(logging.Filter):
                 self._notice()
             return False
         return not _quiet.get()
-
-
-class ShutdownThread(threading.Thread):
-    """Runs `close` in a daemon thread that is started early, since none can be started at exit."""
-
-    def __init__(self, close: Callable[[], None], seconds: float, late: Callable[[], None]) -> None:
-        super().__init__(name="langfuse-closer", daemon=True)
-        self._close, self._seconds, self._late = close, seconds, late
-        self._requested, self._done = threading.Event(), threading.Event()
-        self._until = 0.0
-        atexit.register(self._at_exit)
-        self.start()
-
-    def run(self) -> None:
-        """See `Thread.run`."""
-        self._requested.wait()
-        try:
-            self._close()
-        finally:
-            self._done.set()
-            atexit.unregister(self._at_exit)
-
-    def ask(self) -> None:
-        """Start closing and return."""
-        if not self._requested.is_set():
-            self._until = time.monotonic() + self._seconds
-            self._requested.set()
-
-    def wait(self) -> None:
-        """Wait until closed, at most `seconds` after the first `ask`."""
-        if not self._done.wait(max(0.0, self._until - time.monotonic())):
-            self._late()
-
-    def _at_exit(self) -> None:
-        """Close all of them at the same time, so that the exit waits once."""
-        for thread in threading.enumerate():
-            if isinstance(thread, ShutdownThread):
-                thread.ask()
-        with suppress(KeyboardInterrupt):
-            self.wait()

@@ -31,7 +31,7 @@ class ArchiveFilters:
 
     source: str | None = None
     since: datetime | None = None
-    """Undated entries are not since any time."""
+    """Only entries written then or later; those without a date are left out."""
     until: datetime | None = None
     """Only entries written before this moment."""
     kept: bool | None = None
@@ -39,8 +39,8 @@ class ArchiveFilters:
     product: str | None = None
     """Seen by an analysis with this query, in any case."""
     language: str | None = None
-    """Code of a language (`de`) that most small words of an entry may be of; short texts may be of
-    many. Applied to what was found."""
+    """Code of a language (`de`): only entries whose small words may mostly be of it; a short text may be of several
+    languages. Hits are filtered by it, not the search."""
     sample: bool = False
     """Made-up entries of the sample data instead of what was really heard; never both."""
 
@@ -75,9 +75,9 @@ class Matches:
     entries: int
     """How many the tenant has, up to `MOST_COUNTED`."""
     vectors: bool
-    """Whether the nearest were looked for among any."""
+    """Whether there were vectors to compare."""
     unread: int = 0
-    """Entries that were not among those, since their vectors are still being made or read."""
+    """Entries whose vectors were not compared, since they are still being made or read."""
 
 
 class Archive(Protocol):
@@ -120,7 +120,7 @@ class ArchiveHit(Published):
     passage: str
     """Its sentence that is nearest to the question, verbatim."""
     relevance: Share
-    """Beside the other hits of this answer: both scores stretched over them."""
+    """Relevance beside the other hits of this answer: of both scores, each stretched over all hits."""
     low_relevance: bool
     credit: Credit = None
     thread: Thread = ""

@@ -15,8 +15,8 @@ from api.core.text import fold, quantity
 from api.errors import NotFound, UsageError
 from api.features.analyses.statistics import since_of
 from api.features.analyses.store_ports import AnalysisSummary, Filters
-from api.features.archive.entries import ArchiveAnswer, ArchiveHit
 from api.features.archive.search import hit_title
+from api.features.archive.search_values import ArchiveAnswer, ArchiveHit
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis

@@ -1,21 +1,69 @@
-"""`archive`: vectors of a server for what is stored, and what they cost."""
+"""`search` in what is stored, without asking a source; `archive embed`: vectors of a server for it, and their cost."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
 from api.core.text import quantity
-from api.errors import ConfigurationError, ModelError, missing_module
-from api.interfaces.cli.output import say, tell
-from api.interfaces.cli.stored_commands import opened_store
+from api.errors import ConfigurationError, ModelError, install_command, missing_module
+from api.interfaces.cli.output import Data, as_json, closing, say, tell
+from api.interfaces.cli.report_commands import opened_store
+
+if TYPE_CHECKING:
+    from api.features.archive.search_values import ArchiveAnswer
+    from api.interfaces.shared.listing_requests import SearchRequest
 
 FAILED = 3
 """Exit code where the server gave no vectors for some entries; what it gave before is stored."""
+_NOTHING_FOUND = 3
 # Steps between two lines of progress.
 _STEPS = 20
+
+
+async def search(request: SearchRequest, form: Data = "text") -> int:
+    """Search stored posts, without asking any source; see docs/archive.md.
+
+    Exits with 3 when nothing is found.
+    """
+    from api import bootstrap
+    from api.bootstrap.storage import archive_search, open_store_of
+    from api.features.analyses.api_keys import LOCAL
+
+    settings, filters = bootstrap.load_settings(sandbox=request.sandbox), request.filters()
+    async with (
+        closing(await open_store_of(settings)) as store,
+        closing(bootstrap.build(settings)) as product,
+    ):
+        answer = await archive_search(settings, product, store).search(
+            LOCAL.id, request.query, filters, request.k, terse=True
+        )
+    if form == "json":
+        say(as_json(answer.model_dump(mode="json")))
+    else:
+        _print_hits(answer)
+    return 0 if answer.hits else _NOTHING_FOUND
+
+
+def _print_hits(answer: ArchiveAnswer) -> None:
+    from api.interfaces.cli.terminal_text import archive_text, shown
+
+    if answer.guidance:
+        tell(answer.guidance)
+        return
+    say(archive_text(answer, None))
+    if failed := answer.retrieval.embedding_failed:
+        tell(f"found by words alone: no vector of the question ({failed}); check `LISTENPOST_EMBEDDINGS_URL`")
+    elif answer.retrieval.words_only and not answer.retrieval.unread:
+        remedy = f"; {install_command('search')} installs them" * bool(missing_module("search"))
+        tell(f"found by words alone: there are no word vectors here{remedy}")
+    if unread := answer.retrieval.unread:
+        entries = quantity(unread, "entry", "entries")
+        tell(f"{entries} not compared by meaning yet, since their vectors are still being made or read")
+    if not answer.hits:
+        tell(f'ask the places: `listenpost analyze "{shown(answer.query)}"`')
 
 
 async def embed(

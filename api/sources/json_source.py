@@ -1,4 +1,4 @@
-"""What sources that answer in JSON without a key have in common: `KeylessSource`."""
+"""`JsonSource`: what sources that answer in JSON and need no API key have in common."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Slots = tuple[Item | None, ...]
 """Entries of a page in order; None for one that is no item."""
 
 
-class KeylessSource(SearchedSource):
+class JsonSource(SearchedSource):
     """A subclass says how its server is searched and what the answers mean.
 
     Belongs to one event loop; requests are paced over the whole process.

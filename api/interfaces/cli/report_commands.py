@@ -1,4 +1,4 @@
-"""`keys` and `reports`: what the store holds.
+"""`reports` and `feedback`: stored reports and their ratings, and the store that other commands open.
 
 The database's libraries are imported where a command runs: help does without.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.cells import cell_len
@@ -19,6 +19,8 @@ from rich.cells import cell_len
 from api.errors import NotFound, UsageError
 from api.interfaces.cli.output import (
     As,
+    Data,
+    DataFormat,
     Dropped,
     Output,
     OutputOptions,
@@ -27,13 +29,14 @@ from api.interfaces.cli.output import (
     check_output,
     closing,
     deliver,
+    langfuse_words,
     say,
     tell,
 )
 
 if TYPE_CHECKING:
-    from api.features.analyses.api_keys import Keys
-    from api.features.analyses.store_ports import AnalysisSummary, Store, StoredAnalysis
+    from api.features.analyses.store_ports import AnalysisSummary, Feedback, Store, StoredAnalysis
+    from api.interfaces.shared.listing_requests import FeedbackRequest
     from api.reports.report import Report
 
 AnalysisId = Annotated[str, typer.Argument(help="Id of a stored analysis, as listed, or its beginning.")]
@@ -57,56 +60,6 @@ async def opened_store() -> AsyncIterator[Store]:
 
     async with closing(await open_store_of(bootstrap.load_settings())) as store:
         yield store
-
-
-@asynccontextmanager
-async def _opened_keys() -> AsyncIterator[Keys]:
-    from api import bootstrap
-    from api.bootstrap.storage import environment_keys
-
-    async with opened_store() as store:
-        yield environment_keys(bootstrap.load_settings(), store)
-
-
-async def add_key(name: Annotated[str, typer.Argument(help="Name of the key's owner.")]) -> None:
-    """Create a key and print it; it cannot be shown again."""
-    async with _opened_keys() as keys:
-        made, text = await keys.add(name)
-    say(text)
-    tell(f"key `{made.id}` for {made.name}; it is not shown again")
-
-
-async def list_keys(form: As = "text") -> None:
-    """List every key with its origin, revoked ones too; never the key itself."""
-    from api.interfaces.cli.terminal_text import shown
-
-    async with _opened_keys() as keys:
-        listed = await keys.listed()
-    if form == "json":
-        rows = [
-            {
-                "id": key.id,
-                "name": key.name,
-                "origin": key.origin,
-                "created_at": key.created_at and key.created_at.isoformat(),
-                "revoked": key.revoked,
-            }
-            for key in listed
-        ]
-        say(as_json(rows))
-        return
-    for key in listed:
-        state = "revoked" if key.revoked else "valid"
-        say(f"{key.id:<18}{key.origin:<13}{state:<9}{shown(key.name)}")
-    if not listed:
-        tell("no keys: the HTTP API serves this machine only")
-
-
-async def revoke_key(key: Annotated[str, typer.Argument(help="Id or name of the key.")]) -> None:
-    """Revoke a key for good."""
-    async with _opened_keys() as keys:
-        await keys.revoke(key)
-    tell(f"`{key}` is revoked")
 
 
 async def list_reports(
@@ -173,6 +126,82 @@ async def delete_report(report: WholeAnalysisId) -> None:
             raise UsageError(f"what is deleted is named whole: `listenpost reports delete {kept.id}` (“{question}”)")
         await store.delete(LOCAL.id, kept.id)
     tell(f"`{kept.id}` is deleted")
+
+
+async def feedback(
+    request: FeedbackRequest,
+    report: AnalysisId,
+    up: Annotated[bool, typer.Option("--up", help="Rate it as good.")] = False,
+    down: Annotated[bool, typer.Option("--down", help="Rate it as bad.")] = False,
+    labels: Annotated[bool, typer.Option("--labels", help="Print ratings of items as labels for `eval`.")] = False,
+    form: Data = "text",
+) -> None:
+    """Rate a report, or a finding or item of it; without --up or --down: list the ratings."""
+    if up and down:
+        raise UsageError("`--up` or `--down`, not both")
+    if labels and (up or down):
+        raise UsageError("`--labels` prints ratings; it goes with no thumb")
+    if not (up or down) and (request.comment or request.finding or request.item_key):
+        raise UsageError("say `--up` or `--down` with it")
+    from api.bootstrap import load_settings
+    from api.bootstrap.storage import feedback_sender
+    from api.features.analyses.api_keys import LOCAL
+    from api.features.analyses.feedback import author_of, give
+
+    async with opened_store() as store:
+        kept = await kept_of(store, report)
+        if labels:
+            await _say_labels(store, kept.id)
+        elif up or down:
+            request.rating = "up" if up else "down"
+            send, author = feedback_sender(load_settings()), author_of(LOCAL.id)
+            given = await give(store, LOCAL.id, author, kept.id, request.vote(), send)
+            if form == "json":
+                state = {"status": given.watched, "reason": given.why or None}
+                say(as_json({**_plain(given.feedback), "langfuse": state}))
+            tell(langfuse_words(given.watched, given.why))
+        else:
+            _list_ratings(await store.feedback(LOCAL.id, kept.id), form)
+
+
+async def _say_labels(store: Store, report_id: str) -> None:
+    import json
+
+    from api.evaluation.labelled_items import corrections
+    from api.features.analyses.analysis_job import stored_report
+    from api.features.analyses.api_keys import LOCAL
+
+    report = await stored_report(store, LOCAL.id, report_id)
+    lines = corrections(report, await store.feedback(LOCAL.id, report_id))
+    for line in lines:
+        say(json.dumps(line, ensure_ascii=False))
+    if not lines:
+        tell("nothing was said of its items that is a label")
+
+
+def _list_ratings(opinions: Sequence[Feedback], form: DataFormat) -> None:
+    from api.core.text import clean, one_line
+    from api.interfaces.cli.terminal_text import shown
+
+    if form == "json":
+        say(as_json([_plain(opinion) for opinion in opinions]))
+        return
+    for opinion in opinions:
+        subject = {
+            "report": "report",
+            "finding": f"finding {opinion.finding}",
+            "item": f"item {one_line(clean(opinion.item_key))}",  # unbroken, for `--item`
+        }[opinion.subject]
+        say(f"{opinion.rating:<5}{subject}  {shown(opinion.comment)}".rstrip())
+    if not opinions:
+        tell("nothing was said of it yet; `--up` or `--down` does")
+
+
+def _plain(opinion: Feedback) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    given = opinion.created_at
+    return asdict(opinion) | {"created_at": given and given.isoformat()}
 
 
 async def _read_report(name: str) -> Report:

@@ -12,7 +12,7 @@ import pytest
 from api.core.domain import FetchPlan
 from api.core.items import Item
 from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, Refused, SourceError, Unreachable
-from api.sources.keyless_source import ask_each, interleaved, reply_failure, with_phrase
+from api.sources.json_source import ask_each, interleaved, reply_failure, with_phrase
 from api.sources.markup import MAX_LENGTH, words_of_html, words_of_markdown
 from api.sources.searched_source import Page
 from api.sources.web_client import Limit, Pace, Reply, host_of, pace_of
