@@ -46,7 +46,7 @@ _OTHER, _LEAST_OTHER = (1500, 500), (100, 5)
 _CHECK = (10_500, 450)
 # Tokens in and out, by call and by item; a rewriting, an explanation or the names of the senses of an
 # ambiguous name are another call, a check is that of all passages of a report.
-_REPORT, _EXHIBIT = (1500, 1000), (420, 0)
+_REPORT, _EXHIBIT = (1000, 1000), (420, 0)
 
 
 @dataclass(frozen=True, slots=True)

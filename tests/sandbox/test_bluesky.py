@@ -125,8 +125,8 @@ OUTCOMES: dict[str, type[SourceError] | str] = {
     "silent": Unreachable, "503": Unreachable, "500": Unreachable, "429": RateLimited, "html200": Blocked,
     "403html": Blocked, "notjson": Broken, "400": Broken, "404": Broken, "too_old": Unreachable,
     "hang": Unreachable, "garbage": "could not be read", "gap": "read from", "duplicates": "read from",
-    "disorder": "read from", "slow": "read from", "drip": "read from", "close": "the stream was closed",
-    "error": "ConsumerTooSlow",
+    "disorder": "read from", "slow": "read from", "drip": "read from", "close": Unreachable,
+    "error": Unreachable,
 }  # fmt: skip
 
 

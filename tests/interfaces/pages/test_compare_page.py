@@ -37,6 +37,12 @@ def fields_of(html: str, action: str) -> dict[str, list[str]]:
     return fields
 
 
+def said_of(name: str) -> list[str]:
+    """Complaints of nine people about battery and price, none a copy of another."""
+    battery = [f"After {days} days I hate the battery of the {name}." for days in range(2, 7)]
+    return battery + [f"After {days} days the {name} has an awful price." for days in range(2, 6)]
+
+
 def words_of(html: str) -> str:
     """What a person reads, on one line."""
     return " ".join(" ".join(Tags(html).words).split())
@@ -349,15 +355,7 @@ def test_products_are_told_apart_in_a_picture() -> None:
     alike = ("Sony WH-1000XM4 headphones", "Sony WH-1000XM5 headphones", "Sony WF")
     wide = ("ソニーワイヤレスノイズキャンセリングヘッドホン", "ボーズクワイエットコンフォートウルトラ")
     three, two = (
-        share_figure(
-            compared(
-                *(
-                    about(name, posts(name, *[HATED.format(name)] * 5, *[f"The {name} has an awful price."] * 4))
-                    for name in names
-                )
-            )
-        )
-        for names in (alike, wide)
+        share_figure(compared(*(about(name, posts(name, *said_of(name))) for name in names))) for names in (alike, wide)
     )
 
     assert ">WH-1000XM4 hea…<" in three
