@@ -32,6 +32,8 @@ from api.services.product import Ask
 
 ENGINE_PAUSE = 0.2
 """Seconds between two looks for work that other processes have left."""
+ENGINE_PATIENCE = 10.0
+"""Seconds after which work that the engine does not know is lost; who runs it waits a minute in all."""
 PAUSE = 0.02
 NONE = Filters()
 Work = Literal["analysis", "watch", "due watch"]
@@ -176,7 +178,7 @@ async def opened() -> AsyncIterator[AppContext]:
     """A durable context that is ready, and often looks for work that others have left."""
     app_context = await open_app_context(bootstrap.load_settings(), durable=True)
     assert app_context.engine is not None
-    app_context.engine.pause = ENGINE_PAUSE
+    app_context.engine.pause, app_context.engine.patience = ENGINE_PAUSE, ENGINE_PATIENCE
     try:
         await app_context.product()
         yield app_context
@@ -206,10 +208,9 @@ async def _run_work(app_context: AppContext, order: WorkOrder, counter: MomentCo
         if order.work == "analysis" and not (await app_context.store.listing(tenant.id, NONE, 1)).analyses:
             return await _result_of(app_context, tenant, counter, event_counts)  # somebody has deleted it
     await _until_over(app_context, tenant, order)
+    await _until_dropped()  # a run that is stored before its step is noted is told once more
     listening.cancel()
-    result = await _result_of(app_context, tenant, counter, event_counts)
-    await _until_dropped()
-    return result
+    return await _result_of(app_context, tenant, counter, event_counts)
 
 
 async def _analysis(app_context: AppContext, tenant: Tenant, order: WorkOrder, pipe: Connection) -> None:
