@@ -22,9 +22,10 @@ from api.errors import AccessDenied, Conflict, ListenpostError, NotFound, StoreU
 from api.features.analyses.api_keys import REVOKED
 from api.features.analyses.rejudging import with_chosen_sense
 from api.features.analyses.store_ports import WATCH, Store
-from api.features.watches.watch import MOST_WATCHES, Watch, check_findable, check_one_product, check_watch
+from api.features.watches.watch import MOST_WATCHES, Watch, check_one_product, check_watch
 from api.features.watches.watch_run import WatchRun
 from api.features.watches.watch_service import MOST_NEWS, WatchRunner, find_watch, new_run_id, utc_now
+from api.pipeline.gate.name_index import is_findable
 from api.reports.report import Report
 from api.services.product import Ask
 from api.settings import Settings
@@ -300,9 +301,19 @@ async def keep_watch(store: Store, watch: Watch, *, new: bool) -> Watch:
     if new:
         watch = await with_chosen_sense(store, watch.tenant, watch)
         check_one_product(watch)
-    check_findable(watch)
+    _check_findable(watch)
     if new:
         await store.add_watch(watch, MOST_WATCHES)
     elif not await store.change_watch(watch):
         raise UsageError(f"the watch “{watch.name}” is gone")
     return watch
+
+
+def _check_findable(watch: Watch) -> None:
+    """Refuse one that notifies as it happens where a text of a stream cannot show its name; raises `UsageError`."""
+    if watch.as_it_happens and not is_findable(watch.query, watch.about):
+        raise UsageError(
+            f"“{watch.query[:60]}” is a very common or short word, and a stream is searched for names alone: say with "
+            "`--about` (`about`) what the product is, in words that people write beside its name",
+            field="as_it_happens",
+        )

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 
+from api.core.diversity import diversify
 from api.features.archive.index_words import bm25, held_share, holds_phrase, with_forms_as
 from api.features.archive.search_values import ChunkId, FloorCounts, Matches
-from api.pipeline.evidence.ranking import diversify
 from api.settings import RankingSettings, RetrievalSettings
 
 WORDS_IN_ORDER = 3

@@ -21,7 +21,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from api.choices import MAX_RECEIVERS, Only
 from api.core.text import clean, cut, one_line, web_url
 from api.errors import UsageError
-from api.pipeline.gate.name_index import is_findable
 from api.services.product import QuestionOptions, compared_products, question_of
 from api.settings.value_types import is_mail_address
 
@@ -359,16 +358,6 @@ def check_one_product(watch: Watch) -> None:
     """Refuse a question that compares products; raises `UsageError`."""
     if products := compared_products(watch):
         raise UsageError(f"a watch is of one product, not of {' and '.join(products)}: add one for each", field="query")
-
-
-def check_findable(watch: Watch) -> None:
-    """Refuse one that notifies as it happens where a text of a stream cannot show its name; raises `UsageError`."""
-    if watch.as_it_happens and not is_findable(watch.query, watch.about):
-        raise UsageError(
-            f"“{watch.query[:60]}” is a very common or short word, and a stream is searched for names alone: say with "
-            "`--about` (`about`) what the product is, in words that people write beside its name",
-            field="as_it_happens",
-        )
 
 
 def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:

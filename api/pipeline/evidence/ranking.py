@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import TypeVar
 from urllib.parse import urlsplit
 
+from api.core.diversity import diversify
 from api.core.domain import Usage
 from api.core.items import Assessed, Comment, Item
 from api.core.words import content_words, words
@@ -27,7 +26,6 @@ NEUTRAL = 0.5
 HALF_LIFE_DAYS = 180.0
 """Age at which recency has halved, and which an undated item is taken for."""
 
-T = TypeVar("T")
 Reranker = Callable[[Sequence[Assessed]], Sequence[Assessed]]
 """Returns the same items in another order."""
 
@@ -234,23 +232,3 @@ def _groups(item: Item) -> list[tuple[str, ...]]:
     """What an item shares with others; copies of one thread are merged already."""
     named = (("place", item.place), ("author", item.author), ("thread", item.thread or item.key))
     return [(kind, item.source, name) for kind, name in named if name]
-
-
-def diversify(
-    line: Sequence[T],
-    groups: Callable[[T], Iterable[Hashable]],
-    worth: Callable[[T], float],
-    ranking: RankingSettings,
-) -> list[T]:
-    """Best first, at most `diversity_max` of a group unless it costs over `diversity_delta`."""
-    left, chosen, seen = list(line), list[T](), Counter[Hashable]()
-    most = ranking.diversity_max  # 0 is off: no group is below it, so the best stays first
-    while left:
-        free = (at for at, entry in enumerate(left) if all(seen[g] < most for g in groups(entry)))
-        at = next(free, 0)
-        if worth(left[0]) - worth(left[at]) > ranking.diversity_delta:
-            at = 0
-        entry = left.pop(at)
-        seen.update(groups(entry))
-        chosen.append(entry)
-    return chosen
