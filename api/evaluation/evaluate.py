@@ -38,11 +38,11 @@ Around = Callable[[int, Ask], Awaitable[list[AnswerSheet]]]
 
 
 class Candidate(Protocol):
-    """What is measured."""
+    """A judge or another gate whose answers to labelled cases are measured."""
 
     @property
     def name(self) -> str:
-        """Name and version."""
+        """Its name with its version, as it heads a row of the table: `local-3`."""
         ...
 
     @property

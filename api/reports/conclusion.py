@@ -242,5 +242,5 @@ class NoModel:
     judge = explain = write = _refuse
 
     async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
-        """The original query alone."""
+        """The question itself as its only query, since no model words others."""
         return Rewrites((question.text,))

@@ -94,7 +94,7 @@ class ArticleHit:
 
 @dataclass(slots=True)
 class ListCounts:
-    """What some lists held."""
+    """Numbers of lists that were read, of their articles, of lines that could not be read, and of damaged lists."""
 
     lists: int = 0
     articles: int = 0

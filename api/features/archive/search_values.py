@@ -174,7 +174,7 @@ class ArchiveAnswer(Published):
     guidance: str
     """What to ask instead, when nothing was searched; else empty."""
     hits: tuple[ArchiveHit, ...]
-    """The most relevant first."""
+    """Entries that were found, at most as many as were asked for, in falling order of relevance."""
     sample: bool = False
     """Everything in it is made up."""
     retrieval: Retrieval

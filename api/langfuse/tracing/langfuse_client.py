@@ -319,7 +319,7 @@ class ShutdownThread(threading.Thread):
             atexit.unregister(self._at_exit)
 
     def ask(self) -> None:
-        """Start closing and return."""
+        """Begin to close in the thread, without waiting for it."""
         if not self._requested.is_set():
             self._until = time.monotonic() + self._seconds
             self._requested.set()
