@@ -226,6 +226,7 @@ def test_a_terminal_shows_a_table_that_follows() -> None:
         shown = _drained(terminal, lambda seen: False)
 
     assert json.loads(Path("answer").read_bytes())["findings"]
+    assert shown.startswith("Loading …\rSample data: everything below is made up")
     last = shown[shown.rindex("\x1b[?25l") :]
     for name in ("Reddit", "YouTube", "Amazon", "Report"):
         assert name in last

@@ -42,7 +42,7 @@ from api.interfaces.cli import (
     stats_command,
     watch_commands,
 )
-from api.interfaces.cli.output import INTERRUPTED, finish, prepare, run_to_end, tell
+from api.interfaces.cli.output import INTERRUPTED, finish, prepare, run_to_end, show_loading, tell
 from api.sources import SOURCE_LIST
 
 if TYPE_CHECKING:
@@ -410,6 +410,8 @@ def run(words: Sequence[str] | None = None) -> NoReturn:
         # question that takes 0.6 s
         gc.set_threshold(_OBJECTS_OF_QUESTION if sys.argv[1:2] in _QUESTIONS else _OBJECTS)
     prepare()
+    if sys.argv[1:2] in _QUESTIONS and "--help" not in sys.argv and words is None:
+        show_loading()
     code = 0
     try:
         with extras_named(), as_caller(Caller("cli")):

@@ -190,6 +190,16 @@ def tell(line: str) -> None:
         _let_go(sys.stderr)
 
 
+def show_loading() -> None:
+    """Show on a terminal that a question has begun, while its libraries load for about a second.
+
+    The next line takes its place, since each that a question prints is longer.
+    """
+    if sys.stderr.isatty():
+        with suppress(OSError):
+            print("Loading …", end="\r", file=sys.stderr, flush=True)
+
+
 def langfuse_words(state: str, reason: str) -> str:
     """That a rating is kept, and whether Langfuse has it, from the state of a `Given`."""
     if state == "failed":
