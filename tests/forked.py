@@ -10,6 +10,7 @@ interpreter or variables such as `PYTHONIOENCODING` are what is tested.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import inspect
@@ -118,12 +119,8 @@ def _forker() -> str:
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.readline() == b"ready\n", process.stderr.read()
-    _RUNNING.append(process)
+    atexit.register(process.communicate)  # the end of its input is its own
     return path
-
-
-_RUNNING: list[subprocess.Popen[bytes]] = []
-"""The process that forks; the end of its input, with this process, is its own."""
 
 
 def _serve(path: str) -> None:

@@ -153,7 +153,8 @@ class Database:
             @event.listens_for(self._engine.sync_engine, "begin")
             def begun(connection: Connection) -> None:
                 begin = connection.get_execution_options().get("begin", "BEGIN IMMEDIATE")
-                connection.exec_driver_sql(begin)
+                driver: Any = connection.connection.dbapi_connection
+                driver.run_async(lambda sqlite: sqlite.execute(begin))  # one turn of its thread, by a cursor three
 
             self._reader = self._engine.execution_options(begin="BEGIN")
             self._writing = asyncio.Lock()
