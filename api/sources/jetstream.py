@@ -165,6 +165,8 @@ class JetstreamReader:
     _versions: dict[str, Version] = field(default_factory=dict)
     _at: int = 0
     """Number of the server that answered last."""
+    _paused: dict[str, datetime] = field(default_factory=dict)
+    """When a server whose limit was reached may be asked again, as it said."""
 
     async def read(
         self,
@@ -276,10 +278,15 @@ class JetstreamReader:
         for turn in range(len(self.roots)):
             number = (self._at + turn) % len(self.roots)
             root = self.roots[number]
+            if (until := self._paused.get(root)) is not None and until > datetime.now(UTC):
+                failure = failure or RateLimited(self.name, "its limit is reached, nothing sent", retry_at=until)
+                continue
             try:
                 connection, version = await self._connected(root, start)
                 frame = await self._first(connection)
             except SourceError as error:
+                if isinstance(error, RateLimited) and error.retry_at is not None:
+                    self._paused[root] = error.retry_at
                 failure = failure or error
                 continue
             self._at = number

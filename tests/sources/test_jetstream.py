@@ -155,6 +155,21 @@ async def test_an_answer_instead_of_a_stream_has_its_outcome(reply: Reply, expec
     assert type(caught.value) is expected
 
 
+async def test_a_server_whose_limit_is_reached_is_not_asked_before_it_said() -> None:
+    """A second question asks the other server alone; where there is no other, nothing is sent."""
+    limited = Reply(429, {"error": "RateLimitExceeded"}, {"retry-after": "3600"})
+    with serving(limited) as full, serving(stream(posts(3))) as other:
+        alone, both = reader_of(full), reader_of(full, other)
+        for _ in range(2):
+            with pytest.raises(RateLimited) as caught:
+                await events_of(alone)
+            assert len(await events_of(both, frames=3)) == 3
+        asked = len(full.asked), len(other.asked)
+
+    assert caught.value.retry_at is not None
+    assert asked == (2, 2)
+
+
 async def test_a_silent_server_is_unreachable_and_the_next_one_is_read() -> None:
     """Connected, but without a frame: never empty; with another server the read goes on there."""
     with serving(stream([])) as silent, serving(stream(posts(3))) as other:
