@@ -342,6 +342,11 @@ async def test_posts_that_speak_of_an_aspect_are_counted_beside_one_of_them() ->
     assert (first.name, first.people, first.where) == ("Lid", "one of 14 posts that speak of it", "")
     assert (second.name, second.people) == ("Price", "one of 2 posts that speak of it")
     assert claim_layout.lead(report) == ["Most spoken of, in posts: lid (14), app (3)."]
+    counted = replace(
+        claim("Lid: “It leaks”: one of the six people who speak of it.", {"reddit": 1}, "It leaks"), support="counted"
+    )
+    (only,), _ = claim_layout.claims_of(report.model_copy(update={"findings": [counted]}))
+    assert only.people == "one of the six people who speak of it"  # not beside posts, another unit
     named = report.model_copy(update={"summary": "Most spoken of: lid (two people)."})
     assert claim_layout.lead(named) == ["Most spoken of: lid (two people)."]
 

@@ -29,6 +29,7 @@ def statement(text: str) -> Statement:
         "I'm not this bad at battery puzzles.", "I've spent 325 hours on a great battery.", "One broke when it fell.",
         "There is a neat battery setting I found there.", "The battery is now £22.59 and great.",
         "The battery has a very good unboxing here.", "The battery is the right one, and great.", "I feel lighter.",
+        "Spoil me, the battery is great.", "I don't care how good the battery is.", "I couldn’t care less, it works.",
         "The Best Battery of the Whole Reading Lamp League", "THE BATTERY NEVER WORKS FROM THIS MONTH ON",
     ],
 )  # fmt: skip

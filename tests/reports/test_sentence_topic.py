@@ -79,6 +79,8 @@ def test_the_word_of_a_theme_is_what_is_spoken_of(theme: str, sentence: str) -> 
         ("battery", "The board needs neither battery nor case."),
         ("screen", "It is dimmer than my screen, compared with the display of a friend."),
         ("sleep", "In v2 sleep ids are numbers."),
+        ("battery", "It hides the battery level."),
+        ("subscription", "Our subscription names turned into numbers."),
         ("connection", "Our glow-sync cuts the rest."),
         ("battery", "We open the Glow Lamp: magnets, battery, lens."),
         ("price", "Helligkeit, Verbrauch, Farben in Stufen und der Preis von 70 Euro."),

@@ -143,6 +143,18 @@ def test_what_says_nothing_is_not_quoted() -> None:
     assert (finding.claim, finding.alike, finding.speaking) == ("The battery lasted three trips and never died", 1, 8)
 
 
+def test_a_level_of_the_battery_on_a_screen_is_no_word_of_the_battery() -> None:
+    """So what wants an account is quoted for the account, though more people speak of the battery."""
+    wanted = "I like it, but the Glow Lamp wants an account before it even shows me the battery level"
+    shown = exhibits(
+        "The battery, two nights.", "Battery of an evening.", "Some battery, a long one.", "Battery!",
+        "The battery, once more.", "An account, again.", "The account locked me out twice.", wanted,
+    )  # fmt: skip
+    findings = find_themes(LAMP, shown).findings
+
+    assert [finding.name for finding in findings if wanted in finding.text] == ["Account"]
+
+
 def test_no_two_claims_say_the_same() -> None:
     """Not of two subjects that one sentence names, nor with another number or more beside it."""
     counts = ("two", "four", "five", "six", "nine")

@@ -222,7 +222,7 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem], speaking: Mapping[st
     over_time = f"{unit} {chart_data.sparkline(periods)}" if periods else ""
     people, named = _people_and_places(finding, items)
     among = ""
-    if name and len(finding.cites) == 1 < (count := speaking.get(name.casefold(), 0)):
+    if name and not who and len(finding.cites) == 1 < (count := speaking.get(name.casefold(), 0)):
         people = among = f"one of {count} posts that speak of it"
     elif finding.support == "counted":
         people = who if name and who else people if name else ""

@@ -284,10 +284,16 @@ def _topic(term: str, index: SentenceIndex) -> SharedSubject:
     named = next((aspect for aspect in aspects() if aspect.name == term), None)
     surfaces = index.surfaces[term]
     forms = {*surfaces, *(form for form, word in PHRASES.items() if word == term)}
-    words = "|".join(regex.escape(form).replace(r"\ ", r"\W+") for form in sorted(forms, key=len, reverse=True))
-    spelled = rf"(?<![\p{{L}}\p{{N}}])(?:{words})(?![\p{{L}}\p{{N}}])"
-    spelled += f"|{MONEY.pattern}" if term == PRICE else ""
-    pattern = regex.compile(f"{named.pattern.pattern}|{spelled}" if named else spelled, regex.I)
+    words: list[str] = []
+    if named:  # its pattern decides of the words that it knows: `the battery level` is no word of the battery
+        words = [named.pattern.pattern]
+        forms = {form for form in forms if not named.pattern.fullmatch(form)}
+    if forms:
+        spelled = "|".join(regex.escape(form).replace(r"\ ", r"\W+") for form in sorted(forms, key=len, reverse=True))
+        words.append(rf"(?<![\p{{L}}\p{{N}}])(?:{spelled})(?![\p{{L}}\p{{N}}])")
+    if term == PRICE:
+        words.append(MONEY.pattern)
+    pattern = regex.compile("|".join(words), regex.I)
     name = term if named else TITLES.get(term) or surfaces.most_common(1)[0][0]
     terms = frozenset(term.split(" ")) if not named else frozenset([term])
     return _spoken(name, terms, pattern, index.holding[term], index)
