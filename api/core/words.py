@@ -110,7 +110,7 @@ _DROPPED = regex.compile(r"[[\p{P}\p{Z}\p{C}™®©`´]--[#&%]]|^#+", regex.V1)
 
 
 def canonical(name: str) -> str:
-    """One form for the spellings of a name; empty for punctuation alone; C++ is not C."""
+    """One form for all spellings of a name; empty for punctuation alone. C++ and C stay different."""
     return str(_DROPPED.sub("", fold(_DROPPED.sub("", clean(name)))))
 
 
@@ -178,7 +178,7 @@ def is_not_english(text: str) -> bool:
 
 
 LONGEST_WORD = 40
-"""Characters to which a token is cut; what is longer is an address or a code."""
+"""Length to which a token is cut, in characters; a longer one is an address or a code."""
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 """Scripts without blanks between words, for a class of characters in a pattern."""
