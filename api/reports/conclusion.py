@@ -58,7 +58,7 @@ class WrittenDraft:
 
 
 class WritingFailed(UnusableAnswer):
-    """The writer gave no usable draft; its usage and follow-ups still count."""
+    """The writer gave no usable draft; its usage and follow-ups are still counted."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Writer(Protocol):
 
 
 def shown_share(evidence: Evidence) -> str:
-    """What a writer is shown: `the 30 best of 33 kept posts`; empty when it is all of them."""
+    """What part of the kept posts a writer is shown, such as `the 30 best of 33 kept posts`; empty when it is all."""
     shown, kept = len(evidence.shown), len(evidence.kept)
     return f"the {shown} best of {kept} kept posts" if shown < kept else ""
 
