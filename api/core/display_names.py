@@ -14,11 +14,11 @@ class SourceLabel:
     """Name, title and description of a source for readers and models."""
 
     name: str
-    """As in keys and settings: `reddit`."""
-    title: str
     """Name used in keys and settings, such as `reddit`."""
-    description: str
+    title: str
     """Name shown to people, such as `Reddit`."""
+    description: str
+    """What the source holds, in one sentence; used as the description of its tool."""
     by_name: bool = field(default=False, kw_only=True)
     """Whether the source is searched by the product's name alone, so that other words of a query change nothing."""
 
