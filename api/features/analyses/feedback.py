@@ -37,7 +37,7 @@ class RatedTurn:
     """What somebody thinks of one answer of a chat."""
 
     number: int
-    """Of the turn in its session, from 1."""
+    """Number of the turn in its session, from 1."""
     trace_id: str | None
     author: str
     """Pseudonym of who gave it."""
@@ -48,7 +48,7 @@ class RatedTurn:
 
 Rated = RatedReport | RatedTurn
 Send = Callable[[Rated], Awaitable[str]]
-"""Tells whoever watches; empty when that was taken, else why it was not."""
+"""Sends a rating to Langfuse; returns an empty text, or why it was not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class GivenOnTurn:
     turn: RatedTurn
     watched: Watched
     why: str = ""
-    """Why Langfuse did not take it; else empty."""
+    """Why Langfuse did not accept it; empty when it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Vote:
     rating: Rating
     comment: str = ""
     finding: int | None = None
-    """Its number in the report, from 1."""
+    """Number of the finding in the report, from 1."""
     item_key: str | None = None
 
 
@@ -82,7 +82,7 @@ class Given:
     """The report's decision, such as `full_report`."""
     watched: Watched
     why: str = ""
-    """Why Langfuse did not take it; else empty."""
+    """Why Langfuse did not accept it; empty when it did."""
     sample: bool = False
     """The report is made of sample data."""
     repeated: bool = False
@@ -158,7 +158,7 @@ async def inform(send: Send | None, rated: Rated, trace_id: str | None) -> tuple
 
 
 def source_of(report: Report, key: str) -> str | None:
-    """Which source an item of the report is of, dropped ones too; None of no item."""
+    """Source of an item of the report, kept or dropped; None when it has no such item."""
     for item in report.items:
         if item.key == key:
             return item.source

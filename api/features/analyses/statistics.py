@@ -24,7 +24,7 @@ from api.reports.report import Share
 
 
 class YieldStats(Published):
-    """How much of what was judged was about the question."""
+    """Share of judged items that were about the question."""
 
     runs: int
     """Runs with a sound verdict on at least one item: what `mean` is over."""
@@ -39,7 +39,7 @@ class YieldStats(Published):
 
 
 class SourceStats(Published):
-    """One source in all runs that asked it."""
+    """Counts of one source over all runs that asked it."""
 
     runs: int
     outcomes: Mapping[Outcome, int]
@@ -80,14 +80,14 @@ class ItemStats(Published):
     kept: int
     """Items that were left after grading and removing copies."""
     cited: int
-    """How many items at least one finding cites."""
+    """Number of items that at least one finding cites."""
 
 
 class SupportStats(Published):
     """Passages that say what their sentence says, of those that were checked."""
 
     reports: int
-    """How many reports had a support check."""
+    """Number of reports with a support check."""
     pairs: int
     supported: int
     rate: Share | None
@@ -100,7 +100,7 @@ class CostStats(Published):
     left_out: float
     """USD of the others: those of own items, and those that no source answered."""
     priced: int
-    """How many analyses have a known price."""
+    """Number of analyses whose price is known."""
     unpriced: int
     """Analyses left out, since a model's price is unknown."""
     per_analysis: float | None
@@ -113,7 +113,7 @@ class AgreementStats(Published):
     judged: int
     """Verdicts of both judges in the runs and sources with such a promise."""
     local: int
-    """Those of the local judge."""
+    """Number of posts that the local judge decided."""
     saved_calls: int
     saved_tokens: int
     """About how many tokens the model would have used for them."""
@@ -141,17 +141,17 @@ class Stats(Published):
     """Analyses that ended with an answer, of every decision."""
     failed: int
     own_items: int
-    """Analyses of a person's own items; in no mean over analyses, and in no yield of runs."""
+    """Number of analyses of a person's own items, which are in no mean and no yield."""
     unanswered: int
-    """Analyses that no source answered; in no mean over analyses."""
+    """Number of analyses that no source answered, which are in no mean."""
     samples: int
     """Analyses of made-up sample data; they are in no other figure unless `with_samples`."""
     with_samples: bool
     cut: bool
-    """There are more than can be counted: these are the newest."""
+    """Whether there are more analyses than are counted; the newest are."""
     decisions: Mapping[Decision, int]
     yields: YieldStats
-    """Yields of whole runs, over all their sources; one with a degraded source is degraded."""
+    """Yields of whole runs over all their sources; one degraded source makes the run degraded."""
     sources: Mapping[str, SourceStats]
     periods: tuple[StatsPeriod, ...]
     """Periods in which there were runs, in order."""
@@ -175,7 +175,7 @@ _NO_THUMBS = Thumbs()
 
 
 def since_of(text: str, now: datetime) -> datetime | None:
-    """The start of a span: `30d`, `12w`, a date or time (UTC by default); None for `all`.
+    """Start of a time span: `30d`, `12w`, a date or time (UTC by default); None for `all`.
 
     Raises:
         UsageError: the text has another form.

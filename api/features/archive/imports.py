@@ -35,7 +35,7 @@ Entry = Item | Refusal | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class ImportPosition:
-    """How far a file is read."""
+    """Position up to which a file has been read."""
 
     offset: int = 0  # bytes of the unpacked text as UTF-8
     line: int = 0
@@ -72,7 +72,7 @@ class ImportProgress:
 
 @dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """What is stored in one transaction, and the position of the file after it."""
+    """Items stored in one transaction, and the file position after them."""
 
     items: tuple[Item, ...]
     refusals: tuple[Refusal, ...]
@@ -87,7 +87,7 @@ class FileIdentity:
     name: str  # without its folder; `-` of standard input
     form: str  # the format it is read as
     digest: str
-    """Of its size, its first and last bytes and how it is read; empty where unknown (a pipe)."""
+    """Digest of the file's size, its first and last bytes and how it is read; empty when unknown (a pipe)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ class AnswerDraft:
         yield from self._cleaner.flaws.notes
 
     def _citable(self, sentence: str) -> CitableText:
-        """What a sentence may cite now; computed again when a look-up adds to it."""
+        """What a sentence may cite now; computed again after each look-up that adds exhibits."""
         lookups, session = self._lookups, self._lookups.session
         exhibits = lookups.citable_in(sentence)
         state = (len(lookups.replies), frozenset(exhibits))
@@ -178,7 +178,7 @@ class Chat:
     bounds: ChatSettings
     archive: ArchiveSearch | None = None  # searches the stored items; None: only sources are asked
     usd: Callable[[RunUsage], float | None] | None = None
-    """The price of a run of the model; None: as its library knows it."""
+    """Price of a run of the model in USD; None: the library's price is used."""
 
     @property
     def max_sources(self) -> int:
@@ -194,7 +194,7 @@ class Chat:
         return session
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
-        """A session as it was saved; None when the text cannot be read."""
+        """A session restored from its text; None when the text cannot be read."""
         return restored(session_id, tenant, self.product.start(), text)
 
     def stream(self, session: Session, message: str, depth: DepthName = "quick") -> AsyncGenerator[ChatEvent]:
@@ -202,7 +202,7 @@ class Chat:
         return streamed(partial(self._turn, session, message, depth))
 
     async def answer(self, session: Session, message: str, depth: DepthName = "quick") -> Turn:
-        """One turn, when it is over."""
+        """Run one turn to its end and return it."""
         *_, last = [event async for event in self.stream(session, message, depth)]
         assert isinstance(last, Turn)
         return last
@@ -275,7 +275,7 @@ class Chat:
     async def _failure(
         self, lookups: ChatLookups, depth: DepthName, answer: AnswerDraft, usage: RunUsage
     ) -> str | None:
-        """Let the model answer; the reason code when it could not."""
+        """Let the model answer; returns the reason code of a failure, None on success."""
         if self.model is None:
             return "no_key"
         running = self._run_agent(self.model, lookups, depth, answer, usage)
@@ -355,7 +355,7 @@ def _history(exchanges: Iterable[Exchange]) -> list[messages.ModelMessage]:
 
 
 def _tools(product: Product, usual: DepthName, archive: ArchiveSearch | None) -> FunctionToolset[ChatLookups]:
-    """A look-up for each source, one of all, one of the stored items; each takes a query alone."""
+    """Tools that look up each source, all sources, and the stored items."""
     toolset: FunctionToolset[ChatLookups] = FunctionToolset(id="chat")
 
     def add(source: str) -> None:
@@ -388,7 +388,7 @@ def _tools(product: Product, usual: DepthName, archive: ArchiveSearch | None) ->
 
 
 async def _reported(ctx: RunContext[ChatLookups], arguments: dict[str, str], lookup: Awaitable[str]) -> str:
-    """The text of a look-up for the model; the person sees when it starts and how it ends."""
+    """The text of a look-up for the model; its start and end are emitted as events."""
     call, tool = ctx.tool_call_id or "", ctx.tool_name or ""
     ctx.deps.emit(LookupStarted(call, tool, arguments))
     text = await lookup

@@ -30,7 +30,7 @@ class ListedChat:
 
     id: str
     title: str
-    """The first question that is remembered; empty when there is none, or none that can be read."""
+    """The first stored question; empty when there is none or it cannot be read."""
     updated_at: datetime  # when its last turn ended
     sample: bool  # it rests on made-up posts, in part at least
     turns: int = 0
@@ -41,7 +41,7 @@ class ListedChat:
 
 @dataclass(frozen=True, slots=True)
 class ChatListing:
-    """One page of conversations, the last used first; `cursor` asks for the next."""
+    """One page of conversations, last used first; `cursor` requests the next page."""
 
     chats: list[ListedChat]
     cursor: str | None
@@ -63,7 +63,7 @@ class PastTurn:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One conversation as far as it is remembered, oldest turn first."""
+    """The stored part of one conversation, oldest turn first."""
 
     id: str
     turns: list[PastTurn]

@@ -35,7 +35,7 @@ class ChatEngine(Protocol):
         """A new session, which knows a report's findings and items if one is given."""
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
-        """A session as it was saved; None when the text cannot be read."""
+        """A session restored from its text; None when the text cannot be read."""
 
     def stream(self, session: Session, message: str, depth: DepthName = "quick") -> AsyncGenerator[ChatEvent]:
         """The events of one turn, the `Turn` last."""
@@ -48,7 +48,7 @@ class SessionsInMemory:
     _texts: dict[_Key, str] = field(default_factory=dict)
 
     async def session(self, tenant: str, session_id: str) -> str | None:
-        """The session as JSON, as it was last saved; None where there is none."""
+        """The session as last saved, in JSON; None when there is none."""
         return self._texts.get((tenant, session_id))
 
     async def keep_session(self, tenant: str, session_id: str, text: str, report_id: str | None = None) -> None:

@@ -27,7 +27,7 @@ _WEEK = timedelta(days=7)
 
 
 class SourceWeek(Published):
-    """One source in a week, by the runs in which it answered."""
+    """One source in a week, over the runs in which it answered."""
 
     posts: int
     """About the product, and written in the time of these runs, which do not overlap."""
@@ -38,7 +38,7 @@ class SourceWeek(Published):
     heard: int
     """Runs in which it answered."""
     undated: int | None = None
-    """New posts without a date, so in no week's `posts`; None where a run did not count them."""
+    """New posts without a date, which are in no week's `posts`; None when a run did not count them."""
 
 
 class WeekShare(Published):
@@ -47,11 +47,11 @@ class WeekShare(Published):
     count: int
     of: int
     interval: Interval
-    """Of the share among all that people write (Wilson, 95 %)."""
+    """95 % Wilson interval of the share."""
 
 
 class AspectWeek(Published):
-    """New posts of a week that speak of an aspect, praise it and complain of it."""
+    """New posts of a week that mention an aspect, praise it or complain of it."""
 
     mentions: int
     praise: int
@@ -74,7 +74,7 @@ class TrendWeek(Published):
     """Posts that were new to the watch; `aspects` are of these."""
     positive: WeekShare | None
     negative: WeekShare | None
-    """Of the new posts that a model graded; `null` without any."""
+    """Share of negative posts among those that a model graded; `null` when none was graded."""
     aspects: Mapping[str, AspectWeek] | None
     """Every aspect that posts of the line mention."""
 
@@ -86,11 +86,11 @@ class TrendLine(Published):
     """Digest of the request; see `Watch.rule`."""
     since: Timestamp
     until: Timestamp
-    """Of its first and its last run."""
+    """Times of its first and its last run."""
     sources: tuple[str, ...]
-    """Those that answered in any week."""
+    """Sources that answered in any week."""
     weeks: tuple[TrendWeek, ...]
-    """From the first to the last, without gaps."""
+    """Weeks from first to last, without gaps."""
 
 
 class Trend(Published):
@@ -101,7 +101,7 @@ class Trend(Published):
     tz: str
     """Time zone in which weeks begin."""
     lines: tuple[TrendLine, ...]
-    """The oldest first; the question was changed between two of them."""
+    """Lines, oldest first; a new line begins when the question is changed."""
     cut: bool
     """Earlier runs were left out, since there are too many."""
     sample: bool
