@@ -161,7 +161,7 @@ async def forget_entries(connection: AsyncConnection, keys: Sequence[str]) -> No
 
 
 def site_of(post: NewPost, item: Item | None) -> str:
-    """Where a post was written: its place, else the host of its address, with the account where that is one's page.
+    """Site where a post was written: its place, else its address's host, with the account when that names a page.
 
     A page to which the post links is not where it was written.
     """
