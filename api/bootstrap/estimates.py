@@ -33,7 +33,7 @@ _LIKELY_REQUESTS, _LENGTH = 2, 0.3
 # one for a correction, one for the report.
 _LONG_REQUESTS = 5
 UNKNOWN_USD = 0.1
-"""Stands in for an analysis by models whose price nobody knows."""
+"""USD reserved for an analysis by models of unknown price."""
 
 UNKNOWN_TURN_USD = 0.2
 """Reserved for a chat turn by a model whose price is unknown, and given back after it."""
@@ -59,7 +59,7 @@ class Estimate:
 
     @property
     def reserved(self) -> float:
-        """USD that it may cost at most; of models whose price nobody knows `UNKNOWN_USD`."""
+        """Highest cost in USD; `UNKNOWN_USD` for models of unknown price."""
         usd = self.most["usd"]
         return UNKNOWN_USD if usd is None else float(usd)
 
@@ -70,7 +70,7 @@ class _Work:
 
     requests: int = 0
     searches: int = 0
-    """Of the requests, those of which there are so many a day (YouTube's)."""
+    """Number of requests that count towards a daily quota (YouTube's)."""
     gates: int = 0
     judged: int = 0
     grades: int = 0
@@ -83,10 +83,10 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Who is asked for how much, and who judges."""
+    """Which sources are asked, for how many items, and which judge is used."""
 
     prices: tuple[Price, ...]
-    """Of the places that are asked."""
+    """Prices of the sources that are asked."""
     own: int
     """Items that the person hands in."""
     limit: int
@@ -99,8 +99,8 @@ class _Reach:
     quoted: bool
     sandboxed: bool
     looks: bool
-    """A thin page gets a second look: one item more is judged. Its request is in the bound where
-    that holds the comments of all items, kept or not."""
+    """Whether a thin page gets a second look, which judges one item more. Its request is within the bound, which
+    includes comments of all items."""
 
     @property
     def least(self) -> _Work:
@@ -327,7 +327,7 @@ def _answering(settings: Settings, reach: _Reach) -> Settings:
 
 
 def _estimate(settings: Settings, least: _Work, likely: _Work, most: _Work, follow_ups: int = 0) -> Estimate:
-    """The three priced; what is likely lies between the others."""
+    """Price the three amounts of work; the likely price lies between the others."""
     low, high = _priced(settings, least), _priced(settings, most, follow_ups)
     middle = _priced(settings, likely)
     if middle["usd"] is not None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 async def open_store_of(settings: Settings) -> Store:
-    """The store alone.
+    """Open the store without building a product.
 
     Raises:
         ConfigurationError: the database URL is none of ours.
@@ -231,7 +231,7 @@ PATIENCE = 10.0
 
 
 def feedback_sender(settings: Settings, patience: float = PATIENCE) -> Send | None:
-    """Sends a score while tracing is on; None without keys, switched off, and in the sandbox.
+    """Sends scores of feedback to Langfuse; None without keys, with tracing off, and in the sandbox.
 
     One for a server: few scores are sent at once, and one that waits too long is not sent.
     """
