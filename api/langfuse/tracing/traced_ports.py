@@ -112,7 +112,7 @@ class TracedModelStep:
 
     @property
     def name(self) -> str:
-        """Name of the step or its model; empty where it has none."""
+        """Name of the step or its model; empty when it has none."""
         return str(getattr(self.inner, "name", None) or getattr(self.inner, "model", ""))
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> ports.Judgement:
