@@ -181,8 +181,7 @@ class Support:
     usage: Usage = Usage()
     doubted: tuple[bool, ...] = ()
     """For each claim, whether a second check found nothing of it in the passage; empty when no second check was
-    made.
-    """
+    made."""
 
 
 class SupportChecker(Protocol):

@@ -108,8 +108,7 @@ class _Comparable:
         self._text = text
         self._parts: list[tuple[int, int, bool]] = []
         """Start and end of each part in the original, and whether each of its characters is one letter of the
-        compared form.
-        """
+        compared form."""
         self._begins: list[int] = []
         """Number of letters before each part."""
         letters, count = [], 0

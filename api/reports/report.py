@@ -37,8 +37,7 @@ from api.pipeline.evidence.figures import Figures
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Backing = Literal["checked", "counted", "unverified"]
 """How far a finding is supported: a support check approved each passage; it only counts what its passages show; or
-it was not checked.
-"""
+it was not checked."""
 
 
 LONGEST_PASSAGE = 200
@@ -354,8 +353,7 @@ class Report(Published):
     trace_id: str | None
     observations: Annotated[Mapping[str, tuple[str, ...]], IF_SET] = {}
     """Keys of the items judged in each span of its trace, by span id, or `findings` for the span that wrote the
-    text.
-    """
+    text."""
     created_at: Timestamp
 
     @property

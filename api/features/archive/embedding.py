@@ -23,8 +23,7 @@ class ModelVectors:
 
     model: str
     """Model name and dimensions (`text-embedding-3-small 1536`) that stored vectors belong to; empty: local word
-    vectors.
-    """
+    vectors."""
     vectors: tuple[bytes, ...]
     """Signed bytes, as many as the model has dimensions."""
     tokens: int = 0

@@ -17,12 +17,10 @@ from api.reports.report import Cost, KeptItem, Passage
 VERSION = 1  # of a `Comparison`; raised when a field changes meaning
 State = Literal["compared", "nothing", "unjudged", "not_asked", "failed"]
 """Result for one product: posts were counted; there were none; those found went unjudged; no source could be asked;
-its analysis ended without a report.
-"""
+its analysis ended without a report."""
 Measure = Literal["posts", "sounds_positive", "sounds_negative", "mentions", "praise", "complaint"]
 """What is compared: number of posts, sentiment of graded posts, and for an aspect the posts that mention, praise, or
-complain of it.
-"""
+complain of it."""
 
 
 class SourceVolume(Published):

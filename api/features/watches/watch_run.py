@@ -20,8 +20,7 @@ VERSION = 1
 """Version of `WatchRun`; raised when a field changes meaning."""
 State = Literal["baseline", "changed", "nothing", "not_asked", "failed"]
 """Result of a run: the first run, used as baseline; something new or unusual; nothing new; no source could be asked;
-no report.
-"""
+no report."""
 WITHOUT_ANSWER = frozenset({"not_asked", "failed"})
 
 
@@ -171,16 +170,14 @@ class WatchRun(Published):
     deliveries: tuple[Delivery, ...] = ()
     as_it_happens: Annotated[bool, IF_SET] = False
     """Whether its posts came by a stream, apart from the schedule. Such a run has no counts, and no report unless it
-    is the first, which lists older posts.
-    """
+    is the first, which lists older posts."""
     more: Annotated[int, IF_SET] = 0
     """New posts beyond those of `new`, which the archive holds."""
     unjudged: Annotated[int, IF_SET] = 0
     """Posts that hold the name and were not judged: too many waited, or the model's provider refused them."""
     agreement: Annotated[Agreement | SkipJsonSchema[None], WHERE_THERE] = None
     """Agreement of the judges on these posts, when `LISTENPOST_AGREEMENT` is set; other runs have it in their
-    report.
-    """
+    report."""
 
     @property
     def waits_for_digest(self) -> bool:
