@@ -56,7 +56,7 @@ class BlueskyStream:
                     posts, deleted, begun = [], [], time.monotonic()
 
     def _place(self, cursor: str) -> Position | datetime:
-        """Where the reading begins; a cursor of another version counts as none."""
+        """Where the reading begins; a cursor of another version is ignored."""
         try:
             return _POSITION.validate_json(cursor)
         except ValidationError:
