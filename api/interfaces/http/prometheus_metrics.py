@@ -22,7 +22,7 @@ _SHARES = tuple(tenth / 10 for tenth in range(11))
 
 
 class Metrics:
-    """One app's counters, in a registry of their own."""
+    """Counters of one app, in their own registry."""
 
     media_type = CONTENT_TYPE_LATEST
 
