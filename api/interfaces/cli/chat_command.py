@@ -62,9 +62,9 @@ class _Conversation:
     known: bool
     """Whether the session was stored before this command."""
     report: Report | None = None
-    """Whose items a session that begins knows."""
+    """Report whose items a new session knows."""
     begun: bool = False
-    """There is something to continue."""
+    """Whether there is a conversation to continue."""
     send: Send | None = None
     """Sends a thumb to Langfuse."""
     last: int | None = None
@@ -106,7 +106,7 @@ class _Conversation:
 
 
 def chat_command(request: ChatRequest, question: str | None, depth: DepthName) -> int:
-    """Converse; the code of the last answer, 0 after Ctrl-D.
+    """Hold a conversation; returns the exit code of the last answer, 0 after Ctrl-D.
 
     Raises:
         NotFound: there is no such session, or no such report.

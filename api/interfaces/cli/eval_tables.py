@@ -120,7 +120,7 @@ def order_lines(orders: Mapping[str, Any], *, markdown: bool = False) -> str:
 
 
 def support_line(result: Mapping[str, Any]) -> str:
-    """How good a support check is, in two lines."""
+    """Scores of a support check, in two lines."""
     measures = (
         ("precision", "precision"), ("recall", "recall"), ("let_by", "unsupported let by"),
         ("mcc", "MCC"), ("kappa", "kappa"),

@@ -88,7 +88,7 @@ def _carry_out(
     dry_run: bool,
     diff: bool = False,
 ) -> int:
-    """Do the steps, or say them; the exit code. After what was made comes what `settle` says."""
+    """Carry out the steps, or only print them; returns the exit code. `settle` adds steps afterwards."""
     from api.core.text import clean
     from api.interfaces.cli.terminal_text import shown
     from api.langfuse.dashboards.plan import carry_out
@@ -126,7 +126,7 @@ def _differences(step: Step) -> Iterator[str]:
 
 
 def _lines(difference: Difference) -> Iterator[str]:
-    """As in a diff of files, without its heads; what is the same within a long text is left out."""
+    """A difference in the form of a unified diff without its header."""
     there, wanted = _text(difference.there), _text(difference.wanted)
     changes = difflib.unified_diff(there, wanted, lineterm="", n=1)
     for line in itertools.islice(changes, 2, None):
