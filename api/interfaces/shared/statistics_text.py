@@ -1,4 +1,4 @@
-"""What every rendering of statistics says, before it is laid out; what is unknown is `-`."""
+"""Statistics in words and table cells for every interface; unknown values are `-`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
 
 
 def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
-    """A column for each source; the first row names them."""
+    """Rows with one column for each source; the first row has their names."""
     each = list(sources.values())
     return [
         ["", *map(source_title, sources)],
@@ -133,7 +133,7 @@ def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
 
 
 def outcomes(sources: Mapping[str, SourceStats]) -> Iterator[str]:
-    """How asking each source ended that did not answer each time, and why its gate failed open."""
+    """For each source that did not always answer, how asking it ended, and why its gate failed open."""
     for name, source in sources.items():
         ended = ((OUTCOMES[outcome], number) for outcome, number in source.outcomes.items())
         if set(source.outcomes) != {Outcome.OK}:
