@@ -35,9 +35,9 @@ from api.models.local.judge import LocalJudge
 from api.models.local.senses import find_senses
 from api.pipeline.evidence.collection import Assessor, Steps
 from api.pipeline.gate.verdicts import Gate
-from api.reports.conclusion import NoModel, Writer
+from api.reports.insufficient_data import Explainer
 from api.reports.local_support import SecondOpinion
-from api.reports.shortfall import Explainer
+from api.reports.report_writing import NoModel, Writer
 from api.services.product import Product
 from api.settings import ModelSettings, Settings, TracingSettings
 from api.sources import ALL_SOURCES, SOURCES, default_sources

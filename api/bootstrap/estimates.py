@@ -20,7 +20,7 @@ from api.models.answer_parsing import Tokens
 from api.models.dialects import GRADED_AT_ONCE
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.query_screen import screen_query
-from api.reports.conclusion import WRITER_REQUESTS
+from api.reports.report_writing import WRITER_REQUESTS
 from api.services.product import Ask
 from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES, Price, default_sources

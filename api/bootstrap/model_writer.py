@@ -11,8 +11,8 @@ from api.core.domain import Question, Usage
 from api.core.items import Item
 from api.pipeline.evidence.collection import Evidence
 from api.pipeline.evidence.crawl import Run
-from api.reports.conclusion import Writer, WrittenDraft
 from api.reports.exhibits import Dossier
+from api.reports.report_writing import Writer, WrittenDraft
 from api.settings import ModelSettings
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from api.core.ports import Judgement
 from api.core.text import quantity
 from api.errors import UsageError
 from api.evaluation.bench_sets import SHIPPED
-from api.evaluation.candidates import candidate, sampled
-from api.evaluation.evaluate import Candidate, JudgeCandidate, page_key
+from api.evaluation.judge_candidates import candidate, sampled
+from api.evaluation.judge_evaluation import Candidate, JudgeCandidate, page_key
 from api.evaluation.judge_scores import Answered, Opinion
 from api.evaluation.labelled_items import LabelledQuery, NonEmpty, read_rows
 from api.models.local.judge import LocalJudge, Profile, parse

@@ -16,7 +16,14 @@ from pydantic import BaseModel, ValidationError, model_validator
 from api.core.domain import Usage
 from api.errors import ConfigurationError, ModelError, UsageError
 from api.evaluation.bench_sets import BenchQuery, BenchSets
-from api.evaluation.evaluate import AnswerCache, Candidate, EvaluationOptions, Progress, answer_sheets, order_stability
+from api.evaluation.judge_evaluation import (
+    AnswerCache,
+    Candidate,
+    EvaluationOptions,
+    Progress,
+    answer_sheets,
+    order_stability,
+)
 from api.evaluation.judge_scores import Answered, AnswerSheet, Opinion, tallies_by_query
 from api.evaluation.labelled_items import LabelledQuery
 from api.evaluation.metrics import Measures, compare, grouped, measures, rounded, summary, tally, total

@@ -21,7 +21,7 @@ from api.core.domain import Usage
 from api.core.ports import SupportChecker
 from api.core.text import quantity
 from api.errors import ConfigurationError, LangfuseError, UsageError
-from api.evaluation.evaluate import AnswerCache, Around, Ask, Candidate, EvaluationOptions, Progress, evaluate
+from api.evaluation.judge_evaluation import AnswerCache, Around, Ask, Candidate, EvaluationOptions, Progress, evaluate
 from api.evaluation.judge_scores import AnswerSheet, EvalResult, verdicts_on
 from api.evaluation.labelled_items import LabelledClaim, LabelledQuery
 from api.evaluation.metrics import measures, tally

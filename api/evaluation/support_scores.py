@@ -14,7 +14,7 @@ from api.core.domain import Usage
 from api.core.model_batches import usage_of_error
 from api.core.ports import PER_CALL, SupportChecker
 from api.errors import ModelError
-from api.evaluation.evaluate import Around
+from api.evaluation.judge_evaluation import Around
 from api.evaluation.judge_scores import Answered, AnswerSheet, Opinion, verdicts_on
 from api.evaluation.labelled_items import LabelledClaim
 from api.evaluation.metrics import LabelledVerdict, measures, tally

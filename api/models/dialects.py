@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.reports.conclusion import ReportForm
+from api.reports.report_writing import ReportForm
 
 # A model that spent all its tokens on reasoning gets this many times more, and this many at most.
 _MORE, _MAX_TOKENS = 8, 16_384

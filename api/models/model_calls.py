@@ -34,8 +34,8 @@ from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
 from api.pipeline.question.query_guard import rewritten_query
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
+from api.reports.insufficient_data import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
 from api.reports.quotes import citable_text, verbatim
-from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
 from api.settings import ModelSettings
 
 T = TypeVar("T")

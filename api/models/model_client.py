@@ -31,7 +31,7 @@ from api.core.text import estimated_tokens
 from api.errors import ModelError, construction_failures_as
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
 from api.models.dialects import ModelCallLimiter, has_no_tools, is_too_long, object_of, stated_context, status_of
-from api.reports.conclusion import ReportForm
+from api.reports.report_writing import ReportForm
 from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0

@@ -31,11 +31,11 @@ from api.errors import ModelError
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.evidence.crawl import Run, combine
 from api.pipeline.question.query_guard import guarded_query
-from api.reports.conclusion import WRITER_REQUESTS, FollowUp, ReportForm, WritingFailed, WrittenDraft, shown_share
 from api.reports.draft_rules import Draft, DraftFinding, DraftQuote, DraftText, check
 from api.reports.draft_rules import shortened as shorter_draft
 from api.reports.exhibits import Dossier, Exhibit, describe, describe_within, gate_line, gate_lines
 from api.reports.report import LONGEST_PASSAGE
+from api.reports.report_writing import WRITER_REQUESTS, FollowUp, ReportForm, WritingFailed, WrittenDraft, shown_share
 
 # Words that a full report may always have, however few its items.
 _FEWEST_WORDS = 60

@@ -24,6 +24,7 @@ from api.pipeline.gate.verdicts import alike_in_each, fixed_pattern
 from api.pipeline.question.product_name import new_queries, question_parts
 from api.reports.draft_rules import DraftText
 from api.reports.exhibits import gate_lines
+from api.reports.insufficient_data import Explanation
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import tone_sentence
 from api.reports.report import (
@@ -39,7 +40,6 @@ from api.reports.report import (
     SupportCheck,
     Timings,
 )
-from api.reports.shortfall import Explanation
 
 SNIPPET = 200
 """Characters of a dropped item's text that an answer keeps."""

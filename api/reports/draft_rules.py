@@ -19,10 +19,10 @@ from api.core.domain import Question
 from api.core.items import Item
 from api.core.text import clean, cut, one_line, quantity
 from api.reports.exhibits import Dossier, Exhibit
+from api.reports.insufficient_data import count_words
 from api.reports.markdown_text import formatted, quotation
 from api.reports.quotes import ADDRESS, ADDRESSES, LABEL, NAME, CitableText, bare, citable_text, numbers, verbatim
 from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote, people_by_source
-from api.reports.shortfall import count_words
 
 LONGEST_SENTENCE = 600
 """Longest finding or sentence that a support check reads, in characters; longer ones are removed."""

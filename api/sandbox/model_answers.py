@@ -21,6 +21,7 @@ from api.core.text import cut
 from api.core.words import index_tokens
 from api.pipeline.question.product_name import ASKING_WORDS, product_in, without_web_ending
 from api.reports.exhibits import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
+from api.reports.insufficient_data import Shortfall, plain_explanation
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import lean_of
 from api.reports.keyless.product_mentions import Subject
@@ -28,7 +29,6 @@ from api.reports.keyless.themes import MOST_THEMES, find_themes
 from api.reports.local_support import carries
 from api.reports.quotes import sentences
 from api.reports.report import LONGEST_PASSAGE
-from api.reports.shortfall import Shortfall, plain_explanation
 from api.sandbox.world import Probabilities
 
 # text in brackets of any script, and hashtags: `(like Plaud)`, `[Plaud]`, `#plaud`

@@ -47,10 +47,10 @@ from api.pipeline.question.exclusions import NOTHING_EXCLUDED, Blocklist, exclus
 from api.pipeline.question.product_name import question_parts, search_words
 from api.pipeline.question.query_screen import one_name, screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
-from api.reports.conclusion import Writer, conclude
 from api.reports.exhibits import Dossier, describe, fitting, gate_line
+from api.reports.insufficient_data import Explainer
 from api.reports.report import Fetched, Report, Timings
-from api.reports.shortfall import Explainer
+from api.reports.report_writing import Writer, conclude
 from api.settings import AdaptiveSettings, Depth
 
 T = TypeVar("T")

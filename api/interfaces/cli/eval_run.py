@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from api import bootstrap
 from api.choices import JudgeName
 from api.errors import ConfigurationError, LangfuseError, UsageError
-from api.evaluation.candidates import PAID, candidate, labelled_corpus, sampled, support_checker
-from api.evaluation.evaluate import (
+from api.evaluation.judge_candidates import PAID, candidate, labelled_corpus, sampled, support_checker
+from api.evaluation.judge_evaluation import (
     AnswerCache,
     EvaluationOptions,
     Progress,
@@ -25,7 +25,7 @@ from api.evaluation.evaluate import (
 )
 from api.evaluation.labelled_items import LabelledClaim, LabelledQuery, pure, read_claims, read_labelled
 from api.evaluation.metrics import compare, is_regression
-from api.evaluation.retrieval import (
+from api.evaluation.search_scores import (
     Search,
     checked_search,
     plain_searches,

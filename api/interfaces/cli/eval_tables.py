@@ -8,7 +8,7 @@ from operator import getitem
 from typing import Any
 
 from api.core.text import clean, one_line, quantity
-from api.evaluation.evaluate import ALIKE, UNSTABLE
+from api.evaluation.judge_evaluation import ALIKE, UNSTABLE
 from api.interfaces.cli.terminal_text import table_lines
 from api.interfaces.shared import svg
 

@@ -29,7 +29,7 @@ from api.core.text import clean, cut, one_line
 from api.core.words import MINOR_WORDS, stem
 from api.models.local.judge_features import AGAINST, AGAINST_ALL, FOR_ALL, Row, adverts, page
 from api.models.local.likeness import sense_vectors
-from api.models.local.reading import Reading, Topic, topic_of
+from api.models.local.parsed_text import Reading, Topic, topic_of
 from api.models.local.word_vectors import Vectors, installed, vectors
 from api.pipeline.gate.excerpt import Excerpt, excerpt_of, parse_excerpt
 from api.pipeline.gate.name_matches import BRAND, NEARLY, best

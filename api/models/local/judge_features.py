@@ -12,7 +12,7 @@ import regex
 
 from api.core.words import content_words, split_words, stem
 from api.models.local.likeness import Likeness, likeness
-from api.models.local.reading import Reading, Topic, figures_of
+from api.models.local.parsed_text import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
 from api.pipeline.gate.name_matches import NEARLY, PART, WHOLE, Sighting, other_version
 from api.reports.keyless.aspects import aspects_in

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import regex
 
 from api.core.words import split_words
-from api.models.local.reading import Reading, Topic, comparable, is_latin
+from api.models.local.parsed_text import Reading, Topic, comparable, is_latin
 from api.models.local.word_vectors import Vectors
 from api.pipeline.gate.name_matches import NEARLY
 

@@ -28,9 +28,9 @@ from api.pipeline.evidence.sufficiency import decide
 from api.reports.composition import Conclusion
 from api.reports.draft_rules import DraftFlaws, DraftText, quotes_of
 from api.reports.exhibits import Dossier, gate_lines
+from api.reports.insufficient_data import Explainer, Explanation, Shortfall, likely_name, plain_explanation
 from api.reports.keyless.themes import find_themes
 from api.reports.report import Finding, Passage, SupportCheck
-from api.reports.shortfall import Explainer, Explanation, Shortfall, likely_name, plain_explanation
 from api.reports.support_check import supported
 
 WRITER_REQUESTS = 8  # most model requests of one report
