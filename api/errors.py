@@ -215,7 +215,7 @@ class SourceError(ListenpostError):
 
     @property
     def reason(self) -> str:
-        """The message without source and code, for where both stand beside it."""
+        """The message without source and code, for places that show both beside it."""
         return f"{self.detail}; {self.remedy}" if self.detail else self.remedy
 
 

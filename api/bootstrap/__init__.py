@@ -232,7 +232,7 @@ def _product(
 
 
 def _requests(sandbox: Sandbox | None) -> list[str]:
-    """What the sandbox was asked until now, a line each."""
+    """Requests to the sandbox so far, one line each."""
     log = [] if sandbox is None else sandbox.log
     return [f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}" for entry in log]
 

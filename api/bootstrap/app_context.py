@@ -104,7 +104,7 @@ class AppContext:
     """Shared by everything here that asks a model."""
     _loading: asyncio.Task[Product] | None = None
     _own: Product | None = None
-    """Judges a person's own items; set as soon as the product is, where it is another one."""
+    """Product that judges a person's own items, when it is not the usual one; set together with that."""
     _sandbox: asyncio.Task[Product] | None = None
     """Product that answers requests for sample data on a live server."""
     _feeds: FeedReader | None = None
@@ -118,9 +118,9 @@ class AppContext:
     _following: OrderedDict[tuple[str, ...], Product] = field(default_factory=OrderedDict)
     """Products with followed feeds, by the feeds' addresses; the most recently used are kept."""
     _digests: asyncio.Task[None] | None = None
-    """Sends the digests that are due."""
+    """Task that sends due digests."""
     closing_first: AsyncExitStack = field(default_factory=AsyncExitStack)
-    """What ends before the store is closed."""
+    """Closed before the store."""
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     """Numbers of each tenant's exhibits, so that no two answers share a label."""
 
@@ -171,7 +171,7 @@ class AppContext:
         return self._loading
 
     async def product(self) -> Product:
-        """The product, as soon as it is built."""
+        """The product; waits until it is built."""
         return await asyncio.shield(self.load())
 
     async def ping(self) -> None:

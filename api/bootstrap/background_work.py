@@ -61,7 +61,7 @@ class BackgroundEngine:
     settings: Settings
     store: Store
     resume: Mapping[str, Resume]
-    """What continues work, by its kind."""
+    """Functions that continue work, by its kind."""
     give_up: GiveUp
     look: Callable[[], Awaitable[None]]
     """Called in each round in which work of other processes is searched."""
@@ -160,7 +160,7 @@ class BackgroundEngine:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a process needs to run a watch, or to continue a run that another began."""
+    """Data that a process needs to run a watch, or to continue a run that another began."""
 
     tenant: str
     watch_id: str

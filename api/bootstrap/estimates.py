@@ -163,12 +163,12 @@ class _Reach:
         return queries * len(self.prices) * self.widest + self.own
 
     def grades(self, queries: int) -> int:
-        """Calls that grade all of them in one pass."""
+        """Number of calls that grade all items in one pass."""
         return _chunks(self.kept(queries), GRADED_AT_ONCE)
 
 
 def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
-    """What an analysis takes; with `own` items of the person's no source is asked."""
+    """Estimate of an analysis; with `own` items no source is asked."""
     reach, depth = _reach(settings, ask, own), settings.depths[ask.depth]
     settings = _answering(settings, reach)
     if not screen_query(ask.query).ok:
@@ -206,7 +206,7 @@ def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
 
 
 def replay_estimate(settings: Settings, ask: Ask, judge: ReplayJudge | None, model: str | None) -> Estimate:
-    """What judging the items of a report again takes.
+    """Estimate of judging a report's items again.
 
     Another model only judges, so of both models' prices the higher one counts for all that is asked.
     """
@@ -220,7 +220,7 @@ def replay_estimate(settings: Settings, ask: Ask, judge: ReplayJudge | None, mod
 
 
 def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
-    """What asking one source takes: one query, and grades beyond `quick`."""
+    """Estimate of asking one source: one query, and grades beyond `quick`."""
     reach = _reach(settings, ask, None)
     settings = _answering(settings, reach)
     if not screen_query(ask.query).ok:
@@ -234,7 +234,7 @@ def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
 
 
 def together(estimates: Sequence[Estimate]) -> Estimate:
-    """What several questions take, none of them sharing anything."""
+    """Estimate of several questions that share nothing."""
 
     def summed(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {name: reduce(add, (part[name] for part in parts)) for name in parts[0]}
@@ -279,7 +279,7 @@ def answer_check_usd(settings: Settings) -> float:
 
 
 def gate_usage(settings: Settings) -> tuple[Usage, Usage]:
-    """What a call that judges is likely to use beside its items, and for each of them."""
+    """Likely tokens of a judging call: a fixed part, and a part for each item."""
     from api.models.model_client import price_of  # loads the model's library
 
     def usage(tokens: tuple[int, int], requests: int) -> Usage:
@@ -365,7 +365,7 @@ def _priced(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, A
 
 
 def _tokens(work: _Work) -> Tokens:
-    """What the filter model reads and writes; where nothing is graded, the least of it."""
+    """Tokens that the filter model reads and writes; the minimum when nothing is graded."""
     few = not work.graded and not work.grades and work.others
     parts = (
         (work.gates, _GATE),

@@ -67,13 +67,13 @@ async def with_stored_sense_and_corrections(settings: Settings, ask: Ask) -> Ask
 
 
 def environment_keys(settings: Settings, store: Store) -> Keys:
-    """The keys of the environment, and those of the store."""
+    """Keys of the environment and of the store."""
     secret = settings.general.api_keys
     return Keys(secret.get_secret_value().split(",") if secret else (), store)
 
 
 def _embedder(product: Product, store: Store) -> Embedder | None:
-    """What makes the vector of a question to the archive; made-up entries have word vectors alone."""
+    """Makes the vector of a question to the archive; for sample entries by the word vectors."""
     return None if product.sample or store.embedding is None else store.embedding.embedder
 
 

@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
     @classmethod
     def of(cls, code: str) -> Outcome:
-        """What an error with this code leads to; `broken` where no outcome has its name."""
+        """The outcome for an error's code; `broken` when no outcome has its name."""
         return next((outcome for outcome in cls if outcome == code), cls.BROKEN)
 
     @property
@@ -83,7 +83,7 @@ class Sense:
     number: int
     """Number of the sense, from 1; the largest group comes first."""
     words: tuple[str, ...]
-    """What its items have in common and those of the other groups have not, the clearest first."""
+    """Words that its items share and those of the other groups do not, the clearest first."""
     titles: tuple[str, ...]
     """Titles of its two most central items."""
     count: int
@@ -101,17 +101,17 @@ class Sense:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the person asked; judges always judge against this, never against a rewritten query."""
+    """The person's question; judges always use it, never a rewritten query."""
 
     text: str
     about: str = ""
-    """What the product is; optional words that tell it from its namesakes."""
+    """Optional description that tells the product from others of its name."""
     not_about: tuple[str, ...] = ()
-    """What it is not: one namesake or topic each."""
+    """Exclusions, each one other thing of the same name or one topic."""
     aim: Aim = "about"
     """What makes an item relevant: that it is about the product, or that it mentions it."""
     corrections: tuple[Correction, ...] = ()
-    """What this tenant said of items of this question before; each item once."""
+    """The tenant's earlier corrections of items for this question, one for each item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class FetchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What model calls used; `usd` is None when the model's price is unknown."""
+    """Tokens, requests and cost of model calls; `usd` is None when a model's price is unknown."""
 
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     input_tokens: int = 0
@@ -152,7 +152,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What was promised of the verdicts on some posts, who gave them, and what that saved."""
+    """Promised agreement of verdicts on some posts, the judges that gave them, and the savings."""
 
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     target: float
@@ -181,9 +181,9 @@ class Verdict:
 
     relevant: bool
     judge: str = ""
-    """Name and version of the judge; empty when nobody judged."""
+    """Name and version of the judge; empty when the item was not judged."""
     probability: float | None = None
-    """Calibrated, where the judge has one."""
+    """Probability that the item is relevant; None when the judge gives none."""
     disputed: bool = False
     """A second judge is sure of the opposite."""
     reason: str = ""
@@ -247,7 +247,7 @@ DAYS_BY_DAY = 31
 
 
 REMOVED = "title and text were removed"
-"""The source says that the item is gone; stored copies of it are deleted, too."""
+"""Reason of an item that its source deleted; stored copies of it are deleted, too."""
 
 INVISIBLE = "no title and no text that can be seen"
 

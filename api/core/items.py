@@ -87,7 +87,7 @@ class Item(_Post):
     """Every place it stood in, when copies were merged."""
     comments: tuple[Comment, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is missing and why, for example comments that are turned off."""
+    """What is missing in the item and why, for example disabled comments."""
     credit: Credit = None
     thread: Thread = ""
     crosspost_parent: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
@@ -139,7 +139,7 @@ def pseudonym(kind: str, *names: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one fetch brought, in the source's order."""
+    """Result of one fetch, in the source's order."""
 
     plan: FetchPlan
     items: tuple[Item, ...]
@@ -211,7 +211,7 @@ class Assessed:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What one source gave after the gate."""
+    """Result of one source after the gate."""
 
     source: str
     query: str
@@ -251,7 +251,7 @@ class Gathered:
 
     @property
     def unjudged(self) -> bool:
-        """Items of it passed without a verdict."""
+        """Whether items passed without a verdict."""
         return passed_unjudged(self.status, self.model)
 
     @property

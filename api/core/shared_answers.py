@@ -32,7 +32,7 @@ CLAIM = timedelta(seconds=20)
 """Time for which one process alone asks; after it, as after a kill, another may. Others wait for at most
 1.5 times as long, since a crawl has 45 seconds."""
 KEPT_SECONDS = 86_400.0
-"""Longest time for which an answer is shared: those of sources hold for a window, those of models for all of it."""
+"""Longest time for which an answer is shared, in seconds; a source's answer only within its window."""
 _PAUSES = (0.05, 0.1, 0.2, 0.4)
 _log = logging.getLogger(__name__)
 

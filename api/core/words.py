@@ -125,7 +125,7 @@ _ASCII_BETWEEN = re.compile(r"[\s,;!?]+", re.ASCII)
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The words of a language (ISO 639-1) without meaning, without those that name products."""
+    """Stop words of a language (ISO 639-1), without words that name products."""
     return frozenset(stopwordsiso.stopwords(language)) - _NAMES
 
 
@@ -173,7 +173,7 @@ LANGUAGES: tuple[str, ...] = tuple(sorted(stopwordsiso.langs()))
 
 
 def is_not_english(text: str) -> bool:
-    """Whether the stop words of a text are those of another language than English."""
+    """Whether the stop words of a text belong to a language other than English."""
     return "en" not in languages_of(text)
 
 

@@ -64,13 +64,13 @@ class SharedTask(Generic[T]):
         return self.event_count - len(self._events)
 
     def listen(self, listener: Listener) -> None:
-        """Get every event, and first those that are remembered."""
+        """Receive every event, first the stored ones."""
         for event in self._events:
             listener(event)
         self._listeners.append(listener)
 
     def publish(self, event: Event) -> None:
-        """Hand an event to those who listen, now or later."""
+        """Send an event to all listeners, present and future."""
         self.event_count += 1
         self._events.append(event)
         for listener in self._listeners:
@@ -271,7 +271,7 @@ class Engine(Protocol):
         """The id of work that begins so, and is under way or queued, in whatever process."""
 
     async def cancel(self, prefix: str) -> None:
-        """Cancel all work whose id begins so, in whatever process, and start none of it."""
+        """Cancel all work whose id has this prefix, in any process, and start none of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ async def translated(
 
 
 def is_defect(reason: str | None) -> bool:
-    """Whether a failure's words are those of a defect."""
+    """Whether a message is that of a defect."""
     return _INTERNAL in (reason or "")
 
 

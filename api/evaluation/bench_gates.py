@@ -79,7 +79,7 @@ class CollectedBatches:
         return Answered(tuple(Opinion(True) for _ in items))
 
     def lines(self) -> list[str]:
-        """What a gate reads: an item a line, batch by batch."""
+        """Input of a gate: one item per line, batch by batch."""
         return [
             json.dumps(
                 {

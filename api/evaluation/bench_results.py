@@ -114,7 +114,7 @@ class _Results(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BenchRun:
-    """What a gate is asked about."""
+    """Queries, texts and options that a gate is measured on."""
 
     sets: BenchSets
     chosen: Sequence[BenchQuery]

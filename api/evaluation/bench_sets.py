@@ -220,7 +220,7 @@ class FetchedTexts:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """What was taken from one public file."""
+    """Texts stored from one public file."""
 
     texts: Mapping[str, tuple[str, str]]
     """Titles and bodies by item id."""
@@ -261,7 +261,7 @@ Texts = dict[str, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """What became of one fetch."""
+    """Result of one fetch."""
 
     files: int
     """Files that were read now."""

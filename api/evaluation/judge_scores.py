@@ -20,7 +20,7 @@ _GRADE_RESAMPLES = 200
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a judge, grader or support check said about one item or claim."""
+    """Answer of a judge, grader or support check about one item or claim."""
 
     relevant: bool
     probability: float | None = None
@@ -53,12 +53,12 @@ class AnswerSheet:
 
     @property
     def usage(self) -> Usage:
-        """What the call cost, whether it failed or not."""
+        """Usage of the call, whether it failed or not."""
         return self.wasted if self.answered is None else self.wasted + self.answered.usage
 
 
 def verdicts_on(labels: Sequence[bool], sheets: Iterable[AnswerSheet]) -> list[LabelledVerdict]:
-    """What was answered about one query (or question), each opinion with its label."""
+    """Opinions about one query or question, each with its label."""
     return [
         LabelledVerdict(labels[position], opinion.relevant, opinion.probability)
         for sheet in sheets

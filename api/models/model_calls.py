@@ -46,7 +46,7 @@ _LIST_TOKENS = 512
 
 @dataclass(frozen=True, slots=True)
 class ModelCall(Generic[T]):
-    """What one kind of call states."""
+    """Prompt, schema and parser of one kind of call."""
 
     prompt: PromptName
     schema: Mapping[str, Any]

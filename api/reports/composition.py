@@ -47,15 +47,15 @@ SNIPPET = 200
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What one question led to, before it is written down."""
+    """Result of one question before it is rendered."""
 
     evidence: Evidence
     decided: SufficiencyDecision
     drafted: DraftText | None = None
     notes: tuple[str, ...] = ()
-    """What came up while writing, after the decision's own notes."""
+    """Notes made while writing, after those of the decision."""
     explanation: Explanation | None = None
-    """Why there is no report."""
+    """Why there is no report; None when there is one."""
     support: SupportCheck = field(default_factory=SupportCheck)
 
 
@@ -213,7 +213,7 @@ def fetched(
 
 
 def _usd(usage: Usage, origin: Origin) -> float | None:
-    """What was really spent: the sandbox's models cost nothing."""
+    """Actual cost in USD; the sandbox's models cost nothing."""
     return 0.0 if origin.sample else usage.usd and round(usage.usd, 6)
 
 

@@ -19,7 +19,7 @@ from api.reports.report import GateState
 BODY, COMMENT, COMMENTS = 600, 220, 4
 """Characters of body and of a comment, and comments, that an exhibit shows."""
 TITLE, PLACE = 600, 80
-"""Characters of title and place; a person's own item may have any text for those."""
+"""Longest title and place, in characters, since a person's own item may have any text there."""
 
 # What is said of several sources at once.
 _TOGETHER = {
@@ -88,7 +88,7 @@ class Dossier:
 
     @property
     def exhibits(self) -> tuple[Exhibit, ...]:
-        """All of them, in order."""
+        """All exhibits, in order."""
         return tuple(self._labels.values())
 
     def by_label(self) -> dict[str, Exhibit]:
@@ -211,7 +211,7 @@ def gate_lines(sources: Iterable[Gathered]) -> list[str]:
 
 
 def gate_line(gathered: Gathered) -> str:
-    """What happened at one source, for people and models alike."""
+    """What happened at one source, in one line for people and models."""
     name = gathered.title or gathered.source
     if gathered.outcome is Outcome.NOT_ASKED:
         return f"{name} was not asked: {gathered.reason}"
@@ -227,7 +227,7 @@ def gate_line(gathered: Gathered) -> str:
 
 
 def kept_line(counted: str, gate: GateState, *, refetched: bool) -> str:
-    """What became of a source's results: `3 of 9 results were about it`; unjudged ones were not."""
+    """Result of a source in words: `3 of 9 results were about it`, or why they could not be judged."""
     again = ", searched twice" if refetched else ""
     if gate.status == "degraded":
         instead = f"{gate.model} judged instead" if gate.model else "none was sorted out"

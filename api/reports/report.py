@@ -168,7 +168,7 @@ class DroppedFacts(Published):
 
 
 class Assessment(Published):
-    """What one question's judges decided about an item."""
+    """Decisions of the judges about an item."""
 
     verdict: bool | None
     """The gate's verdict; None when the item was not judged."""
@@ -204,7 +204,7 @@ class GateState(Published):
 
     @property
     def unjudged(self) -> bool:
-        """What passed it has no verdict."""
+        """Whether items passed without a verdict."""
         return passed_unjudged(self.status, self.model)
 
 
@@ -283,7 +283,7 @@ class SupportCheck(Published):
 
 
 class Cost(Published):
-    """What it cost; `usd` is 0 when nothing was spent, None when a model's price is unknown."""
+    """Cost of an answer; `usd` is 0 when nothing was spent, None when a model's price is unknown."""
 
     usd: float | None
     tokens: int
@@ -307,7 +307,7 @@ class Report(Published):
     query: str
     about: str
     not_about: Annotated[tuple[str, ...], IF_SET] = ()
-    """What it is not: one namesake or topic each."""
+    """Exclusions, each one other thing of the same name or one topic."""
     aim: Annotated[Aim, _IF_MENTION] = "about"
     exclude: Annotated[tuple[str, ...], IF_SET] = ()
     """Words whose posts and comments were left out before judging."""
@@ -358,7 +358,7 @@ class Report(Published):
 
     @property
     def question(self) -> Question:
-        """What was asked, as judges took it, without corrections."""
+        """The question as judges took it, without corrections."""
         return Question(self.query, self.about, self.not_about, self.aim)
 
     @property

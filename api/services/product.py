@@ -69,12 +69,12 @@ _REPORTED = ("since", "limit", "exclude", "exclude_authors", "exclude_sites")
 
 @dataclass(frozen=True, slots=True)
 class QuestionOptions:
-    """What a caller may set of a question; `api.interfaces.shared.requests` describes each option."""
+    """Options that a caller may set; `api.interfaces.shared.requests` describes each."""
 
     query: str
     depth: DepthName = "standard"
     sources: tuple[str, ...] = ()
-    """Empty: those of `LISTENPOST_SOURCES`, or all there are."""
+    """Sources to ask; empty: those of `LISTENPOST_SOURCES`, else all enabled ones."""
     limit: int | None = None
     """Items requested of each source at first; None: the number of the depth."""
     about: str = ""
@@ -186,13 +186,13 @@ class Product:
     agent_model: Callable[[], Any] | None = None
     """Builds an agent's model; its library is imported at the first call. None without a key."""
     probes: Mapping[str, UpstreamCheck] = field(default_factory=dict)
-    """What can be asked beside the sources: `model` and `langfuse`."""
+    """Checks of other servers: `model` and `langfuse`."""
     watched: Callable[[Source], Source] | None = None
     """Wraps a source that is added later, for tracing; None: it is not wrapped."""
     requests: Callable[[], Iterable[str]] = tuple
-    """What the sandbox was asked until now, a line each."""
+    """Returns the requests to the sandbox so far, one line each."""
     closing: AsyncExitStack = field(default_factory=AsyncExitStack)
-    """What `aclose` does, the last first."""
+    """Closed by `aclose`, the last entry first."""
     _searches: Searches = field(default_factory=SharedTasks, init=False)
     _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict, init=False)
     _dossiers: OrderedDict[str, Dossier] = field(default_factory=OrderedDict, init=False)
@@ -248,7 +248,7 @@ class Product:
             return await fetch(self, source, ask, run=run, dossier=dossier)
 
     def scope(self, ask: Ask) -> Scope:
-        """What the question covers.
+        """Depth, sources, window and limit of the question.
 
         Raises:
             UsageError: an unknown source, depth or window, or a limit out of range.

@@ -89,7 +89,7 @@ class StreamRead:
     """Start of the window, aware UTC."""
     now: datetime
     counts: ReadCounts = field(default_factory=ReadCounts)
-    """What all parts together have read."""
+    """Counts of all parts of the read together."""
     parts: list[tuple[datetime, datetime]] = field(default_factory=list)
     """Start and end of each part that was read, the newest part first."""
     reading: float = 0.0
@@ -344,7 +344,7 @@ class BlueskySource(JsonSource):
     phrases: ClassVar[bool] = False
 
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
-        """Without a request; `memory` keeps what was read for `page_ttl` seconds."""
+        """`memory` keeps read pages for `page_ttl` seconds; sends no request."""
         super().__init__(settings, memory, roots=(settings.bluesky_appview_url,), parts=settings.jetstreams)
         patience = settings.source_timeout
         self._reader = JetstreamReader(

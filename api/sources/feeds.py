@@ -60,7 +60,7 @@ MAX_BYTES = 2_000_000
 LEAST_WAIT = timedelta(hours=1)
 """Shortest time between two requests for one feed; the strictest rule that sites publish."""
 UNREACHABLE_WAIT = timedelta(minutes=5)
-"""After a request that brought no answer."""
+"""Wait after a request without an answer."""
 MOST_SEARCHED = 5_000
 """Entries of all followed feeds that one question looks at, the newest."""
 MOST_READ = 2_000
@@ -80,7 +80,7 @@ _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|mc_[ce]id|source", re.I)
 
 
 class NoneFollowed(NotConfigured):
-    """Nobody has named a feed."""
+    """No feed is followed."""
 
     remedy = "follow one with `listenpost feeds add ADDRESS`, or name some in `FEEDS`"
 
@@ -275,7 +275,7 @@ def feed_of_page(download: Download) -> str:
 
 
 def failure_of(download: Download) -> SourceError:
-    """What an answer means that holds no feed."""
+    """The error of an answer without a feed."""
     status = download.status
     if status == 410:
         return Ended(NAME, "HTTP 410: the feed has ended")

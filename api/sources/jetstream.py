@@ -89,7 +89,7 @@ class ReadBounds:
 
 @dataclass(slots=True)
 class ReadCounts:
-    """What a read has taken so far."""
+    """Counts of a read so far."""
 
     frames: int = 0
     posts: int = 0
@@ -154,7 +154,7 @@ class JetstreamReader:
     roots: Sequence[str]
     """`https://HOST`, in the order in which they are tried."""
     version: Version | None = None
-    """None: v2, or v1 where a server does not know it."""
+    """Version of the frames; None: v2, or v1 for a server that does not support it."""
     seconds: float = 8.0
     """Limit for opening a connection, in seconds."""
     user_agent: str = "listenpost"

@@ -58,7 +58,7 @@ UNKNOWN = "its server names no version that is known and was asked as Lemmy 0.19
 
 @dataclass(slots=True)
 class Version:
-    """The version of a server, as far as it is known."""
+    """API version of a server; `v3` while it is unknown."""
 
     api: Literal["v3", "v4"] = "v3"
     note: str = ""

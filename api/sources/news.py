@@ -162,7 +162,7 @@ def kept_lists(root: str) -> KeptLists:
 
 @dataclass(slots=True)
 class SpanRead:
-    """What one question has read so far."""
+    """State of one question's reading."""
 
     newest: datetime
     counts: ListCounts = field(default_factory=ListCounts)
@@ -170,7 +170,7 @@ class SpanRead:
     begin: datetime | None = None
     """Start of the earliest quarter hour that was read."""
     size: int = 0
-    """Bytes that were read anew."""
+    """Bytes downloaded by this question."""
     broken: SourceError | None = None
     """The first list that could not be read."""
     unread: int = 0

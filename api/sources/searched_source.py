@@ -74,7 +74,7 @@ _PAGE, _ITEM, _COMMENTED = TypeAdapter(Page), TypeAdapter(Item), TypeAdapter(Com
 
 @dataclass(slots=True, eq=False)
 class _QueryPages:
-    """What the pages of one query held so far."""
+    """State of one query's pages."""
 
     opened: float
     """When the first page was read, on the monotonic clock."""
@@ -385,7 +385,7 @@ def with_note(item: Item, note: str) -> Item:
 
 
 def status_failure(name: str, status: int, detail: str = "", retry_at: datetime | None = None) -> SourceError:
-    """What an HTTP status means, where an answer says nothing else."""
+    """The error of an HTTP status whose answer names no other."""
     detail = detail or f"HTTP {status}"
     if status == 429:
         return RateLimited(name, detail, retry_at=retry_at)

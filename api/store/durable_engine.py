@@ -68,7 +68,7 @@ class _Begun:
     result: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def end(self, working: asyncio.Task[Any]) -> None:
-        """Hand on what came of it."""
+        """Pass on the result of the work."""
         if not working.done() or working.cancelled():
             words = "this process stops, and the next one goes on with it; ask again later"
             self.result.set_exception(ProcessStopping(words))

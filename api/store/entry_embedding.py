@@ -59,7 +59,7 @@ class EntryEmbedding:
     _task: asyncio.Task[None] | None = None
 
     async def tenants(self) -> Sequence[str]:
-        """By one query; see `ArchiveEmbedding.tenants`."""
+        """Tenants with entries, by one query; see `ArchiveEmbedding.tenants`."""
         async with self.database.reading() as connection:
             return (await connection.scalars(select(chunks.c.tenant).distinct())).all()
 

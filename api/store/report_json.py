@@ -38,12 +38,12 @@ def version_of(document: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReportReader:
-    """Reads stored reports, those of older versions too."""
+    """Reads stored reports, including older versions."""
 
     steps: Mapping[int, Step]
     """Version -> what makes a report of the next version; a step need not write `version`."""
     version: int
-    """The one that reports are brought to."""
+    """Version to which reports are upgraded."""
 
     def upgraded(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The report's JSON in today's version; that of a newer program as it is.
@@ -121,7 +121,7 @@ class ReportItem:
 
 @dataclass(frozen=True, slots=True)
 class ReportParts:
-    """A report as it is stored."""
+    """Parts in which a report is stored."""
 
     body: Mapping[str, Any]
     """The report with a number where a list of items was."""

@@ -1,4 +1,4 @@
-"""What all processes share of sources: who asks for an answer at this moment, and how often a source may be asked."""
+"""State that all processes share about sources: who requests an answer now, and how often a source may be asked."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ COMPARED = 20_000
 # Entries whose signs are compared at once: few enough to stay in a processor's own memory.
 _STRIDE = 16_384
 UNREADABLE = (OSError, ValueError)
-"""What numpy raises over a file that is gone, cut or full, or none of its own."""
+"""Errors of numpy for a file that is missing, truncated, full or not its own."""
 # Entries that are read from a file at once, 1 MB of 256 dimensions: an import has little memory.
 _PIECE = 4_000
 Entries = Any
@@ -114,7 +114,7 @@ def entries_of(rows: Sequence[tuple[int, bytes | None]], dimensions: int) -> Ent
 
 
 def joined(parts: Sequence[Entries], dimensions: int) -> Entries:
-    """All of them in one."""
+    """All entries in one array."""
     return numpy.concatenate([numpy.empty(0, entry_type(dimensions)), *parts])
 
 

@@ -392,7 +392,7 @@ def _due(now: datetime) -> Select[*tuple[Any, ...]]:
 
 
 def is_free(now: datetime) -> ColumnElement[bool]:
-    """Nobody's, or of a process whose time is over."""
+    """Condition that a watch is claimed by no process, or its claim has ended."""
     return or_(watches.c.claimed_until.is_(None), watches.c.claimed_until <= now)
 
 
@@ -429,7 +429,7 @@ async def _check_name(connection: AsyncConnection, watch: Watch) -> None:
 
 
 def columns_of_watch(watch: Watch) -> dict[str, Any]:
-    """What the table has of a watch, but for tenant, id and time of creation."""
+    """Columns of a watch, except tenant, id and creation time."""
     body = _WATCH.dump_python(watch, mode="json", exclude=set(_KEPT))
     streamed = datetime.now(UTC) if watch.follows_streams else None
     digest_at = next_digest(watch, datetime.now(UTC))
@@ -447,7 +447,7 @@ def read_watch(row: Row[*tuple[Any, ...]]) -> Watch | None:
 
 
 def item_json(item: Item) -> Any:
-    """An item as it is stored."""
+    """An item in its stored form."""
     return _ITEM.dump_python(item, mode="json")
 
 

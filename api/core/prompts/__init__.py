@@ -33,7 +33,7 @@ ANSWER_WORDS: Mapping[PromptName, tuple[str, ...]] = MappingProxyType(
         "insufficient": ("explanation_text", "suggestions"),
     }
 )
-"""What the answer to a prompt consists of, by which it is read."""
+"""Fields of the answer to each prompt, by which it is parsed."""
 # verdicts that a model may copy instead of reading: `[true, false, ...]`, `"1": true`
 _VERDICTS = re.compile(r"\b(?:true|false)\b[\s\"']*,[\s\"']*(?:true|false)\b|\d[\"']?\s*:\s*(?:true|false)\b", re.I)
 
@@ -77,7 +77,7 @@ class Prompt:
 
 
 class Prompts(Protocol):
-    """The package's prompts, or those of a Langfuse project."""
+    """Source of prompts: the package, or a Langfuse project."""
 
     def using(self, name: PromptName) -> AbstractAsyncContextManager[Prompt]:
         """The prompt for the model calls in the block, which traces link to it."""

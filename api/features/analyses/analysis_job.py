@@ -43,7 +43,7 @@ Ended = Callable[[Report | None, str], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkOrder:
-    """What a process needs to continue an analysis that another began."""
+    """Data that a process needs to continue an analysis that another began."""
 
     analysis_id: str
     tenant: str

@@ -28,7 +28,7 @@ class Tenant:
 
 
 LOCAL = Tenant("local", "local")
-"""Whoever sits at this machine: the command line, and the server while there is no key."""
+"""Tenant of this machine: the command line, and the server while no key exists."""
 
 
 def digest(key: str) -> str:

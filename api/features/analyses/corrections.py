@@ -95,7 +95,7 @@ def question_digest(question: Question) -> str:
 
 
 async def corrections_of(store: CorrectionBook, tenant: str, question: Question) -> tuple[Correction, ...]:
-    """What the tenant said of items of this question before, oldest first."""
+    """The tenant's corrections for this question, oldest first."""
     entries = await store.corrections(tenant, question_digest(question))
     return tuple(entry.correction for entry in entries)
 
@@ -168,8 +168,8 @@ def gate_quality(report: Report, corrections: Iterable[Correction]) -> GateQuali
 STRATA = 2
 """Parts of equal size from which items are drawn, the less and the more probable ones."""
 PRIOR, LEAST = 1.0, 0.03
-"""How many read items the judge's mean probability counts for in a stratum, and how many a verdict
-that it holds impossible counts for."""
+"""Weight of the judge's mean probability in a stratum, as a number of read items; least weight of a verdict it
+considers impossible."""
 TAIL = 0.025
 """Probability that is left out on each side of an interval."""
 

@@ -1,4 +1,4 @@
-"""What people think of a report, a finding or an item: stored here, and sent to Langfuse."""
+"""Feedback on a report, a finding or an item: stored, and sent to Langfuse."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RatedReport:
 
 @dataclass(frozen=True, slots=True)
 class RatedTurn:
-    """What somebody thinks of one answer of a chat."""
+    """Feedback on one answer of a chat."""
 
     number: int
     """Number of the turn in its session, from 1."""
@@ -53,7 +53,7 @@ Send = Callable[[Rated], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class GivenOnTurn:
-    """What was kept of a turn, and whether Langfuse took it."""
+    """Stored feedback on a turn, and whether Langfuse accepted it."""
 
     session_id: str
     turn: RatedTurn
@@ -64,7 +64,7 @@ class GivenOnTurn:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What somebody says: of one finding, of one item, or of the whole report."""
+    """One rating: of a finding, an item, or the whole report."""
 
     rating: Rating
     comment: str = ""
@@ -75,7 +75,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Feedback as it was kept, and whether Langfuse took it."""
+    """Stored feedback, and whether Langfuse accepted it."""
 
     feedback: Feedback
     decision: str
@@ -138,7 +138,7 @@ async def give(
 
 
 def worded(comment: str) -> str:
-    """A comment as it is kept.
+    """A comment as it is stored.
 
     Raises:
         UsageError: it is too long.

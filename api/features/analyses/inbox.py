@@ -1,4 +1,4 @@
-"""What people do in the inbox: read, star, annotate and correct entries, mute sites, save filters, and take it back.
+"""Actions in the inbox: read, star, annotate and correct entries, mute sites, save filters, undo.
 
 Each change is remembered until the next one, so that the last can be taken back.
 """
@@ -48,7 +48,7 @@ class EntryChange:
     assigned: str | None = None
     """Name of the person who shall handle the entry; empty: nobody; None: unchanged."""
     not_about: bool | None = None
-    """A correction of the gate; an entry that is not about the product is read, too."""
+    """A correction of the gate; an entry marked as not about the product also becomes read."""
 
 
 async def entry_of(store: Store, tenant: str, entry_id: str) -> InboxEntry:
@@ -172,7 +172,7 @@ async def save_filter(store: Store, tenant: str, name: str, query: str) -> None:
 
 
 async def remove_filter(store: Store, tenant: str, name: str) -> None:
-    """Forget a saved filter; raises `NotFound` where there is none of this name."""
+    """Delete a saved filter; raises `NotFound` when none has this name."""
     name = one_line(clean(name))
 
     def removed(settings: InboxSettings) -> InboxSettings:

@@ -1,4 +1,4 @@
-"""What a key may use, and when its work runs: budgets are reserved first, tenants share by turns.
+"""Limits of a key, and the order of work: budgets are reserved first, and tenants take turns.
 
 Budgets are requests per minute, analyses and USD per day. When no model or source was asked, all
 that was reserved is given back; else the analysis counts, and its estimate is corrected to the real

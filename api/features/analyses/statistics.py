@@ -35,7 +35,7 @@ class YieldStats(Published):
     mean: Share | None
     """Mean of the yields of `runs`: each run has the same weight."""
     degraded: int
-    """Runs that are in none of these figures, since their gate failed open."""
+    """Runs whose gate failed open; they are in none of these figures."""
 
 
 class SourceStats(Published):
@@ -84,7 +84,7 @@ class ItemStats(Published):
 
 
 class SupportStats(Published):
-    """Passages that say what their sentence says, of those that were checked."""
+    """Share of checked passages that support their sentence."""
 
     reports: int
     """Number of reports with a support check."""
@@ -94,11 +94,11 @@ class SupportStats(Published):
 
 
 class CostStats(Published):
-    """What analyses cost that a source answered and whose price is known."""
+    """Cost of analyses that a source answered and whose price is known."""
 
     usd: float
     left_out: float
-    """USD of the others: those of own items, and those that no source answered."""
+    """USD of other analyses: those of own items, and those that no source answered."""
     priced: int
     """Number of analyses whose price is known."""
     unpriced: int
@@ -108,7 +108,7 @@ class CostStats(Published):
 
 
 class AgreementStats(Published):
-    """What a local judge decided in place of a model, in runs with a promise of agreement."""
+    """Posts that a local judge decided instead of a model, in runs with promised agreement."""
 
     judged: int
     """Verdicts of both judges in the runs and sources with such a promise."""
@@ -136,7 +136,7 @@ class Stats(Published):
     since: Timestamp | None
     """None: from the first analysis on."""
     unit: Literal["day", "week"]
-    """Unit of `periods`: days up to 31 of them, else weeks."""
+    """Unit of `periods`: days up to 31 of them, then weeks."""
     runs: int
     """Analyses that ended with an answer, of every decision."""
     failed: int

@@ -71,7 +71,7 @@ class Waiting:
 
     entries: int
     tokens: int
-    """About so many tokens have their texts, by those of the first thousand."""
+    """Estimated tokens of their texts, from the first thousand."""
 
 
 class ArchiveEmbedding(Protocol):

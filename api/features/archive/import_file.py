@@ -128,7 +128,7 @@ class OpenedImport(Protocol):
 
     @property
     def identity(self) -> FileIdentity:
-        """What tells this file from every other."""
+        """Identity by which this file is recognised."""
 
     def portions(self, since: ImportPosition) -> Iterator[ImportPortion]:
         """The records from this position on."""
@@ -171,7 +171,7 @@ async def import_file(
 
 @dataclass(frozen=True, slots=True)
 class ImportPreview:
-    """What a file holds, with nothing written."""
+    """Contents of a file, without writing anything."""
 
     progress: ImportProgress
     """Counts of all entries; whether one is stored already, or repeated, is not known."""

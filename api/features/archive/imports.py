@@ -51,7 +51,7 @@ class ImportPortion:
 
 @dataclass(frozen=True, slots=True)
 class ImportProgress:
-    """Counts of a file's entries by what became of them."""
+    """Counts of a file's entries by result."""
 
     items: int = 0  # items whose own text is new
     comments: int = 0  # new comments, reviews included
@@ -112,7 +112,7 @@ class Imports(Protocol):
         """Store a batch and the position after it; `Conflict` when another process imports it."""
 
     async def finish_import(self, tenant: str, begun: Import) -> Import:
-        """Note that all of it is stored."""
+        """Record that the whole file is stored."""
 
     async def imports(self, tenant: str) -> Sequence[Import]:
         """All imports of a tenant, newest first."""

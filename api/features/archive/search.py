@@ -109,7 +109,7 @@ def passage_of(query: str, vector: bytes | None, piece: Chunk, item: Item, embed
 
 
 def searched_words(query: str) -> list[str]:
-    """The tokens of a query, without words that only ask; all of them where nothing else is left."""
+    """Tokens of a query without question words; all tokens when nothing else is left."""
     return index_tokens(" ".join(question_parts(query).content)) or index_tokens(query)
 
 

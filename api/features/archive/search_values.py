@@ -37,7 +37,7 @@ class ArchiveFilters:
     kept: bool | None = None
     """True: kept by a report or imported; False: dropped by every report that saw it."""
     product: str | None = None
-    """Seen by an analysis with this query, in any case."""
+    """Only entries seen by an analysis with this query, in any case."""
     language: str | None = None
     """Code of a language (`de`): only entries whose small words may mostly be of it; a short text may be of several
     languages. Hits are filtered by it, not the search."""
@@ -66,7 +66,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What both searches found, and what is needed to score it."""
+    """Results of both searches, with the counts for scoring."""
 
     matches: tuple[Match, ...]
     """Each entry once, in the order of their ids."""
@@ -96,7 +96,7 @@ class Archive(Protocol):
         """
 
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
-        """Items as they are stored; without those that are gone or damaged."""
+        """Items as stored; deleted or damaged ones are missing."""
 
     async def queries(self, tenant: str, most: int) -> Sequence[str]:
         """Queries of this tenant's analyses, the newest first, each once."""
@@ -154,9 +154,9 @@ class Retrieval(Published):
     unread: Annotated[int, Field(ge=0)] = 0
     """Entries whose vectors were not compared, since they are still being made or read."""
     embedding_failed: str | None = None
-    """Why the question has no vector of the server of embeddings: words alone were searched."""
+    """Why the question has no vector of the embedding server, so that only words were searched."""
     rerank_failed: str | None = None
-    """Why the order stayed as it was."""
+    """Why reranking failed, so that the order stayed the same."""
     checked: Annotated[int, Field(ge=0)] = 0
     """Entries that a model was asked about, since none held enough of the question's words."""
     check_tokens: Annotated[int, Field(ge=0)] = 0

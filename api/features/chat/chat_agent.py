@@ -51,13 +51,13 @@ _SPARE_REQUESTS = 3
 # Tokens of one answer of the model: a few short sentences, with room for reasoning before them.
 _ANSWER_TOKENS = 4096
 STOPPED = "(The person stopped the answer here and has seen nothing more of it.)"
-"""What a model reads below an earlier answer that is not whole."""
+"""Note for a model below an earlier answer that was stopped."""
 UNREADABLE = "the stored conversation cannot be read: it starts again without its earlier turns"
 RECALLED = "this rests on items of earlier reports; no source was asked"
 
 
 class AnswerDraft:
-    """Takes the model's words, passes on what may stand of them, and makes the turn."""
+    """Filters the model's words as they come, and makes the turn."""
 
     def __init__(self, lookups: ChatLookups) -> None:
         self._lookups = lookups
@@ -343,7 +343,7 @@ class Chat:
 
 
 def _history(exchanges: Iterable[Exchange]) -> list[messages.ModelMessage]:
-    """Earlier turns as a model's messages, words alone: the exhibits stand in each prompt."""
+    """Earlier turns as messages without exhibits, which are in each prompt."""
     history: list[messages.ModelMessage] = []
     for exchange in exchanges:
         history.append(messages.ModelRequest([messages.UserPromptPart(exchange.question)]))

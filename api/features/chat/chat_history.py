@@ -34,7 +34,7 @@ class ListedChat:
     updated_at: datetime  # when its last turn ended
     sample: bool  # it rests on made-up posts, in part at least
     turns: int = 0
-    """Questions that were asked, those that are no longer remembered included."""
+    """Number of questions, including those no longer stored."""
     report_id: Annotated[str, IF_SET] = ""
     """The report that it began over."""
 
@@ -72,7 +72,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """What a listing reads of a session, since its exhibits are long."""
+    """Parts of a session that a list needs, since its exhibits are long."""
 
     exchanges: list[Exchange]
     sample: bool = False

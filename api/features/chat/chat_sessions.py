@@ -63,7 +63,7 @@ class ChatSessions:
     engine: ChatEngine
     store: Sessions
     _live: OrderedDict[_Key, tuple[Session, str | None]] = field(default_factory=OrderedDict)
-    """Sessions with the text that the store has of them."""
+    """Sessions with their text in the store."""
     _running: dict[_Key, Session] = field(default_factory=dict)
     _locks: WeakValueDictionary[_Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 

@@ -102,11 +102,11 @@ class ChatLookups:
 
     @property
     def citable(self) -> Mapping[str, Exhibit]:
-        """What the answer may cite: what was found for the turn's subjects."""
+        """Exhibits that the answer may cite: those found for the turn's subjects."""
         return self.session.exhibits_for(self.subjects)
 
     def citable_in(self, sentence: str) -> Mapping[str, Exhibit]:
-        """What one sentence may cite.
+        """Exhibits that one sentence may cite.
 
         A sentence that names subjects of the turn may cite what was found for those, unless it
         compares them with others; naming another subject of the session adds that one's.
@@ -219,7 +219,7 @@ class ChatLookups:
         name: str = "",
         least: int = 1,
     ) -> str:
-        """Show the items that searches found, with a `name` those that hold it."""
+        """Show the items that searches found; with `name` only those that have it."""
         self.queries.append(query)
         kept, first = list[Assessed](), answers[0]
         if isinstance(first, Failure):

@@ -151,7 +151,7 @@ class Session:
         return self.is_sample(self._known) or any(turn.sample for turn in self.exchanges)
 
     def is_sample(self, labels: Iterable[str]) -> bool:
-        """Whether one of these exhibits is made up."""
+        """Whether one of these exhibits is sample data."""
         return any(self._known[label].sample for label in labels)
 
     @property
@@ -182,7 +182,7 @@ class Session:
         return self.current_names(names)  # after all: in `ember mug lid vs ember` the second counts
 
     def current_names(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What these subjects go by now, each once."""
+        """Current names of these subjects, each once."""
         now: dict[str, None] = {}
         for name in names:
             wider = (known for known in self.subjects if is_variant(name, known))

@@ -94,7 +94,7 @@ class Side(Published):
     of: int
     positive: int
     negative: int
-    """Counted posts whose passage plainly praises the aspect, and plainly complains of it."""
+    """Counted posts whose passage plainly complains of the aspect; `positive` counts plain praise."""
     evidence: tuple[Passage, ...]
     """A passage of each counted post, the most telling first."""
 

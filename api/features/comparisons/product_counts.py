@@ -92,7 +92,7 @@ def common_aspects(reports: Iterable[Report]) -> tuple[str, ...]:
 
 
 def count_product(ask: Ask, report: Report | Failure, names: Sequence[str]) -> ProductCounts:
-    """The counts of a product, with what its posts say of the aspects of these names."""
+    """Counts of a product's posts, in total and for the named aspects."""
     if isinstance(report, Failure):
         return ProductCounts(_standing(ask, None, "failed", report.message))
     items = tuple(item for item in report.items if item.verdict)

@@ -31,11 +31,11 @@ class FeedEntry:
     body: str
     url: str = ""
     link: str = ""
-    """What it points at, where `url` is the page on which that is discussed."""
+    """Address that the entry is about, when `url` is the page of its discussion."""
     author: str = ""
     """Author's pseudonym; empty when unknown."""
     created_at: datetime | None = None
-    """None: its feed does not say."""
+    """Time of writing; None when the feed does not say."""
     guid: str = ""
     """Digest of its guid; empty when it has none."""
     same_link: str = ""

@@ -44,10 +44,10 @@ class Message:
     text: str  # its first line is the result
     body: bytes  # the JSON document, in UTF-8
     linked: Callable[[str], str] | None = field(default=None, compare=False)
-    """The text with a link below each post for what people do with it, by the address of a server."""
+    """Returns the text with links below each post, for the address of a server."""
 
     def text_for(self, server: str) -> str:
-        """What a person gets; with links where the server's address is known."""
+        """Text for a person, with links when the server's address is known."""
         return self.linked(server) if server and self.linked is not None else self.text
 
     def for_chat(self, target: Target, server: str = "") -> bytes:

@@ -93,7 +93,7 @@ class Names(Protocol):
 
 
 class StreamStore(Streams, Watches, Protocol):
-    """What both loops need of the store."""
+    """Methods of the store that both loops need."""
 
     async def forget(self, keys: Sequence[str]) -> int:
         """Delete items everywhere; how many were stored."""
@@ -104,7 +104,7 @@ class StreamStore(Streams, Watches, Protocol):
 
 @dataclass(slots=True)
 class ListenerCounts:
-    """What a listener has done since it began."""
+    """Counts of a listener since it began."""
 
     posts: int = 0
     matched: int = 0
@@ -121,7 +121,7 @@ class StreamListener:
     store: StreamStore
     names: Names
     reader: str
-    """Names this process among those that could read the stream."""
+    """Name of this process among those that could read the stream."""
     clock: Callable[[], datetime]
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     on_match: Callable[[], None] = lambda: None
@@ -263,7 +263,7 @@ class _Judged:
     others: list[Item] = field(default_factory=list)
     """Judged not to be about the product."""
     refused: list[Item] = field(default_factory=list)
-    """Nobody can judge them."""
+    """Posts that the judge refuses even alone."""
     failed: bool = False
     """Whether the judge failed, so that the remaining posts wait."""
     agreement: Agreement | None = None

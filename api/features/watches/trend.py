@@ -30,11 +30,11 @@ class SourceWeek(Published):
     """One source in a week, over the runs in which it answered."""
 
     posts: int
-    """About the product, and written in the time of these runs, which do not overlap."""
+    """Posts about the product, written in the time of these runs, which do not overlap."""
     capped: bool
     """Whether `posts` is a minimum, since a limit cut the search."""
     days: float
-    """Length of the time of these runs: more than 7 where missed runs were made up."""
+    """Time covered by these runs in days: above 7 when missed runs were made up."""
     heard: int
     """Runs in which it answered."""
     undated: int | None = None
@@ -65,13 +65,13 @@ class TrendWeek(Published):
     """ISO week, such as `2026-W45`."""
     monday: date
     runs: int
-    """Including those that failed or got no answer."""
+    """Number of runs, including failed and unanswered ones."""
     heard: int
     """Runs in which any source answered; with 0 nothing below is known."""
     sources: Mapping[str, SourceWeek | None]
     """Every source of the line; `null`: it did not answer in this week."""
     fresh: int | None
-    """Posts that were new to the watch; `aspects` are of these."""
+    """Number of posts new to the watch; the base of `aspects`."""
     positive: WeekShare | None
     negative: WeekShare | None
     """Share of negative posts among those that a model graded; `null` when none was graded."""
@@ -94,7 +94,7 @@ class TrendLine(Published):
 
 
 class Trend(Published):
-    """What a watch counted, week by week."""
+    """Counts of a watch, week by week."""
 
     version: int
     watch_id: str

@@ -49,7 +49,7 @@ class Measurement:
     sources: tuple[str, ...]
     capped: bool = False
     least: tuple[tuple[int, float], ...] = ()
-    """All earlier runs, where those at a limit of their source are not in `before`: minima."""
+    """Counts of all earlier runs, including those at a source's limit, which are minima and not in `before`."""
 
     @property
     def past(self) -> int:
@@ -120,7 +120,7 @@ def measurements_of(now: RunCounts, past: Sequence[RunCounts]) -> list[Measureme
 
 
 def marked_changes(measurements: Sequence[Measurement], keys: Keys, places: SourceLabels) -> tuple[Change, ...]:
-    """What chance does not explain, the surest first; leans of an aspect replace its mentions."""
+    """Changes that chance does not explain, the surest first; leans of an aspect replace its mentions."""
     chances = figures.holm([measurement.chance for measurement in measurements])
     ordered = sorted(zip(chances, measurements, strict=True), key=lambda pair: pair[0])
     marked = [(chance, m) for chance, m in ordered if chance <= ALPHA and m.marked]

@@ -48,7 +48,7 @@ class Schedule:
 
 
 def schedule_of(text: str) -> Schedule:
-    """What these words mean.
+    """Parse the words of a schedule.
 
     Raises:
         UsageError: they are none of the forms, or an interval is below a minute or above 31 days.
@@ -186,7 +186,7 @@ class Target:
 
     @property
     def described(self) -> str:
-        """What may be shown of it, with its rule."""
+        """The receiver without secrets, with its rule."""
         return f"{self.shown} {self.rule}".strip()
 
     @property
@@ -376,5 +376,5 @@ def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:
 
 
 def name_of_query(query: str) -> str:
-    """What a watch is called that was given no name."""
+    """Default name of a watch, made from its query."""
     return cut(one_line(clean(query)), _LONGEST_NAME)

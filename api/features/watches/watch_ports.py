@@ -54,7 +54,7 @@ class KeptCounts:
 
 @dataclass(frozen=True, slots=True)
 class StreamBatch:
-    """What came of a stream since the batch before."""
+    """Posts and deletions of a stream since the previous batch."""
 
     posts: tuple[Item, ...] = ()
     deleted: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ class Streams(Protocol):
         """Watches that follow streams and were not notified yet of what was written before, the oldest first."""
 
     async def pending_watches(self, now: datetime, most: int) -> Sequence[WatchId]:
-        """Watches that have posts to be judged and whose turn it is, those that wait longest first."""
+        """Watches with posts to be judged whose turn has come, those that wait longest first."""
 
     async def postpone_posts(self, watch_id: WatchId, until: datetime) -> None:
         """Leave a watch out of `pending_watches` until then."""
@@ -238,7 +238,7 @@ class Watches(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EntryState:
-    """What people made of an entry of the inbox."""
+    """State of an entry of the inbox, set by people."""
 
     read_at: datetime | None = None
     starred: bool = False
@@ -291,7 +291,7 @@ class InboxAction:
     """The last change of the inbox, and what takes it back."""
 
     words: str
-    """What was done, in the past tense."""
+    """Description of the action, in the past tense."""
     entry_id: str = ""
     before: EntryState | None = None
     """State of the entry before the action; None when the action did not concern one entry."""

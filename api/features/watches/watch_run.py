@@ -25,7 +25,7 @@ WITHOUT_ANSWER = frozenset({"not_asked", "failed"})
 
 
 class SourceCount(Published):
-    """What one source that answered, and was judged, held about it in a run."""
+    """Counts of one source that answered and was judged, in one run."""
 
     posts: int
     """Written since the run before."""
@@ -42,7 +42,7 @@ class SourceCount(Published):
 
 
 class RunCounts(Published):
-    """What later runs are compared with."""
+    """Counts with which later runs are compared."""
 
     since: Timestamp
     until: Timestamp
@@ -117,13 +117,13 @@ Held = Literal["rule", "digest", "removed"]
 
 
 class Delivery(Published):
-    """What became of one notification: delivered, or the reason why not."""
+    """Result of one notification: delivered, or the reason of the failure."""
 
     target: str
     """Kind and server of the receiver; for mail and files the whole address."""
     delivered: bool
     tries: int
-    """All of them, also those of `notify-again`."""
+    """Number of all tries, including those of `notify-again`."""
     failure: Failure | None = None
     reason: str = ""
     """Why it was not, with what helps."""
@@ -181,7 +181,7 @@ class WatchRun(Published):
 
     @property
     def waits_for_digest(self) -> bool:
-        """Whether some receiver is notified of it later."""
+        """Whether any receiver is notified of it later."""
         return any(delivery.held == "digest" for delivery in self.deliveries)
 
 

@@ -66,9 +66,9 @@ class _Conversation:
     begun: bool = False
     """Whether there is a conversation to continue."""
     send: Send | None = None
-    """Sends a thumb to Langfuse."""
+    """Sends ratings to Langfuse."""
     last: int | None = None
-    """The number of the last answer."""
+    """Number of the last answer."""
 
     async def take(self, line: str) -> int:
         """Ask a question, or rate the last answer: `/good`, `/bad [words]`."""
@@ -172,7 +172,7 @@ async def _list_chats(settings: Settings, report_id: str | None) -> int:
 
 
 async def _opened(settings: Settings, request: ChatRequest, depth: DepthName) -> _Conversation:
-    """Without a database it is not remembered, unless a session or report is named."""
+    """The conversation; without a database it is not stored, unless a session or report is named."""
     store: Store | None = None
     async with AsyncExitStack() as closing:  # when the model's client cannot be built
         try:
@@ -215,7 +215,7 @@ def _converse(runner: asyncio.Runner, conversation: _Conversation, question: str
 
 
 def _typed() -> Iterator[str]:
-    """What a person types, until Ctrl-D; Ctrl-C forgets the line."""
+    """Lines that a person types, until Ctrl-D; Ctrl-C discards a line."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - gives `input` a history
     while True:

@@ -99,7 +99,7 @@ def comparison_table(comparison: Mapping[str, Any], *, markdown: bool = False) -
 
 
 def order_lines(orders: Mapping[str, Any], *, markdown: bool = False) -> str:
-    """What stays of the verdicts in another order and on a page of another yield, and what that means."""
+    """How many verdicts stay in another order and on a page of another yield, and what that means."""
     lines = []
     for key, where in (("shuffled", "in another order"), ("other_yield", "on a page of another yield")):
         part = orders[key]

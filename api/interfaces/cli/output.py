@@ -226,7 +226,7 @@ def _let_go(stream: TextIO) -> None:
 
 
 class Closable(Protocol):
-    """What a command builds and must close."""
+    """An object that a command builds and must close."""
 
     async def aclose(self) -> None:
         """Close connections and threads, at the end of the command."""

@@ -1,4 +1,4 @@
-"""What a person sees while waiting, on stderr: one line per source, and grades when verbose."""
+"""Progress on stderr: one line per source, and grades when verbose."""
 
 from __future__ import annotations
 

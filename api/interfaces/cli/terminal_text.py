@@ -381,7 +381,7 @@ def table_lines(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[s
 
 
 def stats_text(stats: Stats, columns: int) -> str:
-    """All of it; tables keep their width, sentences are wrapped."""
+    """Statistics as text; tables keep their width, sentences are wrapped."""
     columns = max(min(columns, 120), 40)
     lines = [line for head in statistics_text.heads(stats) for line in wrapped(head, columns)]
     if not stats.runs:

@@ -37,7 +37,7 @@ _scheme = HTTPBearer(auto_error=False, description="An API key; none is needed w
 
 
 async def app_context_of(request: Request) -> AppContext:  # not `def`: FastAPI would hand each call to a thread
-    """What the app was made for."""
+    """The app context of the app that serves this connection."""
     app_context: AppContext = request.app.state.app_context
     return app_context
 

@@ -141,7 +141,7 @@ def described(error: ListenpostError, trace_id: str) -> dict[str, Any]:
 
 
 def trace_id_of(scope: Mapping[str, Any]) -> str:
-    """What a log line, an answer and its trace have in common."""
+    """Trace id shared by a log line, an answer and its trace."""
     return str(scope.get("listenpost.trace_id", ""))
 
 

@@ -102,7 +102,7 @@ class LastSeen:
 
     @classmethod
     def read(cls, header: str) -> LastSeen | None:
-        """None when there is none, or it is no id of ours."""
+        """The parsed id; None when there is none, or it was not made here."""
         # `8c1f0a...:1764338400000012`; `8c1f0a...:end` behind a report, `8c1f0a...:failed` an error
         parts = re.fullmatch(r"([0-9a-f]{32}):(?:([0-9]{1,20})|end|(failed))", header)
         if parts is None:
@@ -113,7 +113,7 @@ class LastSeen:
 
     @classmethod
     def required(cls, header: str) -> LastSeen | None:
-        """None when there is none.
+        """The parsed id; None when there is none.
 
         Raises:
             UsageError: it is no id of ours.
@@ -128,7 +128,7 @@ class LastSeen:
 
 
 class EventStream(Response):
-    """What happens to an analysis, then its report; who hangs up leaves it."""
+    """Events of an analysis, then its report; a client that disconnects leaves the analysis."""
 
     media_type = MEDIA_TYPE
 

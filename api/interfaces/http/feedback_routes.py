@@ -1,4 +1,4 @@
-"""What people think of a report (`/v1/analyses/{id}/feedback`), and corrections of the gate."""
+"""Feedback on a report (`/v1/analyses/{id}/feedback`), and corrections of the gate."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LangfuseState(BaseModel):
 
 
 class GivenFeedback(KeptFeedback):
-    """What was kept just now, and whether Langfuse took it."""
+    """Feedback just stored, and whether Langfuse accepted it."""
 
     langfuse: LangfuseState
 

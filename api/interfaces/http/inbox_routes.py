@@ -74,7 +74,7 @@ class ReadCount(BaseModel):
 
 
 class Undone(BaseModel):
-    """What was taken back, in words."""
+    """Words for the change that was undone."""
 
     undone: str
 

@@ -133,5 +133,5 @@ class Metrics:
         self._feedback.labels(given.decision, given.feedback.rating).inc()
 
     def page(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """All counters in Prometheus' text format."""
         return generate_latest(self._registry)

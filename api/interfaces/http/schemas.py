@@ -20,7 +20,7 @@ Format = Literal["json", "html", "markdown", "csv", "events"]
 
 
 class ErrorDetail(BaseModel):
-    """What went wrong: `code` is for programs and stable, `message` for people."""
+    """An error: `code` is for programs and stable, `message` for people."""
 
     code: str
     message: str

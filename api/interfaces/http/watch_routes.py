@@ -132,13 +132,13 @@ _NOTIFICATION_ERRORS = (404, 422, *COMMON)
 
 
 class DeliveryList(BaseModel):
-    """What became of a message, for each receiver."""
+    """Result of a message for each receiver."""
 
     deliveries: list[Delivery]
 
 
 class UndeliveredList(BaseModel):
-    """What did not arrive, of the newest run first."""
+    """Failed deliveries, those of the newest run first."""
 
     undelivered: list[UndeliveredView]
 

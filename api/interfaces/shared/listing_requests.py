@@ -102,7 +102,7 @@ class ReplayRequest(AgainRequest):
 
     @property
     def meaning(self) -> dict[str, Any]:
-        """What `ask_again` takes of it."""
+        """Arguments of `ask_again` in this request."""
         return {name: getattr(self, name) for name in AgainRequest.model_fields}
 
 
@@ -129,7 +129,7 @@ class FeedView(BaseModel):
 
     address: str
     name: str
-    """What the tenant calls it, else its own title."""
+    """Name given by the tenant, else the feed's title."""
     title: str
     of_settings: bool
     """Whether it stands in `FEEDS`, so that every question reads it."""

@@ -67,9 +67,9 @@ def _unsigned(signed: KeptItem | DroppedItem | Comment) -> dict[str, object]:
 
 
 LONGEST_TITLE = 300
-"""Characters of a title in a list; JSON and CSV have all of it."""
+"""Longest title in a list, in characters; JSON and CSV have all of it."""
 LONGEST_HEADING = 120
-"""Characters of a question that is repeated; JSON has all of it."""
+"""Longest repeated question, in characters; JSON has all of it."""
 LONGEST_PRODUCT = 40
 """Characters of a product's name beside others."""
 SHOWN = 4
@@ -81,7 +81,7 @@ DECISIONS = {
     Decision.CLARIFY: "nothing was asked: the question is unclear or compares products",
     Decision.UNJUDGED: "no model answered: items as they were found",
 }
-"""What came of a question."""
+"""Words for each decision."""
 OUTCOMES = {
     Outcome.OK: "ok",
     Outcome.IRRELEVANT: "nothing was about it",
@@ -98,7 +98,7 @@ DROPPED = {
     "floor": "too little about it",
     "duplicate": "copy",
 }
-"""What an item lacked, by who dropped it."""
+"""Words for what an item lacked, by the step that dropped it."""
 _JUDGED = {"ok": "yes", "degraded": "no", "skipped": "-"}
 
 
@@ -258,7 +258,7 @@ def source_notes(report: Report) -> list[str]:
 
 
 def trouble(report: Report) -> str:
-    """What the table of sources does not say: when one can be asked, why one was not judged."""
+    """When a failed source can be asked again, and why one was not judged; the table does not say it."""
     sources = report.sources.values()
     complete = all(not source.retry_at and source.gate.status != "degraded" for source in sources)
     return "" if sources and complete else report.coverage
@@ -394,7 +394,7 @@ def badges(item: KeptItem) -> list[str]:
 
 
 def why_dropped(item: DroppedItem) -> str:
-    """What it lacked, and the reason."""
+    """Why an item was dropped, with the judge's reason."""
     disputed = " (disputed)" if item.disputed else ""
     return f"{DROPPED.get(item.dropped_by or '', 'dropped')}{disputed}: {item.reason}"
 
@@ -439,7 +439,7 @@ def progress(event: Event) -> str | None:
 
 
 UNCLEAR = "?"
-"""Stands for a code where the words tell no single language."""
+"""Stands for a language's code when the words do not identify one."""
 LANGUAGES = {
     "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "br": "Breton",
     "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",

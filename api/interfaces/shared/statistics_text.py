@@ -33,7 +33,7 @@ def heads(stats: Stats, how: str = SAMPLES_HOW) -> Iterator[str]:
 
 
 def glance(stats: Stats) -> Iterator[tuple[str, str]]:
-    """Four figures over all of them: what each is, and the figure."""
+    """Four figures over all analyses, each a label and its value."""
     yields, items, cost = stats.yields, stats.items, stats.cost
     yield "analyses", str(stats.runs)
     yield f"of {quantity(items.judged, 'judged post')} are about the question", _share(yields.pooled)
@@ -51,7 +51,7 @@ PLAIN_ROWS = {
 
 
 def explained(stats: Stats) -> Iterator[tuple[str, str]]:
-    """The figures over all of them as the page says them: what each is of, and the figure in a sentence."""
+    """The figures over all analyses for the page: each a label and a sentence."""
     yields, items, cost, support = stats.yields, stats.items, stats.cost, stats.support
     yield "Reports", _counts((DECISIONS[of], count) for of, count in stats.decisions.items())
     judged = f"{items.relevant} of {quantity(items.judged, 'judged post')}, {_share(yields.pooled)}."
@@ -75,7 +75,7 @@ def explained(stats: Stats) -> Iterator[tuple[str, str]]:
 
 
 def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
-    """Each figure over all of them: what it is called, and what it is."""
+    """Each figure over all analyses: a label and its value."""
     yields, items, cost, support = stats.yields, stats.items, stats.cost, stats.support
     yield (
         "decisions",

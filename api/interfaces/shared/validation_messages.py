@@ -20,13 +20,13 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What an interface accepts, as it is published."""
+    """Published schema of what an interface accepts."""
 
     schema: Schema
     whole: str
-    """What all of it is called: the body, the arguments."""
+    """Name of the whole: the body, the arguments."""
     noun: str
-    """What each of its properties is called: an argument, a field, a parameter."""
+    """Name of one property: an argument, a field, a parameter."""
     document: Schema
     """JSON schema in which `$ref` is resolved."""
 
@@ -93,7 +93,7 @@ class Form:
         return [kind for option in options for kind in self._kinds(option)]
 
     def _named(self, kind: Schema) -> str:
-        """What a value must be, in words."""
+        """Required type of a value, in words."""
         if "enum" in kind:
             return _either(kind["enum"], "or")
         match kind.get("type"):
@@ -139,7 +139,7 @@ def _either(words: Sequence[str], last: str) -> str:
 
 
 def _instead(value: Any, wanted: set[str | None]) -> str:
-    """What came, when it is short enough to be recognised by."""
+    """The given value in words, when it is short enough to be recognised."""
     match value:
         case None | bool() | int() | float():
             return f", not `{json.dumps(value)}`"

@@ -80,7 +80,7 @@ class WatchList(BaseModel):
 
 
 def watch_view(watch: Watch) -> WatchView:
-    """What may be shown of a watch."""
+    """A watch without its secrets."""
     own = {name: getattr(watch, name, None) for name in WatchView.model_fields}
     targets = tuple(target.described for target in watch.notify)
     given = {"tz": watch.zone, "notify": targets, "feed": watch.feed is not None}
@@ -145,13 +145,13 @@ class HeldView(BaseModel):
     reason: str
     runs: int
     run_id: str
-    """Id of the newest of these runs."""
+    """Id of the newest of the held runs."""
     created_at: AwareDatetime
     """When the newest run began."""
 
 
 def held_views(runs: Sequence[WatchRun]) -> list[HeldView]:
-    """What rules hold back of these runs, which are the newest first: once for each receiver and reason."""
+    """Deliveries that rules hold back in these runs (newest first): one for each receiver and reason."""
     views: dict[tuple[str, str, str], HeldView] = {}
     for run in runs:
         for delivery in run.deliveries:
@@ -248,7 +248,7 @@ def atom(watch: Watch, runs: Sequence[WatchRun], places: SourceLabels) -> bytes:
 
 
 class EntryView(BaseModel):
-    """A new post of a watch, and what people made of it."""
+    """A new post of a watch, with its state in the inbox."""
 
     id: str
     watch_id: str

@@ -59,7 +59,7 @@ class Vectors:
         return list(chain.from_iterable(map(encode, words)))
 
     def normal(self, vector: Any) -> Any:
-        """The vector at length 1, or as it is when it has none."""
+        """The vector scaled to length 1; a zero vector unchanged."""
         length = float(self.numpy.linalg.norm(vector))
         return vector / length if length else vector
 

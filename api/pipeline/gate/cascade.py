@@ -21,7 +21,7 @@ from api.core.words import canonical
 from api.errors import StoreUnavailable
 
 MIN_SAMPLE, MAX_SAMPLE = 150, 1000
-"""Posts that both judge before a local verdict may stand, and the newest of them that count."""
+"""Posts that both judge before a local verdict may be used, and most of the newest that count."""
 CONTROL_SHARE = 0.2
 """Share of the later posts that both judge, too, whatever the local judge says."""
 RECENT, ALARM = 20, 0.04
@@ -38,7 +38,7 @@ class Promise:
     """The agreement that a question's verdicts on one source must reach, and the accepted risk."""
 
     agreement: float
-    """Least share of them that are the model's, or what the model would say."""
+    """Least share of the verdicts that equal the model's, given or expected."""
     risk: float
     """Probability with which that may be missed."""
 
@@ -122,7 +122,7 @@ class Cascade:
     judges: str
     """Name and version of both judges, and of the prompt."""
     per_call: Usage = Usage()
-    """What a call of the model costs beside its posts."""
+    """Usage of one model call besides its posts."""
     per_post: Usage = Usage()
 
     async def plan(
