@@ -180,7 +180,7 @@ class FetchedTexts:
 
     @classmethod
     def read(cls, folder: Path, sets: BenchSets) -> FetchedTexts:
-        """All texts of a folder that are those that were labelled; a damaged file holds none."""
+        """Labelled texts in a folder; a damaged file counts as empty."""
         texts: dict[str, tuple[str, str]] = {}
         for number, origin in enumerate(sets.origins):
             stored = read_stored(folder / origin.stored_as)
@@ -225,7 +225,7 @@ class StoredFile:
     texts: Mapping[str, tuple[str, str]]
     """Titles and bodies by item id."""
     lacking: frozenset[str]
-    """Ids of items whose texts were looked for and are not in it."""
+    """Ids of items whose texts the file does not have."""
 
 
 def read_stored(path: Path) -> StoredFile | None:
@@ -330,7 +330,7 @@ class _Missing(Exception):
 
 
 async def _files(client: WebClient, root: str, origin: PublicFile) -> tuple[bytes, bytes]:
-    """The file and, where titles stand in another, that one."""
+    """The file, and the file with its titles when they are in another."""
     pace = pace_of(NAME, root, _POLITE)
     contents = []
     for path in (origin.path, origin.titles_of["path"] if origin.titles_of else None):

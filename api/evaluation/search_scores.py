@@ -215,7 +215,7 @@ def _created_at(age_days: float | None) -> datetime | None:
 
 
 def sample_report(query: str, items: Sequence[Item]) -> Report:
-    """A report of made-up items that keeps all of them."""
+    """A report that keeps all of the sample items."""
     kept = tuple(kept_item(Assessed(item, Verdict(True, "sample"))) for item in items)
     return Report(
         id=f"rep_{corpus.spelled(corpus.HEX, 12, query)}", version=VERSION, query=query, about="",

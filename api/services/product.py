@@ -116,7 +116,7 @@ class Ask(QuestionOptions):
     items: tuple[Mapping[str, Any], ...] = ()
     """The person's own items as they came; then they are the only source."""
     again: str = ""
-    """Id of a stored report whose items are judged anew; then no source is asked."""
+    """Id of a stored report whose items are judged again; no source is asked."""
     again_items: int = 0
     """Number of items in the report to judge again, for the price."""
     chosen_before: bool = False
@@ -164,7 +164,7 @@ class Product:
     adaptive: AdaptiveSettings
     crawl_seconds: float
     sample: bool = False
-    """Everything comes from the sandbox."""
+    """Whether all items come from the sandbox."""
     gate_of: Callable[[ReplayJudge | None, str | None], Gate] | None = None
     """Builds the gate of another judge, or of another model as judge."""
     senses: SenseFinder | None = None
@@ -182,7 +182,7 @@ class Product:
     places: SourceLabels = field(default_factory=dict)
     """Titles and descriptions of the sources."""
     prompts: Prompts = field(default_factory=PackagedPrompts)
-    """Prompts of agents."""
+    """Source of prompts for agents."""
     agent_model: Callable[[], Any] | None = None
     """Builds an agent's model; its library is imported at the first call. None without a key."""
     probes: Mapping[str, UpstreamCheck] = field(default_factory=dict)

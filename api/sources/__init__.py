@@ -224,11 +224,11 @@ SOURCES: Mapping[str, SourceSpec] = MappingProxyType({spec.name: spec for spec i
 OWN_ITEMS = SourceLabel("items", "Your items", "Items that you handed in.")
 """Label of a caller's own items, see `api/sources/own_items.py`."""
 ITEM_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
-"""Everything that an item can be from."""
+"""Labels of everything that an item can come from."""
 ARCHIVE = SourceLabel("archive", "The archive", "What is stored: earlier items, and imports.")
 """Label of the stored items, see `api/sources/archive_source.py`."""
 ALL_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**ITEM_SOURCES, ARCHIVE.name: ARCHIVE})
-"""Everything that a report can name as a source."""
+"""Labels of everything that a report can name as a source."""
 ASKABLE_SOURCES: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
 """Names of the sources that a question can be put to."""
 SOURCE_TITLES: Mapping[str, str] = MappingProxyType({name: label.title for name, label in ALL_SOURCES.items()})

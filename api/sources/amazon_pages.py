@@ -191,7 +191,7 @@ def review_title(value: object) -> str:
 
 
 def review_body(value: object) -> str:
-    """The text without the words for screen readers that stand before it."""
+    """The text without the preceding words for screen readers."""
     text = clean(value)
     while (shorter := _SCREEN_READER.sub("", text)) != text:
         text = shorter
@@ -243,7 +243,7 @@ class ProductPage:
     stars: float | None = None
     ratings: int | None = None
     reviews: tuple[Comment, ...] = ()
-    """Without their addresses, which are those of the shop that is searched."""
+    """Reviews without their addresses, which depend on the shop that is searched."""
 
 
 def item_of(tile: Tile, site: str) -> Item:

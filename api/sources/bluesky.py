@@ -65,7 +65,7 @@ _HIDDEN = frozenset({"!hide", "!takedown", "!no-unauthenticated"})
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A post that names what was looked for."""
+    """A post with the product's name."""
 
     post: PostWritten
     strength: float

@@ -64,7 +64,7 @@ UNREACHABLE_WAIT = timedelta(minutes=5)
 MOST_SEARCHED = 5_000
 """Entries of all followed feeds that one question looks at, the newest."""
 MOST_READ = 2_000
-"""Characters of an entry in which the words of a question are looked for."""
+"""Characters of an entry that are searched for the words of a question."""
 # a process that was killed lets others ask its feed after so long
 _CLAIM = timedelta(minutes=2)
 _PAUSE = 0.2

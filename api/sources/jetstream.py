@@ -81,7 +81,7 @@ class ReadBounds:
     """Bounds of a read; None: no bound."""
 
     size: int | None = None
-    """Bytes of all frames, those that were left out included."""
+    """Limit in bytes over all frames, including those that were skipped."""
     seconds: float | None = None
     """Limit in seconds from the first frame on."""
     frames: int | None = None

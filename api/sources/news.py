@@ -82,7 +82,7 @@ ATTRIBUTION = "the lists of articles are by the GDELT Project (gdeltproject.org)
 
 @dataclass(frozen=True, slots=True)
 class ArticleHit:
-    """An article that names what was looked for."""
+    """An article with the product's name."""
 
     fields: Mapping[str, Any]
     """The JSON object of its line in a list."""
@@ -218,7 +218,7 @@ class NewsSource(JsonSource):
         return item
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """Everything that the span holds: there is no further page."""
+        """All articles of the span in one page."""
         span = await self._read_span(NameFilter(name_of(plan.query)))
         items = await asyncio.to_thread(items_of, span.hits)
         notes = span.notes(self._hours)
@@ -309,7 +309,7 @@ class NewsSource(JsonSource):
         )
 
     def forget(self, stamp: str) -> None:
-        """Ask for a list anew when it is wanted again, since it was not whole."""
+        """Drop an incomplete list, so that it is requested again when needed."""
         self._lists.drop(stamp)
 
     async def _content_of(self, stamp: str, newest: datetime) -> bytes | None:

@@ -99,7 +99,7 @@ class SteamSource(JsonSource):
         return replace(batch, items=tuple(item.edited(comments=()) for item in batch.items))
 
     async def with_best_comments(self, item: Item) -> Item | None:
-        """None: what a developer answers makes no review of another game one of this."""
+        """Return None: a developer's answer does not make a review of another game relevant."""
         return None
 
     async def _with_comments_of(self, items: Sequence[Item]) -> Commented:

@@ -189,7 +189,7 @@ def without_items(report: Mapping[str, Any], keys: Set[str]) -> dict[str, Any]:
 
 
 def _texts_in(value: Any, keys: Set[str], *, inside: bool = False) -> Iterator[str]:
-    """All texts of the entries with these keys."""
+    """Texts of the entries with these keys."""
     if isinstance(value, str):
         yield from (value,) if inside else ()
     elif isinstance(value, Mapping):

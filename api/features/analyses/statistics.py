@@ -118,7 +118,7 @@ class AgreementStats(Published):
     saved_tokens: int
     """About how many tokens the model would have used for them."""
     saved_usd: float | None
-    """None: the model's price is unknown."""
+    """USD saved; None when the model's price is unknown."""
 
 
 class ThumbStats(Published):
@@ -127,14 +127,14 @@ class ThumbStats(Published):
     up: int
     down: int
     share: Share | None
-    """`up` as a share of both."""
+    """Share of `up` among all thumbs."""
 
 
 class Stats(Published):
     """Figures over the analyses of one tenant."""
 
     since: Timestamp | None
-    """None: from the first analysis on."""
+    """Start of the counted time; None: the first analysis."""
     unit: Literal["day", "week"]
     """Unit of `periods`: days up to 31 of them, then weeks."""
     runs: int
@@ -145,7 +145,7 @@ class Stats(Published):
     unanswered: int
     """Number of analyses that no source answered, which are in no mean."""
     samples: int
-    """Analyses of made-up sample data; they are in no other figure unless `with_samples`."""
+    """Analyses of sample data; they are in no other figure unless `with_samples`."""
     with_samples: bool
     cut: bool
     """Whether there are more analyses than are counted; the newest are."""
@@ -159,7 +159,7 @@ class Stats(Published):
     support: SupportStats
     upstream_calls: int
     calls_per_analysis: float | None
-    """Calls to sources of an analysis that a source answered, on average."""
+    """Mean number of calls to sources, over the analyses that a source answered."""
     cost: CostStats
     agreement: Annotated[AgreementStats | SkipJsonSchema[None], WHERE_THERE] = None
     feedback: ThumbStats

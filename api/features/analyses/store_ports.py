@@ -430,7 +430,7 @@ class Store(
         """Replace the units reserved for a piece of work by those it used; only the first call counts."""
 
     async def release(self, work_id: str, scope: str) -> None:
-        """Give back all that was reserved for a piece of work and is not settled; `charge` reserves it anew."""
+        """Give back everything reserved for a piece of work that is not settled; `charge` reserves it again."""
 
     # Opinions on analyses; they are deleted with their analysis and with their item.
 

@@ -110,7 +110,7 @@ class ArchiveHit(Published):
     key: str
     """Key of the stored item, such as `reddit:t3_1abc`."""
     comment_id: str | None
-    """None: the item's own text."""
+    """Id of the comment; None for the item's own text."""
     source: str
     title: str
     """Title of the item, or of the thread that holds the comment."""
@@ -176,7 +176,7 @@ class ArchiveAnswer(Published):
     hits: tuple[ArchiveHit, ...]
     """Entries that were found, at most as many as were asked for, in falling order of relevance."""
     sample: bool = False
-    """Everything in it is made up."""
+    """Whether the entries are sample data."""
     retrieval: Retrieval
 
 

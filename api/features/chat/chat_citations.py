@@ -30,7 +30,7 @@ from api.reports.quotes import ADDRESSES, LABEL, READ, beginning, sentences, ver
 from api.reports.report import LONGEST_PASSAGE
 
 WEB_ENDING = regex.compile(r"(?i)(?<=\w)\.(?:ai|app|co|com|dev|io|net|org|so)\b")
-"""What a name may stand with or without: `.ai` of `plaud.ai`."""
+"""Ending that a name may have or lack, such as `.ai` of `plaud.ai`."""
 # a word that is a name by its form: `Yeti`, `rtx4090`, `3m`, `cal.com`, but not `60`
 _MARKED = regex.compile(r"\p{Lu}|\p{L}\d|\d\p{L}|\p{L}\.\p{L}")
 # an aspect and whose it is: `the support of Oura`
@@ -274,7 +274,7 @@ class _ReadExhibit:
         return Question(spelled[0] if spelled else name)
 
     def quoted(self, words: str) -> _Part | None:
-        """The sentence that holds the words of a quotation, else the words as they stand there."""
+        """The sentence that contains a quotation, else the quotation itself."""
         for part in self.parts:
             if _shown(words) == _shown(part.text):
                 return part

@@ -48,7 +48,7 @@ class ReadOptions:
     form: str = "auto"
     """Format, one of `FORMATS`."""
     columns: Mapping[str, str] | None = None
-    """Field -> column of a table."""
+    """Column of a table for each field; None when the person names none."""
     product: str = ""
     """Title of entries without one."""
     encoding: str = ""
@@ -62,7 +62,7 @@ class CollectedFile:
     opened: OpenedFile
     identity: FileIdentity
     format: FileFormat | None
-    """None for a table that is read by its columns."""
+    """Format of the records; None for a table that is read by its columns."""
     head: Head | None
     """Header of a table; None for JSON."""
     columns: Columns | None

@@ -94,7 +94,7 @@ class OpenedFile:
     _raw: IO[bytes] = field(default_factory=io.BytesIO)
 
     def lines(self, since: int = 0) -> Iterator[Line]:
-        """All lines that end behind `since`; a broken end of the file is a line with a fault."""
+        """Lines that end after `since`; a broken end of the file is a line with a fault."""
         number = end = 0
         pending, lost = b"", 0
         fault = ""
