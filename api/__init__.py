@@ -54,7 +54,7 @@ __version__: str
 
 @cache
 def _per_loop() -> Provider:
-    """What builds products; it is imported with the first."""
+    """Return a function that gives each event loop its own `Product`; the bootstrap is imported on the first call."""
     from api.bootstrap import PerLoop
 
     return PerLoop().product

@@ -96,7 +96,7 @@ def install_command(extra: str) -> str:
 
 
 def missing_module(extra: str) -> str:
-    """A module that the extra of this name lacks here; empty where it is whole, or there is no such extra."""
+    """A module of the named extra that is not installed; empty when all are, or when the extra does not exist."""
     return next((module for module in EXTRAS.get(extra, ()) if find_spec(module) is None), "")
 
 
@@ -129,7 +129,7 @@ class StoreUnavailable(ListenpostError):
 
 
 class AccessDenied(ListenpostError):
-    """No API key, or one that is not valid."""
+    """The API key is missing or invalid."""
 
     code, status = "unauthorized", 401
 
@@ -215,25 +215,25 @@ class SourceError(ListenpostError):
 
     @property
     def reason(self) -> str:
-        """The message without source and code, for where both stand beside it."""
+        """The message without source and code, for places that show both beside it."""
         return f"{self.detail}; {self.remedy}" if self.detail else self.remedy
 
 
 class NotConfigured(SourceError):
-    """Its key or provider is not set."""
+    """The source's key or provider is not set."""
 
     code, status = "not_configured", 503
     remedy = "set its variables, see `listenpost doctor`"
 
 
 class NotInstalled(NotConfigured):
-    """Its client's package is not installed; the detail holds the command that installs it."""
+    """The package of the source's client is not installed; the detail holds the command that installs it."""
 
     remedy = "see `listenpost doctor`"
 
 
 class NotAsked(SourceError):
-    """Its search takes no such query, so nothing was sent."""
+    """The source's search does not accept such a query, so nothing was sent."""
 
     code, status = "not_asked", 422
     remedy = "ask in other words"
@@ -275,7 +275,7 @@ class TimedOut(SourceError):
 
 
 class Unreachable(SourceError):
-    """No connection, or the server failed (5xx)."""
+    """The connection failed, or the server answered with 5xx."""
 
     code, status = "unreachable", 502
 

@@ -35,9 +35,9 @@ from api.models.local.judge import LocalJudge
 from api.models.local.senses import find_senses
 from api.pipeline.evidence.collection import Assessor, Steps
 from api.pipeline.gate.verdicts import Gate
-from api.reports.conclusion import NoModel, Writer
+from api.reports.insufficient_data import Explainer
 from api.reports.local_support import SecondOpinion
-from api.reports.shortfall import Explainer
+from api.reports.report_writing import NoModel, Writer
 from api.services.product import Product
 from api.settings import ModelSettings, Settings, TracingSettings
 from api.sources import ALL_SOURCES, SOURCES, default_sources
@@ -232,7 +232,7 @@ def _product(
 
 
 def _requests(sandbox: Sandbox | None) -> list[str]:
-    """What the sandbox was asked until now, a line each."""
+    """Requests to the sandbox so far, one line each."""
     log = [] if sandbox is None else sandbox.log
     return [f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}" for entry in log]
 

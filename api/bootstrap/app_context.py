@@ -96,31 +96,31 @@ class AppContext:
     keys: Keys
     limits: Limits
     durable: bool = False
-    """Another process continues what this one leaves; at most one of a process is durable."""
+    """Whether another process continues the work this one leaves; one process has at most one durable context."""
     runner: Runner = field(init=False)
     engine: BackgroundEngine | None = field(default=None, init=False)
-    """Continues durable work of processes that ended; None unless `durable`."""
+    """Continues durable work of ended processes; None unless `durable`."""
     _limiter: ModelCallLimiter = field(init=False)
     """Shared by everything here that asks a model."""
     _loading: asyncio.Task[Product] | None = None
     _own: Product | None = None
-    """Judges a person's own items; set as soon as the product is, where it is another one."""
+    """Product that judges a person's own items, when it is not the usual one; set together with that."""
     _sandbox: asyncio.Task[Product] | None = None
-    """Of a live server, answers those who ask for sample data."""
+    """Product that answers requests for sample data on a live server."""
     _feeds: FeedReader | None = None
     _chats: dict[bool, ChatSessions] = field(default_factory=dict)
-    """By whether they are about sample data only."""
+    """Chat sessions; the key says whether they are about sample data only."""
     _fetches: SharedTasks[tuple[str, str, Ask], SourceAnswer] = field(default_factory=SharedTasks)
     _judging: SharedTasks[tuple[str, Question, str, str], Gated] = field(default_factory=SharedTasks)
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
     _archives: dict[bool, ArchiveSearch] = field(default_factory=dict)
-    """By whether sample data is searched."""
+    """Searches of the archive; the key says whether sample data is searched."""
     _following: OrderedDict[tuple[str, ...], Product] = field(default_factory=OrderedDict)
-    """By addresses of followed feeds, those that were asked last."""
+    """Products with followed feeds, by the feeds' addresses; the most recently used are kept."""
     _digests: asyncio.Task[None] | None = None
-    """Sends the digests that are due."""
+    """Task that sends due digests."""
     closing_first: AsyncExitStack = field(default_factory=AsyncExitStack)
-    """What ends before the store is closed."""
+    """Closed before the store."""
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     """Numbers of each tenant's exhibits, so that no two answers share a label."""
 
@@ -171,7 +171,7 @@ class AppContext:
         return self._loading
 
     async def product(self) -> Product:
-        """The product, as soon as it is built."""
+        """The product; waits until it is built."""
         return await asyncio.shield(self.load())
 
     async def ping(self) -> None:
@@ -186,7 +186,7 @@ class AppContext:
         await self.store.take("ping", datetime.now(UTC).date(), 1, _MOST_PINGS)
 
     async def fetch(self, tenant: Tenant, source: str, ask: Ask, listener: Listener = ignore_event) -> SourceAnswer:
-        """See `fetch_within`; the same of one tenant at the same time is asked once."""
+        """Fetch from one source, see `fetch_within`; equal requests of one tenant at the same time share one run."""
 
         async def fetching(publish: Listener) -> SourceAnswer:
             of_source = replace(ask, sources=(source,))
@@ -206,7 +206,7 @@ class AppContext:
         self._counting.append(count)
 
     async def judge(self, tenant: Tenant, question: Question, items: Sequence[dict[str, Any]], source: str) -> Gated:
-        """See `judge_within`; the same items and question of a tenant at a time are judged once.
+        """Judge items, see `judge_within`; equal requests of one tenant at the same time share one run.
 
         Raises:
             UsageError: the source names nothing.
@@ -270,7 +270,7 @@ class AppContext:
     async def search(
         self, tenant: Tenant, text: str, filters: ArchiveFilters, k: int | None, *, sandbox: bool
     ) -> ArchiveAnswer:
-        """What the tenant has stored about a question, or a word; no source is asked.
+        """Search the tenant's stored entries for a question or word; no source is asked.
 
         Raises:
             StoreUnavailable: the database cannot be used.

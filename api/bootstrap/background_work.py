@@ -61,10 +61,10 @@ class BackgroundEngine:
     settings: Settings
     store: Store
     resume: Mapping[str, Resume]
-    """What continues work, by its kind."""
+    """Functions that continue work, by its kind."""
     give_up: GiveUp
     look: Callable[[], Awaitable[None]]
-    """Called at each look for work of other processes."""
+    """Called in each round in which work of other processes is searched."""
     pause: float = TEND_SECONDS
     patience: float = LOST_SECONDS
     _missing: dict[str, float] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class BackgroundEngine:
     _tending: asyncio.Task[None] | None = None
 
     async def opened(self) -> DurableEngine:
-        """The engine; one that could not be opened is tried again.
+        """The engine; when it could not be opened, opening is tried again.
 
         Raises:
             StoreUnavailable: its database cannot be used.
@@ -131,7 +131,7 @@ class BackgroundEngine:
         return engine
 
     async def _tend(self, engine: DurableEngine) -> None:
-        """Look again and again; what one part of a look meets ends neither the others nor the next look."""
+        """Search for work in rounds; a failing part of a round stops neither the other parts nor the next round."""
         while True:
             for part in (
                 partial(engine.tend, self.store.gone, self.give_up),
@@ -160,13 +160,13 @@ class BackgroundEngine:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a process needs to run a watch, or to continue a run that another began."""
+    """Data that a process needs to run a watch, or to continue a run that another began."""
 
     tenant: str
     watch_id: str
     run_id: str
     due_at: datetime | None
-    """When it was due; None when a person asked for the run."""
+    """When it was due; None when a person requested the run."""
 
 
 _REQUEST = TypeAdapter(RunRequest)

@@ -20,7 +20,7 @@ from api.models.answer_parsing import Tokens
 from api.models.dialects import GRADED_AT_ONCE
 from api.pipeline.gate.name_matches import namesake
 from api.pipeline.question.query_screen import screen_query
-from api.reports.conclusion import WRITER_REQUESTS
+from api.reports.report_writing import WRITER_REQUESTS
 from api.services.product import Ask
 from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES, Price, default_sources
@@ -33,7 +33,7 @@ _LIKELY_REQUESTS, _LENGTH = 2, 0.3
 # one for a correction, one for the report.
 _LONG_REQUESTS = 5
 UNKNOWN_USD = 0.1
-"""Stands in for an analysis by models whose price nobody knows."""
+"""USD reserved for an analysis by models of unknown price."""
 
 UNKNOWN_TURN_USD = 0.2
 """Reserved for a chat turn by a model whose price is unknown, and given back after it."""
@@ -59,7 +59,7 @@ class Estimate:
 
     @property
     def reserved(self) -> float:
-        """USD that it may cost at most; of models whose price nobody knows `UNKNOWN_USD`."""
+        """Highest cost in USD; `UNKNOWN_USD` for models of unknown price."""
         usd = self.most["usd"]
         return UNKNOWN_USD if usd is None else float(usd)
 
@@ -70,7 +70,7 @@ class _Work:
 
     requests: int = 0
     searches: int = 0
-    """Of the requests, those of which there are so many a day (YouTube's)."""
+    """Number of requests that count towards a daily quota (YouTube's)."""
     gates: int = 0
     judged: int = 0
     grades: int = 0
@@ -83,10 +83,10 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Who is asked for how much, and who judges."""
+    """Which sources are asked, for how many items, and which judge is used."""
 
     prices: tuple[Price, ...]
-    """Of the places that are asked."""
+    """Prices of the sources that are asked."""
     own: int
     """Items that the person hands in."""
     limit: int
@@ -99,8 +99,8 @@ class _Reach:
     quoted: bool
     sandboxed: bool
     looks: bool
-    """A thin page gets a second look: one item more is judged. Its request is in the bound where
-    that holds the comments of all items, kept or not."""
+    """Whether a thin page gets a second look, which judges one item more. Its request is within the bound, which
+    includes comments of all items."""
 
     @property
     def least(self) -> _Work:
@@ -163,12 +163,12 @@ class _Reach:
         return queries * len(self.prices) * self.widest + self.own
 
     def grades(self, queries: int) -> int:
-        """Calls that grade all of them in one pass."""
+        """Number of calls that grade all items in one pass."""
         return _chunks(self.kept(queries), GRADED_AT_ONCE)
 
 
 def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
-    """What an analysis takes; with `own` items of the person's no source is asked."""
+    """Estimate of an analysis; with `own` items no source is asked."""
     reach, depth = _reach(settings, ask, own), settings.depths[ask.depth]
     settings = _answering(settings, reach)
     if not screen_query(ask.query).ok:
@@ -206,7 +206,7 @@ def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
 
 
 def replay_estimate(settings: Settings, ask: Ask, judge: ReplayJudge | None, model: str | None) -> Estimate:
-    """What judging the items of a report again takes.
+    """Estimate of judging a report's items again.
 
     Another model only judges, so of both models' prices the higher one counts for all that is asked.
     """
@@ -220,7 +220,7 @@ def replay_estimate(settings: Settings, ask: Ask, judge: ReplayJudge | None, mod
 
 
 def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
-    """What asking one source takes: one query, and grades beyond `quick`."""
+    """Estimate of asking one source: one query, and grades beyond `quick`."""
     reach = _reach(settings, ask, None)
     settings = _answering(settings, reach)
     if not screen_query(ask.query).ok:
@@ -234,7 +234,7 @@ def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
 
 
 def together(estimates: Sequence[Estimate]) -> Estimate:
-    """What several questions take, none of them sharing anything."""
+    """Estimate of several questions that share nothing."""
 
     def summed(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {name: reduce(add, (part[name] for part in parts)) for name in parts[0]}
@@ -279,7 +279,7 @@ def answer_check_usd(settings: Settings) -> float:
 
 
 def gate_usage(settings: Settings) -> tuple[Usage, Usage]:
-    """What a call that judges is likely to use beside its items, and for each of them."""
+    """Likely tokens of a judging call: a fixed part, and a part for each item."""
     from api.models.model_client import price_of  # loads the model's library
 
     def usage(tokens: tuple[int, int], requests: int) -> Usage:
@@ -327,7 +327,7 @@ def _answering(settings: Settings, reach: _Reach) -> Settings:
 
 
 def _estimate(settings: Settings, least: _Work, likely: _Work, most: _Work, follow_ups: int = 0) -> Estimate:
-    """The three priced; what is likely lies between the others."""
+    """Price the three amounts of work; the likely price lies between the others."""
     low, high = _priced(settings, least), _priced(settings, most, follow_ups)
     middle = _priced(settings, likely)
     if middle["usd"] is not None:
@@ -365,7 +365,7 @@ def _priced(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, A
 
 
 def _tokens(work: _Work) -> Tokens:
-    """What the filter model reads and writes; where nothing is graded, the least of it."""
+    """Tokens that the filter model reads and writes; the minimum when nothing is graded."""
     few = not work.graded and not work.grades and work.others
     parts = (
         (work.gates, _GATE),

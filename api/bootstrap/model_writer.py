@@ -11,8 +11,8 @@ from api.core.domain import Question, Usage
 from api.core.items import Item
 from api.pipeline.evidence.collection import Evidence
 from api.pipeline.evidence.crawl import Run
-from api.reports.conclusion import Writer, WrittenDraft
 from api.reports.exhibits import Dossier
+from api.reports.report_writing import Writer, WrittenDraft
 from api.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def agent_model(
     tracing: Tracing | None,
     wrap: Callable[[Model], Model] | None = None,
 ) -> Model:
-    """The model of reports and chats; its calls go through the client's limit and retry.
+    """The model of reports and chats; its calls use the client's concurrency limit and retries.
 
     `wrap` goes around it below the tracing, which agents only see on the outside.
     """
@@ -57,7 +57,7 @@ def agent_model(
 
 
 def writer_model(client: ModelClient, models: ModelSettings) -> WriterModel:
-    """What is known of the model that writes, shared by all clients of the process."""
+    """Facts about the model that writes, shared by all clients of the process."""
     from api.models.model_client import price_of_run
     from api.reports.agent_writer import FORMS, WriterModel
 

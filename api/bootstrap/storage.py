@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 async def open_store_of(settings: Settings) -> Store:
-    """The store alone.
+    """Open the store without building a product.
 
     Raises:
         ConfigurationError: the database URL is none of ours.
@@ -67,13 +67,13 @@ async def with_stored_sense_and_corrections(settings: Settings, ask: Ask) -> Ask
 
 
 def environment_keys(settings: Settings, store: Store) -> Keys:
-    """The keys of the environment, and those of the store."""
+    """Keys of the environment and of the store."""
     secret = settings.general.api_keys
     return Keys(secret.get_secret_value().split(",") if secret else (), store)
 
 
 def _embedder(product: Product, store: Store) -> Embedder | None:
-    """What makes the vector of a question to the archive; made-up entries have word vectors alone."""
+    """Makes the vector of a question to the archive; for sample entries by the word vectors."""
     return None if product.sample or store.embedding is None else store.embedding.embedder
 
 
@@ -231,7 +231,7 @@ PATIENCE = 10.0
 
 
 def feedback_sender(settings: Settings, patience: float = PATIENCE) -> Send | None:
-    """Sends a score while tracing is on; None without keys, switched off, and in the sandbox.
+    """Sends scores of feedback to Langfuse; None without keys, with tracing off, and in the sandbox.
 
     One for a server: few scores are sent at once, and one that waits too long is not sent.
     """

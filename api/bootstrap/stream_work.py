@@ -77,7 +77,7 @@ def _is_for(stream: Stream, watch: Watch, streams: Sequence[Stream]) -> bool:
 
 @asynccontextmanager
 async def open_streams(context: AppContext, *, named: bool = False) -> AsyncIterator[Sequence[Stream]]:
-    """The streams that are switched on; with `named` Bluesky even where it is off; of a sandbox from its first post.
+    """Enabled streams; with `named` also Bluesky when disabled; in a sandbox, from its first post.
 
     Followed feeds are read without a switch, but not in a sandbox, where none can be followed.
     """
@@ -110,7 +110,7 @@ async def listen(
     *,
     made_up_only: bool = False,
 ) -> None:
-    """Read the streams and tell of what they bring, until cancelled; `on_news` is called with each run that is news.
+    """Read the streams and notify of posts until cancelled; `on_news` is called with each run that is news.
 
     With `made_up_only` only watches of the sample data notify; else, on a live server, only the others do.
     """
@@ -155,7 +155,7 @@ async def listen(
 
 
 def stream_in_background(context: AppContext) -> None:
-    """Read the streams that are switched on, as soon as a watch follows any, until the context is closed."""
+    """Read the enabled streams in the background, from when a watch follows one until the context is closed."""
 
     async def read() -> None:
         await _followed(context)
@@ -183,7 +183,7 @@ async def _followed(context: AppContext) -> None:
 
 
 async def _load(context: AppContext) -> None:
-    """Load what the first message would wait for; no model is asked."""
+    """Import what the first message needs; no model is asked."""
     product = await context.product()
     modules = ("api.bootstrap.estimates", "api.notifications.delivery", "api.models.local.judge")
     await asyncio.to_thread(lambda: [import_module(name) for name in modules])

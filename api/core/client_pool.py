@@ -56,13 +56,13 @@ class ClientPool(Generic[C]):
             pooled.idle_since = self._clock()
 
     async def close_idle(self) -> None:
-        """Close the last clients while they had no request of late; the first stays."""
+        """Close clients idle for `_KEPT_SECONDS`, from the end of the pool; the first client stays open."""
         while len(self._pooled) > 1 and self._pooled[-1].active == 0:
             if self._clock() - self._pooled[-1].idle_since < _KEPT_SECONDS:
                 break
             await self._pooled.pop().client.aclose()
 
     async def aclose(self) -> None:
-        """Close every client; nothing may be lent afterwards."""
+        """Close every client; none may be lent afterwards."""
         for pooled in self._pooled:
             await pooled.client.aclose()

@@ -27,7 +27,7 @@ class Caller:
 
     interface: InterfaceName = "python"
     tenant: str = ""
-    """Name of the API key, never the key; empty for the person at this machine."""
+    """Name of the API key, never the key itself; empty for a caller on this machine without a key."""
     user: str = ""
     """The caller's own name for the person."""
     session: str = ""
@@ -39,7 +39,7 @@ _caller: ContextVar[Caller] = ContextVar("listenpost_caller", default=_DEFAULT_C
 
 
 def current_caller() -> Caller:
-    """Who called, as `set_caller` said for this task; the default caller where nobody set one."""
+    """The caller that `set_caller` set for this task, else the default caller."""
     return _caller.get()
 
 
@@ -73,7 +73,7 @@ def adopt_trace_id(trace_id: str) -> None:
 
 
 def current_trace_id() -> str:
-    """The id for a trace that begins here; empty: any."""
+    """Id for a trace that begins in this task; empty when any id will do."""
     return _trace_id.get()
 
 

@@ -11,16 +11,16 @@ from api.core.domain import Outcome
 
 @dataclass(frozen=True, slots=True)
 class SourceLabel:
-    """What readers and models are told about a source."""
+    """Name, title and description of a source for readers and models."""
 
     name: str
-    """As in keys and settings: `reddit`."""
+    """Name used in keys and settings, such as `reddit`."""
     title: str
-    """As a person writes it: `Reddit`."""
+    """Name shown to people, such as `Reddit`."""
     description: str
-    """What it holds, in one sentence: the description of its tool."""
+    """What the source holds, in one sentence; used as the description of its tool."""
     by_name: bool = field(default=False, kw_only=True)
-    """It searches by the product's name alone: other words of a query change nothing."""
+    """Whether the source is searched by the product's name alone, so that other words of a query change nothing."""
 
 
 SourceLabels = Mapping[str, SourceLabel]
@@ -28,7 +28,7 @@ SourceLabels = Mapping[str, SourceLabel]
 
 
 def title_in(labels: SourceLabels, source: str) -> str:
-    """The title of a source; its name where it has no label."""
+    """The title of a source, or its name when it has no label."""
     return labels[source].title if source in labels else source
 
 
@@ -74,5 +74,5 @@ MODEL_REASONS: Mapping[str, str] = MappingProxyType(
 
 
 def reason_in_words(reason: str | None) -> str:
-    """One of `MODEL_REASONS` as a person reads it; any other text as it is."""
+    """Plain words for one of `MODEL_REASONS`; any other text unchanged, `unknown` for None or empty text."""
     return MODEL_REASONS.get(reason or "", reason or "unknown")

@@ -20,7 +20,7 @@ BEFORE_JUDGING: frozenset[Stage | None] = frozenset({"unfit", "excluded"})
 EXCLUDED = "excluded: "
 """Begins the reason why an item is unfit that the question leaves out."""
 PUBLISHED_VALUE: ConfigDict = {"extra": "ignore"}
-"""Of a dataclass within a `Published`, which has no room for what it does not know."""
+"""Configuration of a dataclass inside a `Published` model: unknown keys are ignored, since it cannot hold them."""
 
 
 class Outcome(StrEnum):
@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
     @classmethod
     def of(cls, code: str) -> Outcome:
-        """What an error with this code leads to; `broken` where no outcome has its name."""
+        """The outcome for an error's code; `broken` when no outcome has its name."""
         return next((outcome for outcome in cls if outcome == code), cls.BROKEN)
 
     @property
@@ -77,41 +77,41 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Sense:
-    """One of the things that share a name, as a group of items about it."""
+    """One of several things that share a name, described by a group of items about it."""
 
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     number: int
-    """From 1; the largest group first."""
+    """Number of the sense, from 1; the largest group comes first."""
     words: tuple[str, ...]
-    """What its items have in common and those of the other groups have not, the clearest first."""
+    """Words that its items share and those of the other groups do not, the clearest first."""
     titles: tuple[str, ...]
-    """Of its two most central items."""
+    """Titles of its two most central items."""
     count: int
     """How many items the group holds."""
     kept: int = 0
-    """Those of them that the gate kept."""
+    """How many items of the group the gate kept."""
     name: str = ""
-    """What kind of thing it is, as a model says; empty where none did."""
+    """Kind of thing, in a model's words; empty when no model named it."""
 
     @property
     def description(self) -> str:
-        """It in words that a judge can compare: its name, where it has one, and what its items have in common."""
+        """Description for a judge: the name, if there is one, and what the items have in common."""
         return "; ".join(filter(None, (self.name, ", ".join(self.words))))
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the person asked; judges always judge against this, never against a rewritten query."""
+    """The person's question; judges always use it, never a rewritten query."""
 
     text: str
     about: str = ""
-    """What the product is; optional words that tell it from its namesakes."""
+    """Optional description that tells the product from others of its name."""
     not_about: tuple[str, ...] = ()
-    """What it is not: one namesake or topic each."""
+    """Exclusions, each one other thing of the same name or one topic."""
     aim: Aim = "about"
     """What makes an item relevant: that it is about the product, or that it mentions it."""
     corrections: tuple[Correction, ...] = ()
-    """What this tenant said of items of this question before; each item once."""
+    """The tenant's earlier corrections of items for this question, one for each item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +122,23 @@ class FetchPlan:
     limit: int
     window: Window = "all"
     name: str = field(default="", compare=False)
-    """The product's name as it may stand in the query; empty: nobody knows."""
+    """The product's name as it may stand in the query; empty when it is unknown."""
 
     def widened(self, factor: int) -> Self:
-        """The same question, `factor` times as many items."""
+        """The same plan with `factor` times as many items."""
         return replace(self, limit=self.limit * factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What model calls used; `usd` is None when the model's price is unknown."""
+    """Tokens, requests and cost of model calls; `usd` is None when a model's price is unknown."""
 
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = 0.0
     requests: int = 0
-    """Answers of models; the judge on this machine gives none."""
+    """Number of requests that a model answered; the local judge counts none."""
 
     def __add__(self, other: Usage) -> Usage:
         """The sum; an unknown price stays unknown."""
@@ -152,7 +152,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What was promised of the verdicts on some posts, who gave them, and what that saved."""
+    """Promised agreement of verdicts on some posts, the judges that gave them, and the savings."""
 
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     target: float
@@ -161,14 +161,14 @@ class Agreement:
     """Probability of at least which that holds."""
     judged: int
     local: int
-    """Of the judged posts, those that the local judge decided."""
+    """Number of judged posts whose verdict is the local judge's."""
     sample: int
     """Posts that both judges have judged: what the promise rests on. The model's verdicts on them were paid for."""
     saved: Usage
     """About what the model would have used for the posts that the local judge decided."""
 
     def __add__(self, other: Agreement) -> Agreement:
-        """Of both batches; the larger sample holds the other's."""
+        """Sum of two batches; the sample size is the larger one, since that sample contains the other."""
         return replace(
             self, judged=self.judged + other.judged, local=self.local + other.local,
             sample=max(self.sample, other.sample), saved=self.saved + other.saved,
@@ -181,17 +181,17 @@ class Verdict:
 
     relevant: bool
     judge: str = ""
-    """Name and version of the judge; empty when nobody judged."""
+    """Name and version of the judge; empty when the item was not judged."""
     probability: float | None = None
-    """Calibrated, where the judge has one."""
+    """Probability that the item is relevant; None when the judge gives none."""
     disputed: bool = False
     """A second judge is sure of the opposite."""
     reason: str = ""
-    """What decided, in a few words; empty where the judge does not say."""
+    """What decided, in a few words; empty when the judge gives no reason."""
     place: tuple[str, int] | None = field(default=None, compare=False)
     """Key of the first item of the call that judged it, and the item's number in that call, from 1."""
     second: bool | None = field(default=None, compare=False)
-    """What a second judge says, sure or not; None: it was not asked."""
+    """Verdict of a second judge, however sure it is; None when it was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class Attempt:
     fetched: int
     new: int
     relevant: int
-    """Of the new ones, those that a judge said yes to."""
+    """Number of new items that a judge found relevant."""
     requests: int
     status: Status
     reason: str | None = None
@@ -215,7 +215,7 @@ def passed_unjudged(status: Status, model: str | None) -> bool:
 
 
 def open_reason(attempts: Iterable[Attempt]) -> str | None:
-    """Why items went without a verdict: the first reason; None when none did."""
+    """Reason of the first attempt whose items got no verdict; None when all were judged."""
     # a fetch that failed brought nothing that could go unjudged
     opened = (entry for entry in attempts if entry.status == "degraded" and entry.new)
     return next((entry.reason or "unknown" for entry in opened), None)
@@ -229,7 +229,7 @@ class Grade:
     """From 1 (worst) to 5 (best)."""
     explanation: str = ""
     defaulted: bool = False
-    """No grade could be had; 3 stands in."""
+    """Whether no grade was available; `score` is then 3."""
     sentiment: int | None = None
     """-1 negative, 0 neutral, 1 positive."""
     aspects: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ DAYS_BY_DAY = 31
 
 
 REMOVED = "title and text were removed"
-"""The source says that the item is gone; stored copies of it are deleted, too."""
+"""Reason of an item that its source deleted; stored copies of it are deleted, too."""
 
 INVISIBLE = "no title and no text that can be seen"
 
@@ -263,7 +263,7 @@ def drop_reason(verdict: Verdict) -> str:
 
 
 def judge_reason(reason: str, judge: str | None, probability: float | None) -> str:
-    """The judge's part of a `drop_reason`; empty where it gave none."""
+    """The judge's part of a `drop_reason`; empty when the judge gave no reason."""
     given = reason.removesuffix(_likelihood(probability))
     return "" if given == _without_reason(judge) else given
 

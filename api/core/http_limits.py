@@ -25,7 +25,7 @@ MAX_BYTES = 8_000_000
 """Most that is read of one answer, as sent and unpacked."""
 TOO_LARGE = f"an answer above {MAX_BYTES // 1_000_000} MB"
 PACKINGS = "gzip, deflate"
-"""How a body may be packed, as the header that asks for it."""
+"""Value of `Accept-Encoding`: the compressions that `unpacked` can read."""
 UNPACKABLE = "an answer that cannot be unpacked"
 MAX_PORT = 65_535
 """Largest number of a port; libraries fail in ways of their own beyond it."""
@@ -64,7 +64,7 @@ class Connecting:
     """
 
     def __init__(self) -> None:
-        """Nothing has been opened yet."""
+        """Start with no connection opened."""
         self.fresh = False
 
     async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Connecting:
 
 
 class TooLarge(Exception):
-    """An answer has more bytes than are taken; its clients say so in their own terms."""
+    """A body exceeds `MAX_BYTES`; each client maps this to its own error."""
 
 
 def wait_of(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
@@ -91,14 +91,14 @@ def wait_of(headers: Mapping[str, str], now: datetime | None = None) -> float | 
 
 
 def retry_at(headers: Mapping[str, str], now: datetime | None = None) -> datetime | None:
-    """The same as a moment, aware UTC."""
+    """Time from which asking again makes sense, aware UTC; None when no header says."""
     now = now or datetime.now(UTC)
     seconds = wait_of(headers, now)
     return None if seconds is None else now + timedelta(seconds=seconds)
 
 
 def _seconds(text: str, unit: float, now: datetime) -> float | None:
-    """One header as seconds from now; None when it is neither a number nor a date."""
+    """One header as seconds from now; None when it holds neither a number nor a date."""
     try:
         number = float(text)
     except ValueError:
@@ -133,7 +133,7 @@ def _loaded(load: Callable[..., SSLContext], trust_env: bool, *variables: str | 
 
 
 def connection_failure(error: BaseException) -> str:
-    """Why a connection failed, by the error or what caused it; the kind of error where neither is known."""
+    """Why a connection failed, taken from the error or its causes; the error's class name when no cause is known."""
     cause: BaseException | None = error
     while cause is not None:
         kinds = (kind.__name__ for kind in type(cause).__mro__)

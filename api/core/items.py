@@ -78,28 +78,28 @@ class Item(_Post):
     body: str = ""
     url: str = ""
     created_at: Timestamp | None = None
-    """None where the source does not say."""
+    """Time of writing; None when the source does not give it."""
     engagement: Mapping[str, Measure] = Field(default_factory=dict)
     """The source's own measures by name, main one first; None when unknown; never summed."""
     place: str | None = None
-    """Subreddit, channel or brand; None where the source has none."""
+    """Subreddit, channel or brand; None when the source has none."""
     places: tuple[str, ...] = ()
     """Every place it stood in, when copies were merged."""
     comments: tuple[Comment, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is missing and why, for example comments that are turned off."""
+    """What is missing in the item and why, for example disabled comments."""
     credit: Credit = None
     thread: Thread = ""
     crosspost_parent: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
     """Key of the item this one is a crosspost of."""
     link: Annotated[str, IF_SET] = ""
-    """Where a link post points."""
+    """Address that a link post points to."""
     language: Annotated[str, IF_SET] = ""
     """Code of its language (`de`), where a person's file says it."""
     author: Annotated[str | None, SkipJsonSchema(), WHERE_THERE] = None
-    """As a comment's; never published."""
+    """Author, as in `Comment.author`; never published."""
     unfit: Annotated[str, SkipJsonSchema(), IF_SET] = ""
-    """Why it is nobody's opinion, for example a removed text; such an item is never judged."""
+    """Why it expresses no opinion, for example a removed text; such an item is never judged."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def pseudonym(kind: str, *names: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one fetch brought, in the source's order."""
+    """Result of one fetch, in the source's order."""
 
     plan: FetchPlan
     items: tuple[Item, ...]
@@ -162,7 +162,7 @@ class Commented:
 
 
 def sum_of_agreements(parts: Iterable[Agreement | None]) -> Agreement | None:
-    """The sum over all batches that a cascade divided; None if it divided none."""
+    """Sum over all batches that a cascade divided; None when it divided none."""
     known = [part for part in parts if part is not None]
     return reduce(add, known) if known else None
 
@@ -178,7 +178,7 @@ class Gated:
     model: str | None = None
     usage: Usage = Usage()
     agreement: Agreement | None = None
-    """Where a cascade divided the batch between two judges."""
+    """How a cascade divided the batch between two judges; None without a cascade."""
 
     @classmethod
     def opened(cls, items: Sequence[Item], reason: str, usage: Usage = Usage()) -> Self:
@@ -187,7 +187,7 @@ class Gated:
 
     @property
     def relevant(self) -> int:
-        """How many a judge said yes to; none of what passed unjudged."""
+        """Number of items that a judge found relevant; items that passed unjudged do not count."""
         return sum(v.relevant for v in self.verdicts if v.judge or self.status != "degraded")
 
 
@@ -201,17 +201,17 @@ class Assessed:
     relevance: float | None = None
     low_relevance: bool = False
     rank: int | None = None
-    """From 1; None for what was dropped."""
+    """Rank from 1; None for a dropped item."""
     dropped_by: Stage | None = None
     reason: str = ""
     """Why it was dropped, in words."""
     wider: bool = False
-    """No first search brought it, only a second, wider one."""
+    """Whether only a second, wider search found it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What one source gave after the gate."""
+    """Result of one source after the gate."""
 
     source: str
     query: str
@@ -237,11 +237,11 @@ class Gathered:
     capped: bool = False
     """A limit cut it: the source may hold more than it was asked for."""
     title: str = ""
-    """What a person calls the source; empty: its name."""
+    """Title of the source for people; empty: use its name."""
 
     @property
     def fetched(self) -> int:
-        """How many distinct items were seen."""
+        """Number of distinct items that were fetched."""
         return len(self.kept) + len(self.dropped)
 
     @property
@@ -251,17 +251,17 @@ class Gathered:
 
     @property
     def unjudged(self) -> bool:
-        """Items of it passed without a verdict."""
+        """Whether items passed without a verdict."""
         return passed_unjudged(self.status, self.model)
 
     @property
     def relevant(self) -> tuple[Assessed, ...]:
-        """Of what was kept, what a judge said yes to."""
+        """Kept items that a judge found relevant."""
         return tuple(e for e in self.kept if e.verdict.judge or self.status != "degraded")
 
     @property
     def yield_ratio(self) -> float | None:
-        """Relevant over `fit` items; 1.0 when there are none, None when some went unjudged or nobody answered."""
+        """Kept items per `fit` item, 1.0 without any; None when some went unjudged or the source did not answer."""
         if self.unjudged or not self.outcome.answered:
             return None
         return len(self.kept) / self.fit if self.fit else 1.0

@@ -31,7 +31,7 @@ A = TypeVar("A", bound=_Answer)
 
 
 def usage_of_error(error: BaseException | None) -> Usage:
-    """What the work that failed with this error had used."""
+    """Usage of the failed work, from its error."""
     return error.usage if isinstance(error, UnusableAnswer) else Usage()
 
 
@@ -111,7 +111,7 @@ async def ask_in_batches(
 
 @dataclass(frozen=True, slots=True)
 class _Halves(Generic[A]):
-    """The answers about one chunk: one, or those about its parts."""
+    """Answers about one chunk, whole or in parts."""
 
     answers: list[A]
 

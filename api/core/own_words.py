@@ -11,7 +11,7 @@ import regex
 
 
 def _at_start(pattern: str, flags: int = 0) -> regex.Pattern[str]:
-    """A pattern that is looked for at the start of a line alone, so that no line is searched from each character on."""
+    """A pattern matched only at the start of a line, so that a line is not searched from each of its characters."""
     return regex.compile(rf"\A(?:{pattern})", flags)
 
 
@@ -131,7 +131,7 @@ def _plain(line: str) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    """The text without what stands between the tags of quotations, code and folded parts."""
+    """The text without quotations, code and folded parts between tags."""
     parts, depth, at = [], 0, 0
     for match in _BLOCK.finditer(text):
         closing = bool(match["end"] or match["close"])

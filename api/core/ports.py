@@ -32,7 +32,7 @@ class SenseNamer(Protocol):
     """Says what kind of thing each sense of a name is."""
 
     async def name_senses(self, question: Question, senses: Sequence[Sense]) -> NamedSenses:
-        """All of them by one call; what it cannot tell stays without a name. Raises `ModelError`."""
+        """Name all senses in one call; a sense that the model cannot tell stays without a name. Raises `ModelError`."""
         ...
 
 
@@ -59,7 +59,7 @@ class Source(Protocol):
         """
 
     async def with_best_comments(self, item: Item) -> Item | None:
-        """The item with its best comments, from one request; None where the source reads none.
+        """The item with its best comments, read by one request; None when the source does not read any.
 
         Amazon's does not: a review is always about its product. Raises `SourceError`.
         """
@@ -111,7 +111,7 @@ class Probe:
     """`ok` or a `SourceError.code`."""
     detail: str = ""
     quota_left: int | None = None
-    """Searches left today; None: not known."""
+    """Searches left today; None when unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Judgement:
     model: str
     usage: Usage = Usage()
     order_stability: float | None = None
-    """Share of the verdicts that stayed when the page was judged in another order; None: it was not."""
+    """Share of verdicts that stayed when the page was judged in another order; None when that was not tried."""
 
 
 # an argument of the public tools is checked against it
@@ -180,7 +180,8 @@ class Support:
     model: str
     usage: Usage = Usage()
     doubted: tuple[bool, ...] = ()
-    """For each claim whether a second check finds nothing of it in the passage; empty where none was made."""
+    """For each claim, whether a second check found nothing of it in the passage; empty when no second check was
+    made."""
 
 
 class SupportChecker(Protocol):
@@ -201,7 +202,7 @@ class AnswerChecker(Protocol):
     """Decides which passages answer a question, in whatever words."""
 
     async def answering(self, question: Question, passages: Sequence[tuple[str, str]]) -> Support:
-        """One boolean for each title with its text, in order, by one request; raises `ModelError`."""
+        """For each title and text, in order, whether it answers the question; one request. Raises `ModelError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +247,7 @@ class Observer(Protocol):
 
     @property
     def observations(self) -> Mapping[str, tuple[str, ...]]:
-        """By span id of the current trace: keys of the items that were judged there first.
+        """Keys of the items first judged in each span of the current trace, by span id.
 
         The span of the agent that wrote the report has `REPORT_WORDS`.
         """
@@ -263,7 +264,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is recorded when a question has been answered."""
+    """Facts recorded when a question has been answered."""
 
     decision: str
     items_kept: int
@@ -274,7 +275,7 @@ class Facts:
     support_rate: float | None = None
     """Passages that support their sentence, over those that were checked."""
     items_cited: int | None = None
-    """Distinct items that the answer cites; None for an answer that has no citations."""
+    """Distinct items that the answer cites; None when such an answer has no citations."""
 
 
 class SilentObserver:
@@ -312,13 +313,13 @@ class SampledPost:
 
 
 class SampleMemory(Protocol):
-    """Keeps samples; nothing that one tenant's model said is visible to another."""
+    """Stores samples of judged posts; each tenant sees only its own."""
 
     async def agreement_sample(self, tenant: str, question: str, most: int) -> Sequence[SampledPost]:
         """The newest posts of a sample, newest first."""
 
     async def keep_agreement_sample(self, tenant: str, question: str, posts: Sequence[SampledPost], most: int) -> int:
-        """Add posts that are not there yet; the newest `most` of the sample stay. Returns how many it holds."""
+        """Add posts that the sample lacks, keep its newest `most`, and return its size."""
 
 
 UpstreamCheck = Callable[[], Awaitable[tuple[str, str]]]

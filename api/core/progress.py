@@ -20,11 +20,11 @@ class Event:
 
     kind: ClassVar[str]
     source: str | None = None
-    """The source; None: the question as a whole."""
+    """The source; None when the event concerns the whole question."""
 
     @property
     def data(self) -> dict[str, Any]:
-        """Its fields by name, without the source."""
+        """The event's fields by name, without `source`."""
         names = (field.name for field in fields(self))
         return {name: getattr(self, name) for name in names if name != "source"}
 
@@ -53,7 +53,7 @@ class SourceFetched(Event):
 
     kind = "source.fetched"
     query: str = ""
-    """Its query; empty in stored events of older versions."""
+    """The query sent to the source; empty in events stored by older versions."""
     fetched: int
 
 
@@ -100,7 +100,7 @@ class _SourceEnded(Event):
     status: Status
     reason: str | None
     titles: tuple[str, ...] = ()
-    """Of the first items that were kept, three at most; () in stored events of older versions."""
+    """Titles of the first items kept, at most three; () in events stored by older versions."""
 
     @classmethod
     def of(cls, gathered: Gathered) -> Self:
@@ -115,7 +115,7 @@ class _SourceEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKept(_SourceEnded):
-    """One query of a source has ended, perhaps with an error."""
+    """The work on one query of a source has ended, with or without an error."""
 
     kind = "source.kept"
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 class Published(BaseModel):
-    """A piece of an answer, by the keys of its JSON; what a newer one added is carried, unread."""
+    """Part of an answer with the keys of its JSON; keys added by a newer version are kept without being read."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -24,6 +24,6 @@ def without_default(schema: dict[str, Any]) -> None:
 
 
 WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=without_default)
-"""Of a `Published` field: where it is None its key is left out of the JSON."""
+"""Field of a `Published` model whose key is left out of the JSON when its value is None."""
 IF_SET = Field(exclude_if=lambda value: not value, json_schema_extra=without_default)
-"""Of a `Published` field: where it is empty its key is left out of the JSON."""
+"""Field of a `Published` model whose key is left out of the JSON when its value is empty."""

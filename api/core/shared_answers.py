@@ -32,7 +32,7 @@ CLAIM = timedelta(seconds=20)
 """Time for which one process alone asks; after it, as after a kill, another may. Others wait for at most
 1.5 times as long, since a crawl has 45 seconds."""
 KEPT_SECONDS = 86_400.0
-"""Longest time for which an answer is shared: those of sources hold for a window, those of models for all of it."""
+"""Longest time for which an answer is shared, in seconds; a source's answer only within its window."""
 _PAUSES = (0.05, 0.1, 0.2, 0.4)
 _log = logging.getLogger(__name__)
 
@@ -42,9 +42,9 @@ class SharedRun:
     """A scheduled run, by whose window its searches are shared; equal to itself alone."""
 
     as_of: datetime
-    """Beginning of the window: what was written later is in no answer, whoever asked and when."""
+    """Beginning of the window; no answer holds anything written later."""
     tenant: str = ""
-    """Whose share of a source's pace and quota it takes; empty: it may take all."""
+    """Tenant whose share of a source's pace and quota the run uses; empty: no limit by tenant."""
 
     def sees(self, written: datetime | None) -> bool:
         """Whether what was written then, or at an unknown time, is in its answers."""
@@ -55,13 +55,13 @@ _run: ContextVar[SharedRun | None] = ContextVar("listenpost_shared_run", default
 
 
 def shared_run() -> SharedRun | None:
-    """The scheduled run that this task works for; None for a question that a person asks."""
+    """The scheduled run that this task belongs to; None for a question that a person asks."""
     return _run.get()
 
 
 @contextmanager
 def answers_as_of(as_of: datetime | None, tenant: str = "") -> Iterator[None]:
-    """Share answers within the block with all scheduled runs of the same window; None: share none."""
+    """Share answers inside the block with all scheduled runs of the same window; None turns sharing off."""
     token = _run.set(None if as_of is None else SharedRun(as_of, tenant))
     try:
         yield
@@ -75,7 +75,7 @@ def window_of(moment: datetime, seconds: float) -> datetime:
 
 
 class AnswerMemory(Protocol):
-    """Where shared answers are kept. All methods raise `StoreUnavailable`."""
+    """Storage for shared answers. All methods raise `StoreUnavailable`."""
 
     async def page(self, key: str, ttl: float) -> str | None:
         """The text stored under a key, unless it is older than `ttl` seconds."""
@@ -84,7 +84,7 @@ class AnswerMemory(Protocol):
         """Claim to ask for what will be stored under a key, unless another's claim holds; and what is stored now."""
 
     async def answer_claimed_until(self, key: str) -> datetime | None:
-        """When the claim on a key ends; None when there is none."""
+        """When the claim on a key ends; None without a claim."""
 
     async def keep_answer(self, key: str, asker: str, text: str | None) -> None:
         """End one's own claim, and store the answer if there is one; delete what is a day old."""
@@ -100,7 +100,7 @@ class _KeptFailure(BaseModel):
 
 
 class _KeptAnswer(BaseModel):
-    """A shared answer, or a failure, with what it cost whoever asked."""
+    """A shared answer or failure, with its cost."""
 
     requests: int
     seconds: float
@@ -125,7 +125,7 @@ class SharedAnswers:
     memory: AnswerMemory | None
     claim: timedelta = CLAIM
     pauses: Sequence[float] = _PAUSES
-    """Seconds between two looks at what another asks; the last one goes on."""
+    """Seconds between two checks for an answer that another run has claimed; the last value repeats."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def answer(
@@ -162,7 +162,7 @@ class SharedAnswers:
     async def _kept_or_claimed(
         self, memory: AnswerMemory, key: str, asker: str, began: float
     ) -> _KeptAnswer | bool | None:
-        """The answer as soon as it is there; True: it is ours to ask for; None: ask without sharing."""
+        """The stored answer once it exists; True when this run shall ask; None when it shall ask without sharing."""
         pauses, until = chain(self.pauses, repeat(self.pauses[-1])), None
         waited = False
         while monotonic() - began <= 1.5 * self.claim.total_seconds():
@@ -234,7 +234,7 @@ def _held(text: str | None) -> _KeptAnswer | None:
 
 
 def _lasting(error: SourceError) -> _KeptFailure | None:
-    """What is kept of a failure that lasts until a stated time; None of any other."""
+    """What is stored of a failure that lasts until a stated time; None for any other failure."""
     if error.code not in _FAILURES or error.retry_at is None or error.retry_at <= datetime.now(UTC):
         return None
     return _KeptFailure(code=error.code, source=error.source, detail=error.detail, retry_at=error.retry_at)

@@ -110,7 +110,7 @@ _DROPPED = regex.compile(r"[[\p{P}\p{Z}\p{C}™®©`´]--[#&%]]|^#+", regex.V1)
 
 
 def canonical(name: str) -> str:
-    """One form for the spellings of a name; empty for punctuation alone; C++ is not C."""
+    """One form for all spellings of a name; empty for punctuation alone. C++ and C stay different."""
     return str(_DROPPED.sub("", fold(_DROPPED.sub("", clean(name)))))
 
 
@@ -125,7 +125,7 @@ _ASCII_BETWEEN = re.compile(r"[\s,;!?]+", re.ASCII)
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The words of a language (ISO 639-1) without meaning, without those that name products."""
+    """Stop words of a language (ISO 639-1), without words that name products."""
     return frozenset(stopwordsiso.stopwords(language)) - _NAMES
 
 
@@ -173,12 +173,12 @@ LANGUAGES: tuple[str, ...] = tuple(sorted(stopwordsiso.langs()))
 
 
 def is_not_english(text: str) -> bool:
-    """Whether the stop words of a text are those of another language than English."""
+    """Whether the stop words of a text belong to a language other than English."""
     return "en" not in languages_of(text)
 
 
 LONGEST_WORD = 40
-"""Characters to which a token is cut; what is longer is an address or a code."""
+"""Length to which a token is cut, in characters; a longer one is an address or a code."""
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 """Scripts without blanks between words, for a class of characters in a pattern."""

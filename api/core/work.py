@@ -40,7 +40,7 @@ class SharedTask(Generic[T]):
     waiting: int = 0
     """Callers that wait for it; each calls `leave` in the end."""
     detached: bool = False
-    """It goes on when nobody waits."""
+    """Whether the task goes on when no caller waits for it."""
     cancelled: bool = False
     event_count: int = 0
     _events: deque[Event] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
@@ -64,13 +64,13 @@ class SharedTask(Generic[T]):
         return self.event_count - len(self._events)
 
     def listen(self, listener: Listener) -> None:
-        """Get every event, and first those that are remembered."""
+        """Receive every event, first the stored ones."""
         for event in self._events:
             listener(event)
         self._listeners.append(listener)
 
     def publish(self, event: Event) -> None:
-        """Hand an event to those who listen, now or later."""
+        """Send an event to all listeners, present and future."""
         self.event_count += 1
         self._events.append(event)
         for listener in self._listeners:
@@ -90,7 +90,7 @@ class SharedTask(Generic[T]):
         self._task.add_done_callback(lambda task: callback())
 
     def leave(self, listener: Listener = ignore_event) -> None:
-        """Wait and listen no longer; the last to leave cancels a task that is not detached."""
+        """Stop waiting and listening; when the last caller leaves, a task that is not detached is cancelled."""
         self.waiting -= 1
         for at, known in enumerate(self._listeners):
             if known is listener:  # the same, not an equal one; several may have come with it
@@ -110,7 +110,7 @@ class SharedTask(Generic[T]):
 
     @asynccontextmanager
     async def joined(self, listener: Listener = ignore_event) -> AsyncIterator[None]:
-        """Wait for it within the block; whoever cancels it by leaving waits until it has ended."""
+        """Wait for the task inside the block; a caller whose leaving cancels the task waits until it has ended."""
         self.waiting += 1
         try:
             self.listen(listener)
@@ -152,7 +152,7 @@ class SharedTasks(Generic[K, T]):
 
 @dataclass(slots=True)
 class RunCache(Generic[K, V]):
-    """Values by key, each asked for once; one that was not found, or was removed, again."""
+    """Values by key, each requested once; a key that was not found or was removed is requested again."""
 
     _values: dict[K, V] = field(default_factory=dict)
     _tasks: dict[K, SharedTask[Mapping[K, V]]] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class RunCache(Generic[K, V]):
         return {key: known[key] for key in wanted if key in known}
 
     def remove(self, key: K) -> None:
-        """Have the next caller ask again; those already waiting keep what was found."""
+        """Make the next caller request the value again; callers that already wait get the current value."""
         self._values.pop(key, None)
 
     async def _find(
@@ -222,7 +222,7 @@ async def run_step(name: str, shape: type[T], step: Callable[[], Awaitable[T]]) 
 
 
 class ProcessStopping(Conflict):
-    """This process stops, and another continues the work: nobody may say that it has failed."""
+    """This process stops and another continues the work, so the work must not be reported as failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class WorkLease:
     """A process's hold on a piece of work."""
 
     work_id: str = ""
-    """The same in every process: its cost is charged under it once. Empty: nothing is stored."""
+    """Id that is the same in every process, so that its cost is charged once; empty: nothing is stored."""
     run_step: StepRunner = run_step
     recorded: Callable[[Listener], Listener] = lambda listener: listener
     """A listener whose events within a step are stored, and published again, with that step."""
@@ -271,12 +271,12 @@ class Engine(Protocol):
         """The id of work that begins so, and is under way or queued, in whatever process."""
 
     async def cancel(self, prefix: str) -> None:
-        """Cancel all work whose id begins so, in whatever process, and start none of it."""
+        """Cancel all work whose id has this prefix, in any process, and start none of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How some work failed, in words that are safe to show."""
+    """How a piece of work failed, in words that are safe to show."""
 
     code: str
     """A `ListenpostError`'s own code, or `internal` for a defect."""
@@ -284,7 +284,7 @@ class Failure:
 
 
 class Defect(ListenpostError):
-    """An error nobody foresaw, in words that are safe to show."""
+    """An unexpected error, in words that are safe to show."""
 
     code = "internal"
 
@@ -329,7 +329,7 @@ async def translated(
 
 
 def is_defect(reason: str | None) -> bool:
-    """Whether a failure's words are those of a defect."""
+    """Whether a message is that of a defect."""
     return _INTERNAL in (reason or "")
 
 

@@ -29,8 +29,8 @@ from api.core.ports import Judgement
 from api.core.text import quantity
 from api.errors import UsageError
 from api.evaluation.bench_sets import SHIPPED
-from api.evaluation.candidates import candidate, sampled
-from api.evaluation.evaluate import Candidate, JudgeCandidate, page_key
+from api.evaluation.judge_candidates import candidate, sampled
+from api.evaluation.judge_evaluation import Candidate, JudgeCandidate, page_key
 from api.evaluation.judge_scores import Answered, Opinion
 from api.evaluation.labelled_items import LabelledQuery, NonEmpty, read_rows
 from api.models.local.judge import LocalJudge, Profile, parse
@@ -57,12 +57,12 @@ class _Batch:
     source: str
     items: tuple[Item, ...]
     ids: tuple[str, ...]
-    """One per item; the n-th batch that holds an item has `/n` behind the item's id."""
+    """One id for each item; the n-th batch with the same item adds `/n` to its id."""
 
 
 @dataclass(slots=True)
 class CollectedBatches:
-    """A candidate that only notes what it is asked; the batches of a whole run, in order."""
+    """A candidate that keeps every item and records the batches of a whole run, in order."""
 
     name: str
     template: str = ""
@@ -79,7 +79,7 @@ class CollectedBatches:
         return Answered(tuple(Opinion(True) for _ in items))
 
     def lines(self) -> list[str]:
-        """What a gate reads: an item a line, batch by batch."""
+        """Input of a gate: one item per line, batch by batch."""
         return [
             json.dumps(
                 {
@@ -106,7 +106,7 @@ class GivenVerdicts:
     batches: Mapping[str, _Batch]
     opinions: Mapping[str, Opinion]
     seconds: float = 0.0
-    """Of one item."""
+    """Seconds for one item."""
     template: str = ""
 
     @property
@@ -142,7 +142,7 @@ def read_verdicts(lines: Sequence[str], name: str, collected: CollectedBatches) 
 
 
 async def run_gate(command: str, lines: Sequence[str], seconds: float) -> tuple[list[str], float]:
-    """Lines that a command wrote for these, and how many seconds it took; its stderr is ours.
+    """Lines that a command wrote for these input lines, and its duration in seconds; its stderr is passed on.
 
     Raises `UsageError` where it cannot be started, takes longer than `seconds`, writes more than `MOST_BYTES`, or
     ends with a failure. What it started ends with it.
@@ -199,7 +199,7 @@ async def _read(process: asyncio.subprocess.Process, name: str) -> bytes:
 
 
 async def _discard(process: asyncio.subprocess.Process) -> None:
-    """Read what is left: until its output has ended, asyncio does not say that a process has."""
+    """Read the remaining output, since asyncio reports the end of a process only after its output has ended."""
     assert process.stdout is not None  # nosec B101 # a pipe was asked for
     while await process.stdout.read(65_536):
         pass
@@ -215,7 +215,7 @@ class FoldedJudge:
     name: str = "local-3, five folds"
 
     def of(self, question: Question) -> LocalJudge:
-        """The judge whose weights never saw the question; the shipped ones for a question of no fold."""
+        """The judge whose weights were trained without the question; the shipped weights for a question of no fold."""
         if (fold := self.folds.get(question.text)) is None:
             return LocalJudge(lambda: self.known)
         weights = self.weights[fold]

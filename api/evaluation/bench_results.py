@@ -16,7 +16,14 @@ from pydantic import BaseModel, ValidationError, model_validator
 from api.core.domain import Usage
 from api.errors import ConfigurationError, ModelError, UsageError
 from api.evaluation.bench_sets import BenchQuery, BenchSets
-from api.evaluation.evaluate import AnswerCache, Candidate, EvaluationOptions, Progress, answer_sheets, order_stability
+from api.evaluation.judge_evaluation import (
+    AnswerCache,
+    Candidate,
+    EvaluationOptions,
+    Progress,
+    answer_sheets,
+    order_stability,
+)
 from api.evaluation.judge_scores import Answered, AnswerSheet, Opinion, tallies_by_query
 from api.evaluation.labelled_items import LabelledQuery
 from api.evaluation.metrics import Measures, compare, grouped, measures, rounded, summary, tally, total
@@ -97,7 +104,7 @@ class _Results(BaseModel):
 
     @model_validator(mode="after")
     def _has_orders(self) -> Self:
-        """Each table of each row has its orders; the other groups are sets and test parts."""
+        """Check that each table of each row has its orders; the other groups are sets and test parts."""
         for row in self.rows:
             tables = {name for name in row.described.groups if name not in self.coverage and ", " not in name}
             if not tables <= row.orders.keys():
@@ -107,12 +114,12 @@ class _Results(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BenchRun:
-    """What a gate is asked about."""
+    """Queries, texts and options that a gate is measured on."""
 
     sets: BenchSets
     chosen: Sequence[BenchQuery]
     queries: Sequence[LabelledQuery]
-    """Those that have texts; the family is the set."""
+    """Queries that have texts; each query's family is its set."""
     options: EvaluationOptions
 
     def table(self, query: LabelledQuery) -> str:
@@ -120,7 +127,7 @@ class BenchRun:
         return self.sets.sets[query.family]["table"]
 
     def groups(self, query: LabelledQuery) -> list[str]:
-        """Its set, its table, and the test part of that, if it is one of it."""
+        """Groups of a query: its set, its table, and the table's test part if it belongs to it."""
         parts = {(chosen.set, chosen.query): chosen.part for chosen in self.chosen}
         table = self.table(query)
         test = [f"{table}, test"] if parts[query.family, query.query] == "test" else []
@@ -148,7 +155,7 @@ async def measure(
     candidate: Candidate, run: BenchRun, *, gate: str, how: str, note: str = "", timed: bool = True,
     cache: AnswerCache | None = None, progress: Progress | None = None,
 ) -> Row:  # fmt: skip
-    """One row of the results, its milliseconds unknown unless `timed`.
+    """One row of the results; its milliseconds are unknown unless `timed`.
 
     Raises `ModelError` where every page of the described pass failed.
     """
@@ -285,7 +292,7 @@ def merged(results: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, An
 
 
 def write_results(results: Mapping[str, Any], path: Path) -> None:
-    """Write results, whole or not at all; those of other gates that the file holds stay."""
+    """Write results atomically; results of other gates in the file are kept."""
     if path.exists():
         results = merged(read_results(path), results)
     partial = path.with_name(f"{path.name}.part")

@@ -50,7 +50,8 @@ class PublicFile:
     title: tuple[str, ...]
     body: tuple[str, ...]
     titles_of: Mapping[str, str] | None = None
-    """Where titles stand in another file: its `path`, its fields `key` and `title`, and the field `by` with the key."""
+    """Where titles are when another file holds them: its `path`, its fields `key` and `title`, and the field `by`
+    with the key."""
     tweets: bool = False
 
     @property
@@ -99,7 +100,8 @@ class BenchSets:
     """Descriptions of the sets, the public files, and the labelled queries."""
 
     sets: Mapping[str, Mapping[str, str]]
-    """By name: `task`, `table` of results, `what` it holds, who gave the `labels`, the `salt` of its test labels."""
+    """Description of each set by name: `task`, `table`, `what` it holds, origin of its `labels`, `salt` of its test
+    labels."""
     origins: Sequence[PublicFile]
     queries: Sequence[BenchQuery]
 
@@ -111,7 +113,7 @@ class BenchSets:
 
 
 def read_sets(folder: Traversable = SHIPPED) -> BenchSets:
-    """What is shipped; raises `ConfigurationError` where a label of the test part is neither yes nor no."""
+    """Read the shipped sets; raises `ConfigurationError` for a label of the test part that is neither yes nor no."""
     head = json.loads((folder / "sets.json").read_text("utf-8"))
     queries = []
     for number, line in enumerate((folder / "queries.jsonl").read_text("utf-8").splitlines()):
@@ -178,7 +180,7 @@ class FetchedTexts:
 
     @classmethod
     def read(cls, folder: Path, sets: BenchSets) -> FetchedTexts:
-        """All texts of a folder that are those that were labelled; a damaged file holds none."""
+        """Labelled texts in a folder; a damaged file counts as empty."""
         texts: dict[str, tuple[str, str]] = {}
         for number, origin in enumerate(sets.origins):
             stored = read_stored(folder / origin.stored_as)
@@ -192,7 +194,7 @@ class FetchedTexts:
         return cls(texts)
 
     def joined(self, queries: Iterable[BenchQuery]) -> list[LabelledQuery]:
-        """Labelled queries of what has a text; the family is the set. Queries without any text are left out."""
+        """Labelled queries with the items that have a text; each query's family is its set."""
         joined = []
         for query in queries:
             items = tuple(
@@ -208,7 +210,7 @@ class FetchedTexts:
         return joined
 
     def coverage(self, queries: Iterable[BenchQuery], sets: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """By set, in the order of `sets`: items that have a text, and all."""
+        """Number of items with a text, and of all items, by set in the order of `sets`."""
         having, of = Counter[str](), Counter[str]()
         for query in queries:
             of[query.set] += len(query.items)
@@ -218,16 +220,16 @@ class FetchedTexts:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """What was taken from one public file."""
+    """Texts stored from one public file."""
 
     texts: Mapping[str, tuple[str, str]]
     """Titles and bodies by item id."""
     lacking: frozenset[str]
-    """Ids of items whose texts were looked for and are not in it."""
+    """Ids of items whose texts the file does not have."""
 
 
 def read_stored(path: Path) -> StoredFile | None:
-    """What was taken from one public file; None where it is missing or damaged."""
+    """What was stored from one public file; None when it is missing or damaged."""
     try:
         held = json.loads(path.read_text("utf-8"))
         texts = {
@@ -259,7 +261,7 @@ Texts = dict[str, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """What became of one fetch."""
+    """Result of one fetch."""
 
     files: int
     """Files that were read now."""
@@ -268,7 +270,7 @@ class FetchOutcome:
     missing: tuple[str, ...]
     """A sentence for each file that is gone or other than recorded."""
     stopped: str = ""
-    """Why the rest was not asked for; empty: all was."""
+    """Why the remaining files were not requested; empty when all were."""
 
 
 async def fetch(
@@ -276,7 +278,7 @@ async def fetch(
     root: str = BENCH_SERVER, user_agent: str = "listenpost",
     progress: Callable[[int, int], None] | None = None,
 ) -> FetchOutcome:  # fmt: skip
-    """Fetch what the folder lacks, a file a second; what is there is not asked for again.
+    """Fetch the files that the folder lacks, one per second.
 
     Raises `ConfigurationError` for a folder that cannot be written.
     """
@@ -328,7 +330,7 @@ class _Missing(Exception):
 
 
 async def _files(client: WebClient, root: str, origin: PublicFile) -> tuple[bytes, bytes]:
-    """The file and, where titles stand in another, that one."""
+    """The file, and the file with its titles when they are in another."""
     pace = pace_of(NAME, root, _POLITE)
     contents = []
     for path in (origin.path, origin.titles_of["path"] if origin.titles_of else None):
@@ -354,7 +356,7 @@ def _named(origin: PublicFile) -> str:
 
 
 def _is_complete(path: Path, items: Mapping[str, BenchItem]) -> bool:
-    """Whether the public file was read for all of these items; one that it lacked counts, as it will lack it again."""
+    """Whether the file was read for all these items; an item that it lacks counts, since it will lack it again."""
     stored = read_stored(path)
     if stored is None or not items.keys() <= stored.texts.keys() | stored.lacking:
         return False

@@ -20,7 +20,7 @@ _GRADE_RESAMPLES = 200
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a judge, grader or support check said about one item or claim."""
+    """Answer of a judge, grader or support check about one item or claim."""
 
     relevant: bool
     probability: float | None = None
@@ -53,12 +53,12 @@ class AnswerSheet:
 
     @property
     def usage(self) -> Usage:
-        """What the call cost, whether it failed or not."""
+        """Usage of the call, whether it failed or not."""
         return self.wasted if self.answered is None else self.wasted + self.answered.usage
 
 
 def verdicts_on(labels: Sequence[bool], sheets: Iterable[AnswerSheet]) -> list[LabelledVerdict]:
-    """What was answered about one query (or question), each opinion with its label."""
+    """Opinions about one query or question, each with its label."""
     return [
         LabelledVerdict(labels[position], opinion.relevant, opinion.probability)
         for sheet in sheets
@@ -68,7 +68,7 @@ def verdicts_on(labels: Sequence[bool], sheets: Iterable[AnswerSheet]) -> list[L
 
 @dataclass(frozen=True, slots=True)
 class EvalResult:
-    """How good a judge is on labelled queries; `as_json` is what is printed and compared."""
+    """Scores of a judge on labelled queries; `as_json` is what is printed and compared."""
 
     judge: str
     overall: Mapping[str, Any]
@@ -79,9 +79,9 @@ class EvalResult:
     languages: Mapping[str, Mapping[str, Any]]
     mention: Mapping[str, Mapping[str, Any]]
     kinds: Mapping[str, Mapping[str, Any]]
-    """By kind of item: how many, and how many of them were kept."""
+    """Number of items and of kept items, by kind."""
     grades: Mapping[str, Any] | None
-    """Graded items only: Spearman, quadratic kappa and nDCG@10; None without grades or scores."""
+    """Spearman, quadratic kappa and nDCG@10 on graded items; None without grades or scores."""
     calibration: tuple[tuple[int, float, float], ...]
     """Items, mean probability and share relevant, per tenth of probability."""
     queries: Mapping[str, Mapping[str, Any]]
@@ -105,7 +105,7 @@ class _Case:
 def score(
     judge: str, queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet], *, min_yield: float
 ) -> EvalResult:
-    """Count answers against labels; the same answers give the same figures."""
+    """Score answers against labels; equal answers give equal figures."""
     cases = _cases(queries, sheets)
     tallies = _tallies(cases, min_yield)
 
@@ -150,7 +150,7 @@ def score(
 def tallies_by_query(
     queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet], *, min_yield: float
 ) -> dict[str, metrics.Tally]:
-    """One tally per query text, of answers against labels."""
+    """One tally of answers against labels for each query text."""
     return _tallies(_cases(queries, sheets), min_yield)
 
 
@@ -163,7 +163,7 @@ def _cases(queries: Sequence[LabelledQuery], sheets: Sequence[AnswerSheet]) -> l
 
 
 def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, metrics.Tally]:
-    """One tally per query text: queries of the same text are resampled together."""
+    """One tally for each query text, since queries of the same text are resampled together."""
     tallies: dict[str, list[metrics.Tally]] = defaultdict(list)
     for members in metrics.grouped(cases, lambda case: case.number).values():
         verdicts = [

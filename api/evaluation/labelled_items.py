@@ -41,7 +41,7 @@ class LabelledItem:
     place: str = ""
     """Subreddit, channel or brand; `comment` for a comment, whose title is its parent's."""
     id: str = ""
-    """Id in a set of the benchmark; empty: its number in the query."""
+    """Id in a benchmark set; empty: the item's number in the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def read_rows(lines: Iterable[str], name: str, row: type[R], what: str, shape: s
 
 
 def read_claims(lines: Iterable[str], name: str) -> list[LabelledClaim]:
-    """Labelled claims; one with two readings is supported if both say so. See `read_rows`."""
+    """Labelled claims; a claim with two readings is supported when both say so. See `read_rows`."""
     return [
         LabelledClaim(
             Question(row.query, row.about),
@@ -195,7 +195,7 @@ def labelled_item(
 
 
 def pure(queries: Iterable[LabelledQuery]) -> list[LabelledQuery]:
-    """Each query as two: one with its relevant items, one with the others; empty ones left out."""
+    """Split each query into its relevant and its other items; empty ones are left out."""
     return [
         replace(query, items=items)
         for query in queries

@@ -21,7 +21,7 @@ from api.core.domain import Usage
 from api.core.ports import SupportChecker
 from api.core.text import quantity
 from api.errors import ConfigurationError, LangfuseError, UsageError
-from api.evaluation.evaluate import AnswerCache, Around, Ask, Candidate, EvaluationOptions, Progress, evaluate
+from api.evaluation.judge_evaluation import AnswerCache, Around, Ask, Candidate, EvaluationOptions, Progress, evaluate
 from api.evaluation.judge_scores import AnswerSheet, EvalResult, verdicts_on
 from api.evaluation.labelled_items import LabelledClaim, LabelledQuery
 from api.evaluation.metrics import measures, tally
@@ -65,7 +65,7 @@ class Dataset:
 
 
 def of_queries(queries: Sequence[LabelledQuery]) -> list[Example]:
-    """An example for each query, in order; its labels are what is expected."""
+    """One example for each query, in order, with its labels as the expected output."""
     examples = []
     for query in queries:
         texts = [_filled(title=item.title, body=item.body, place=item.place) for item in query.items]
@@ -300,7 +300,7 @@ def _traced(
 
 
 def _item(example: Example, dataset: str) -> ExperimentItem:
-    """As spans show it: like all of ours without the bodies, which are in the dataset."""
+    """The item as shown in spans, without the bodies, which are in the dataset."""
     shown = dict(example.input)
     if "items" in shown:
         shown["items"] = [item.get("title", "") for item in shown["items"]]

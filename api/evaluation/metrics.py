@@ -34,7 +34,7 @@ _PLAIN = 9
 
 @dataclass(frozen=True, slots=True)
 class LabelledVerdict:
-    """One verdict with its label (`truth`)."""
+    """One verdict and its label (`truth`)."""
 
     truth: bool
     relevant: bool
@@ -86,7 +86,7 @@ def tally(answers: Sequence[LabelledVerdict], min_yield: float = 0.5) -> Tally:
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
-    """One tally with the counts of all."""
+    """Sum of the tallies."""
     return tuple(map(sum, zip(*tallies, strict=True))) or tally(())
 
 
@@ -103,7 +103,7 @@ def measures(counted: Tally) -> Measures:
 
 
 def calibration(counted: Tally) -> list[tuple[int, float, float]]:
-    """Per bin that holds verdicts: how many, their mean probability, the share that is relevant."""
+    """For each bin with verdicts: their number, mean probability, and relevant share."""
     return [(int(n), stated / n, true / n) for n, stated, true in _bins(counted) if n]
 
 
@@ -175,7 +175,7 @@ def grade_of(probability: float) -> int:
 
 
 def quadratic_kappa(mine: Sequence[int], theirs: Sequence[int]) -> float | None:
-    """Agreement of two gradings, a distance counting by its square; None without any spread."""
+    """Agreement of two gradings with quadratic weights; None without any spread."""
     distance = sum((a - b) ** 2 for a, b in zip(mine, theirs, strict=True)) * len(mine)
     grades = Counter(theirs)
     chance = sum((a - b) ** 2 * m * n for a, m in Counter(mine).items() for b, n in grades.items())
@@ -183,7 +183,7 @@ def quadratic_kappa(mine: Sequence[int], theirs: Sequence[int]) -> float | None:
 
 
 def spearman(mine: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Rank correlation, ties sharing their mean rank; None when a side has no spread."""
+    """Rank correlation; tied values share their mean rank. None when a side has no spread."""
     if len(set(mine)) < 2 or len(set(theirs)) < 2:
         return None
     return correlation(_ranks(mine), _ranks(theirs))

@@ -1,4 +1,4 @@
-"""How good a support check is on labelled sentences and passages."""
+"""Measures a support check on labelled sentences and passages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from api.core.domain import Usage
 from api.core.model_batches import usage_of_error
 from api.core.ports import PER_CALL, SupportChecker
 from api.errors import ModelError
-from api.evaluation.evaluate import Around
+from api.evaluation.judge_evaluation import Around
 from api.evaluation.judge_scores import Answered, AnswerSheet, Opinion, verdicts_on
 from api.evaluation.labelled_items import LabelledClaim
 from api.evaluation.metrics import LabelledVerdict, measures, tally
@@ -22,7 +22,7 @@ from api.evaluation.metrics import LabelledVerdict, measures, tally
 
 @dataclass(frozen=True, slots=True)
 class SupportResult:
-    """How good a checker is; a share of no cases is None."""
+    """Scores of a checker; a share over no cases is None."""
 
     checker: str
     claims: int
@@ -36,7 +36,7 @@ class SupportResult:
     usd: float | None
     ms_per_10: float | None  # milliseconds for ten claims, the median of the questions
     queries: Mapping[str, Mapping[str, Any]]
-    """By question: the tally that `compare` pairs, as in the result of a judge."""
+    """Tally that `compare` pairs, by question, as in the result of a judge."""
 
     def as_json(self) -> dict[str, Any]:
         """The result as `eval --format json` prints it."""

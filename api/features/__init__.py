@@ -1,1 +1,1 @@
-"""What is built on one question: stored analyses, chat, watches, comparisons and the archive."""
+"""Features that build on one question: stored analyses, chat, watches, comparisons and the archive."""

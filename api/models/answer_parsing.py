@@ -21,7 +21,7 @@ from api.core.model_batches import cost_on_failure
 from api.errors import ModelError
 
 STAND_IN = "sample stand-in"
-"""Model name in requests and results where the sandbox stands in for a model."""
+"""Model name in requests and results when the sandbox answers instead of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class _Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """The content; of a list of parts those that are text, not reasoning or images."""
+        """The content; for a list of parts only the text, without reasoning and images."""
         if not isinstance(self.content, list):
             return (self.content or "").strip()
         parts = (part for part in self.content if isinstance(part, dict))
@@ -89,7 +89,7 @@ class _UsageReport(BaseModel):
 
 
 Price = Callable[[Tokens, str], float | None]
-"""USD for tokens of a model; None when its price is unknown."""
+"""Returns the price of a model's tokens in USD; None when it is unknown."""
 
 
 def read_completion(
@@ -194,7 +194,7 @@ def numbered_entries(text: str, count: int, key: str, *, whole: bool = True) -> 
 
 
 def _numbered(text: str) -> dict[str, Any] | None:
-    """The object of which all names are numbers, perhaps within another; None without one."""
+    """The object whose names are all numbers, at the top or one level below; None without one."""
     value = _loaded(text[max(text.find("{"), 0) : text.rfind("}") + 1], object_pairs_hook=_unrepeated)
     if isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), dict):
         value = value if next(iter(value)).isdecimal() else inner
@@ -202,7 +202,7 @@ def _numbered(text: str) -> dict[str, Any] | None:
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; raises `ValueError` when a name is there twice, since nobody knows which one counts."""
+    """A JSON object; raises `ValueError` for a repeated name, since it is unclear which value counts."""
     if len(values := dict(pairs)) < len(pairs):
         raise ValueError("a name is there twice")
     return values
@@ -220,7 +220,7 @@ _ENTRY = re.compile(r'"(\d{1,4})"\s*:\s*(?=\{)')
 
 
 def _complete_entries(text: str, count: int) -> list[Any]:
-    """What of a cut object of entries, or of a cut list of them, is whole; None for the rest."""
+    """Complete entries of a truncated object or list, in order; None for each missing one."""
     decoder, kept = json.JSONDecoder(), dict[int, Any]()
     starts = [(int(match[1]), match.end()) for match in _ENTRY.finditer(text)]
     if not starts and (at := text.find("[")) >= 0:

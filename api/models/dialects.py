@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.reports.conclusion import ReportForm
+from api.reports.report_writing import ReportForm
 
 # A model that spent all its tokens on reasoning gets this many times more, and this many at most.
 _MORE, _MAX_TOKENS = 8, 16_384
@@ -28,7 +28,7 @@ class Adaptation:
     name: str  # as `doctor` shows it: asked `without temperature`
     pattern: re.Pattern[str]  # matches refusals that this change may answer
     change: Callable[[Body], Body]
-    """Returns the request to send instead; the same where there is nothing to change."""
+    """Returns the request to send instead, or the same one when nothing has to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Dialect:
         return body
 
     def next_for(self, body: Body, status: int, answer: bytes) -> Dialect | None:
-        """This dialect with one more adaptation to retry `body` with; None: the answer stands."""
+        """This dialect with one more adaptation to retry `body` with; None when the answer is final."""
         sent, refusal = self.adapted(body), answer.decode("utf-8", "replace")
         candidates: list[Adaptation] = []
         if status == 200 and _only_reasoned(answer):
@@ -61,7 +61,7 @@ class Dialect:
 
 @dataclass(slots=True)
 class Dialects:
-    """Dialects by server and model; one object for all clients of a process."""
+    """Dialects by server and model, shared by all clients of a process."""
 
     _known: dict[tuple[str, str], Dialect] = field(default_factory=dict)
     contexts: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Dialects:
 
 
 def status_of(answer: bytes) -> int | None:
-    """The status that `{"error": {"code": 402, ...}}` in a 200 response means; None without one."""
+    """The status inside a 200 response such as `{"error": {"code": 402, ...}}`; None without one."""
     if b"error" not in answer:
         return None
     value = object_of(answer)
@@ -191,7 +191,7 @@ ADAPTATIONS = (
     _UNLIMITED,
     _SCHEMALESS,
 )  # fmt: skip
-"""In the order in which they are tried when a refusal matches several."""
+"""Adaptations, in the order in which they are tried when a refusal matches several."""
 _RELAXED_SCHEMA = (_NO_LENGTHS, _UNLIMITED, _SCHEMALESS)
 _INVALID = frozenset({400, 422})
 # some servers refuse a feature with 500 or 501, which counts only if the refusal names the feature
@@ -236,7 +236,7 @@ class ModelCallLimiter:
     """What all model clients of a process share: the slots for calls, and the known dialects."""
 
     def __init__(self, size: int = 8, dialects: Dialects | None = None) -> None:
-        """At most `size` calls run at once in each event loop."""
+        """Allow at most `size` concurrent calls in each event loop."""
         self.dialects = dialects or Dialects()
         self._size = size
         self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}

@@ -160,7 +160,7 @@ def _joined(parts: Sequence[ModelVectors]) -> ModelVectors:
 
 
 def server_embedder(settings: Settings) -> ServerEmbedder | None:
-    """The embedder of `LISTENPOST_EMBEDDINGS_MODEL`; None where that is unset.
+    """The embedder of `LISTENPOST_EMBEDDINGS_MODEL`; None when it is unset.
 
     The key of the models, and headers of the environment, are sent to their own server alone.
     """

@@ -34,8 +34,8 @@ from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import excerpt_of
 from api.pipeline.question.query_guard import rewritten_query
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
+from api.reports.insufficient_data import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
 from api.reports.quotes import citable_text, verbatim
-from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
 from api.settings import ModelSettings
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ _LIST_TOKENS = 512
 
 @dataclass(frozen=True, slots=True)
 class ModelCall(Generic[T]):
-    """What one kind of call states."""
+    """Prompt, schema and parser of one kind of call."""
 
     prompt: PromptName
     schema: Mapping[str, Any]
@@ -55,7 +55,7 @@ class ModelCall(Generic[T]):
     max_tokens: int
     name: str = ""  # name of the schema as sent; empty: that of the prompt
     parse_cut: Callable[[str], T] | None = None
-    """The same for an answer that was cut at its limit; None: that is no answer."""
+    """Parses an answer that was truncated at its limit; None: such an answer is unusable."""
 
 
 def strict_object(**properties: Any) -> dict[str, Any]:
@@ -147,7 +147,7 @@ _EXAMPLE_LENGTH = 160
 def nearest_corrections(
     corrections: Sequence[Correction], items: Iterable[Item], most: int = MOST_EXAMPLES
 ) -> tuple[Correction, ...]:
-    """At most `most` corrections, relevant and irrelevant in turn, those most like `items` first.
+    """At most `most` corrections, relevant and irrelevant alternately, those most similar to `items` first.
 
     Likeness is the share of a correction's words that the batch holds; the newest wins a tie.
     """
@@ -258,7 +258,7 @@ _TITLE, _BODY, _COMMENT, _COMMENTS = 300, 1500, 300, 3
 # Characters of an explanation and of an aspect that are taken, and aspects of an item.
 _EXPLANATION, _ASPECT, _ASPECTS = 300, 30, 5
 _QUOTED = 300
-"""Characters of a quote in an answer; the prompt asks for 200."""
+"""Longest quote accepted in an answer, in characters; the prompt asks for 200."""
 _GRADE = strict_object(
     score={"type": "integer", "enum": [1, 2, 3, 4, 5]}, explanation=text_of_at_most(_EXPLANATION),
     sentiment={"type": ["integer", "null"], "enum": [-1, 0, 1, None]},
@@ -272,7 +272,7 @@ class OpenAIGrader(ModelStep):
     """Asks a model about chunks of items, all chunks at once; implements `Grader`."""
 
     async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
-        """One grade per item, in order; what failed is a defaulted 3, logged once with causes."""
+        """One grade per item, in order; a failed item gets the default 3, and failures are logged once."""
         starts = range(0, len(items), GRADED_AT_ONCE)
         chunks = [items[start : start + GRADED_AT_ONCE] for start in starts]
         answers = await asyncio.gather(*(self.grade_chunk(question, chunk) for chunk in chunks))
@@ -324,7 +324,7 @@ class OpenAIGrader(ModelStep):
 
 
 def grade_from(entry: Any, item: Item) -> Grade:
-    """One entry of the answer, each field believed only as far as it is well-formed."""
+    """The grade in one entry of the answer; malformed fields get their defaults."""
     score = entry.get("score") if isinstance(entry, dict) else None
     if type(score) is not int or not 1 <= score <= 5:
         return UNGRADED
@@ -349,7 +349,7 @@ class OpenAIRewriter(ModelStep):
     seconds: float = 30.0
 
     async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
-        """At most `variants` queries, the original first; no call for one, see `Rewriter`."""
+        """At most `variants` queries, the original first; makes no call when one is wanted. See `Rewriter`."""
         if variants <= 1:
             return Rewrites((question.text,))
         fence, wanted = self.fence(), variants - 1
@@ -396,7 +396,7 @@ class OpenAIExplainer(ModelStep):
     seconds: float = 30.0
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
-        """One call; links, names and numbers the model made up go, see `Explainer.explain`."""
+        """One call; invented links, names and numbers are removed. See `Explainer.explain`."""
         fence, question, dropped = (
             self.fence(), shortfall.question, shortfall.dropped[:MOST_DROPPED],
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The client of an OpenAI-compatible server; the only importer of openai.
+"""Client of an OpenAI-compatible server; the only file that imports openai.
 
 Every failure leaves as a `ModelError` with a reason code. Retries, dialects and the limit on
 concurrent calls are in the HTTP client, so the report writer's calls obey them too.
@@ -31,7 +31,7 @@ from api.core.text import estimated_tokens
 from api.errors import ModelError, construction_failures_as
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
 from api.models.dialects import ModelCallLimiter, has_no_tools, is_too_long, object_of, stated_context, status_of
-from api.reports.conclusion import ReportForm
+from api.reports.report_writing import ReportForm
 from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
@@ -74,7 +74,7 @@ class ModelClient:
 
     @cached_property
     def openai(self) -> AsyncOpenAI:
-        """The library's client for other libraries; its calls obey limit and retry too.
+        """The library's client, for use by other libraries; its calls obey the concurrency limit and retries.
 
         Raises `ModelError`: `no_key`, `unauthorized` for a key that no header can hold, or
         `unreachable` for a variable that the library cannot read.
@@ -195,7 +195,7 @@ class ModelClient:
         return price_of(self._settings, tokens, model, requested)
 
     def context(self, model: str) -> int | None:
-        """Tokens of prompt and answer together, as set or as a refusal stated; None: not known."""
+        """Tokens of prompt and answer together, as configured or stated in a refusal; None when unknown."""
         return self._settings.model_context or self._limiter.dialects.contexts.get(self._key(model))
 
     @property
@@ -339,7 +339,7 @@ class _RetryingClient(httpx2.AsyncClient):
         return response
 
     async def _follow(self, request: httpx2.Request, send: _Send) -> httpx2.Response:
-        """The answer, after redirects within the server; no body of one is read."""
+        """The answer after redirects within the server; bodies of redirects are not read."""
         for _ in range(limits.REDIRECTS + 1):
             response = await self._connected(request, send)
             following = response.next_request
@@ -402,7 +402,7 @@ def _pause(response: httpx2.Response) -> float:
 
 
 def price_of(models: ModelSettings, tokens: Tokens, model: str, requested: str = "") -> float | None:
-    """USD for tokens of a model: as stated in the settings, else by list price, else None.
+    """Price of a model's tokens in USD, from the settings or the list prices; None when unknown.
 
     A model of this machine that has neither costs nothing. A server may call its model by another
     name than the one that was `requested`.
@@ -433,7 +433,7 @@ class RunTokens(Protocol):
 
 
 def price_of_run(models: ModelSettings, usage: RunTokens) -> float | None:
-    """USD for a run of the report writer or a chat; None when the model's price is unknown."""
+    """Price in USD of a run of the report writer or a chat; None when the model's price is unknown."""
     tokens = Tokens.model_validate(
         {
             "prompt_tokens": usage.input_tokens,
@@ -458,7 +458,7 @@ def _as_model_errors(seconds: float, refused: Collection[int] = ()) -> Iterator[
 
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
-    """Our reason for the library's error; nothing that the server wrote is repeated."""
+    """The `ModelError` for an error of the library; it repeats no text of the server."""
     if isinstance(error.__cause__, _UnusableResponse):
         return error.__cause__.meaning
     if not isinstance(error, openai.APIStatusError):

@@ -129,7 +129,7 @@ async def check_server(client: ModelClient, models: ModelSettings, draft: DraftP
 
 
 def _exhibits() -> list[Item]:
-    """As many items, as long, as a report over a small question has."""
+    """Items of the number and length that a report on a small question has."""
     items = [item for item, relevant in _pages()[0] if relevant]
     return [lengthened(items[n % len(items)], 400).edited(key=f"example:{n}") for n in range(_EXHIBITS)]
 
@@ -172,7 +172,7 @@ def _remedy(reason: str, what: str, models: ModelSettings, context: int | None) 
 
 
 def _result(checked: _Checked, client: ModelClient, models: ModelSettings) -> tuple[str, str, str]:
-    """Outcome, detail and remedies; what was asked, how fast, how much fits, what it cost, and what to set."""
+    """Outcome, detail and remedies of a check: models, speed, context, cost, and settings to change."""
     details, name = checked.details, models.filter_model
     if checked.written and checked.seconds:
         speed = checked.written / checked.seconds

@@ -68,7 +68,7 @@ def _load_for_mail(trust_env: bool) -> SSLContext:
 
 
 SECONDS = 10.0
-"""For one try of a webhook, from the look-up of the name to the status of the answer."""
+"""Limit in seconds for one try of a webhook, from the DNS look-up to the status of the answer."""
 # Statuses below 500 after which another try may succeed.
 _TRANSIENT = frozenset({408, 425, 429})
 _HERE = "its address is within this network; `LISTENPOST_NOTIFY_PRIVATE=true` allows that"
@@ -82,7 +82,7 @@ class Webhooks:
     """Addresses within our own network may be receivers, too."""
     seconds: float = SECONDS
     server: str = ""
-    """Address of this server, for the links in messages to people; empty: they have none."""
+    """Address of this server for links in messages to people; empty: no links."""
 
     async def post(self, watch: Watch, target: Target, message: Message, number: int) -> None:
         """Try once; `number`, from 0, chooses among the addresses that a name has.
@@ -145,7 +145,7 @@ class Webhooks:
 
 
 def refusal_of(scheme: str, addresses: Sequence[str], *, private: bool) -> Undelivered | None:
-    """Why nothing is sent to these addresses of a receiver; None where it may be.
+    """Why these addresses of a receiver are refused; None when they are allowed.
 
     Addresses of our own network are refused unless they are allowed (`private`), others without `https`.
     """
@@ -166,7 +166,7 @@ def _is_tls(error: BaseException) -> bool:
 
 
 def append(path: Path, message: Message) -> None:
-    """One line of JSON at the end of a file, which only its owner may read.
+    """Append one line of JSON to a file that only its owner may read.
 
     Raises:
         Undelivered: it cannot be written.
@@ -181,7 +181,7 @@ def append(path: Path, message: Message) -> None:
 
 
 MAIL_SECONDS = 30.0
-"""For one try; some mail servers greet a stranger after ten."""
+"""Limit in seconds for one try; some mail servers delay their greeting by ten."""
 _PORTS = {"starttls": 587, "implicit": 465, "none": 25}
 _SUBJECT = 150
 _LOGIN = "check `LISTENPOST_SMTP_USER` and `LISTENPOST_SMTP_PASSWORD`"
@@ -195,10 +195,10 @@ class MailSender:
     settings: MailSettings
     seconds: float = MAIL_SECONDS
     server: str = ""
-    """Address of this server, for the links in a message; empty: it has none."""
+    """Address of this server for links in a message; empty: no links."""
 
     async def deliver(self, watch: Watch, address: str, message: Message) -> None:
-        """Try once.
+        """Try once to deliver the message by mail.
 
         Raises:
             Undelivered: the server did not take it, or could not be asked.
@@ -258,7 +258,7 @@ class MailSender:
 def mail_of(
     watch: Watch, sender: str, address: str, message: Message, moment: datetime, server: str = ""
 ) -> email.message.Message:
-    """The e-mail; one run is one message, however often it is sent, by its `Message-ID`.
+    """The e-mail of a message; a run has the same `Message-ID` however often it is sent.
 
     No word of a stranger begins a header or is one: the subject is one line, and encoded where it
     may be read as what it is not. (`EmailMessage` loses blanks between encoded words.)
@@ -323,7 +323,7 @@ def _typed() -> Iterator[None]:
 
 
 def _refused(words: str, code: int) -> Undelivered:
-    """By a reply: of 4xx the server says that another try may succeed (RFC 5321)."""
+    """Failure for a reply: a code 4xx means that another try may succeed (RFC 5321)."""
     if not 400 <= code < 600:
         words = "what answers there speaks no SMTP; check `LISTENPOST_SMTP_HOST` and its port"
         return Undelivered("unreachable", words)
@@ -346,7 +346,7 @@ class Notifier:
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def send(self, watch: Watch, target: Target, message: Message) -> Delivery:
-        """Three tries at most; what another try cannot mend is tried once."""
+        """Deliver in at most three tries; a permanent failure is tried once."""
         failure: Undelivered | None = None
         number = 0
         for number in range(TRIES):
@@ -365,7 +365,7 @@ class Notifier:
         )
 
     async def _try(self, watch: Watch, target: Target, message: Message, number: int) -> Undelivered | None:
-        """Why it did not arrive; None when it did. A defect is a failure, too, since others get theirs all the same."""
+        """Try once and return why it failed, or None when it arrived."""
         match target.kind:
             case "file":
                 trying: Awaitable[None] = asyncio.to_thread(append, Path(target.address), message)

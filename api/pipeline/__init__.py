@@ -1,1 +1,1 @@
-"""One question from its words to evidence: question, gate, evidence."""
+"""The steps from a question's words to evidence: `question`, `gate`, `evidence`."""

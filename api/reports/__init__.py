@@ -1,1 +1,1 @@
-"""From evidence to words: what may be said, cited and quoted, and the finished JSON."""
+"""Turns evidence into a report: what may be said, cited and quoted, and the report's JSON."""

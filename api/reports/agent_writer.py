@@ -31,11 +31,11 @@ from api.errors import ModelError
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.evidence.crawl import Run, combine
 from api.pipeline.question.query_guard import guarded_query
-from api.reports.conclusion import WRITER_REQUESTS, FollowUp, ReportForm, WritingFailed, WrittenDraft, shown_share
 from api.reports.draft_rules import Draft, DraftFinding, DraftQuote, DraftText, check
 from api.reports.draft_rules import shortened as shorter_draft
 from api.reports.exhibits import Dossier, Exhibit, describe, describe_within, gate_line, gate_lines
 from api.reports.report import LONGEST_PASSAGE
+from api.reports.report_writing import WRITER_REQUESTS, FollowUp, ReportForm, WritingFailed, WrittenDraft, shown_share
 
 # Words that a full report may always have, however few its items.
 _FEWEST_WORDS = 60
@@ -73,21 +73,21 @@ _DRAFT_TOKENS, _WORD_TOKENS, _MOST_TOKENS = 1000, 6, 8192
 
 @dataclass(frozen=True, slots=True)
 class WriterModel:
-    """What is known of the server's model that writes."""
+    """Facts about the model that writes, as its server gives them."""
 
     forms: Sequence[ReportForm] = ("tool",)
     """The forms that may be tried, in this order."""
     context: Callable[[], int | None] = lambda: None
-    """Tokens of prompt and answer together; None: not known."""
+    """Returns the context size in tokens, prompt and answer together; None when unknown."""
     last: Callable[[], ReportForm | None] = lambda: None
     """The form in which it gave a report last."""
     remember: Callable[[ReportForm], object] = lambda form: None
     usd: Callable[[RunUsage], float | None] | None = None
-    """The price of a run; None: as the library knows it."""
+    """Returns the price of a run in US dollars; None: the library's price is used."""
 
 
 class CutAnswer(UnexpectedModelBehavior):
-    """The model's answer ended at its token limit; nobody asks for it again with the same limit."""
+    """The model's answer ended at its token limit, so it is not requested again with the same limit."""
 
     def __init__(self, response: ModelResponse) -> None:
         super().__init__("the answer was cut at its token limit")
@@ -95,7 +95,7 @@ class CutAnswer(UnexpectedModelBehavior):
 
     @property
     def draft(self) -> Draft | None:
-        """What is whole of a draft in it; None without a whole finding."""
+        """The complete findings of a truncated draft; None when no finding is complete."""
         texts = [
             part.args if isinstance(part, ToolCallPart) else part.content
             for part in self.response.parts
@@ -131,7 +131,7 @@ FORM_WORDS: Mapping[ReportForm, str] = {
     "schema": "by `response_format`",
     "fenced": "for JSON in a code fence",
 }
-"""How each form is named to people."""
+"""Name of each form in messages to people."""
 
 
 @dataclass(init=False)
@@ -148,7 +148,7 @@ class EndedByCut(WrapperModel):
 
 @dataclass(slots=True)
 class WriterState:
-    """One report while it is written."""
+    """State of one report while it is written."""
 
     run: Run
     evidence: Evidence
@@ -370,7 +370,7 @@ def usage_of(usage: RunUsage, price: Callable[[RunUsage], float | None] | None =
 async def probed_draft(
     model: Model, seconds: float, known: WriterModel, question: Question, items: Sequence[Item]
 ) -> tuple[str, Usage]:
-    """How a model gives a draft over these items, in the first form that it takes, and what that cost.
+    """How a model gives a draft over these items, in the first form that it accepts, and what that cost.
 
     Raises `ModelError` when it takes none.
     """

@@ -24,6 +24,7 @@ from api.pipeline.gate.verdicts import alike_in_each, fixed_pattern
 from api.pipeline.question.product_name import new_queries, question_parts
 from api.reports.draft_rules import DraftText
 from api.reports.exhibits import gate_lines
+from api.reports.insufficient_data import Explanation
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import tone_sentence
 from api.reports.report import (
@@ -39,7 +40,6 @@ from api.reports.report import (
     SupportCheck,
     Timings,
 )
-from api.reports.shortfall import Explanation
 
 SNIPPET = 200
 """Characters of a dropped item's text that an answer keeps."""
@@ -47,29 +47,29 @@ SNIPPET = 200
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What one question led to, before it is written down."""
+    """Result of one question before it is rendered."""
 
     evidence: Evidence
     decided: SufficiencyDecision
     drafted: DraftText | None = None
     notes: tuple[str, ...] = ()
-    """What came up while writing, after the decision's own notes."""
+    """Notes made while writing, after those of the decision."""
     explanation: Explanation | None = None
-    """Why there is no report."""
+    """Why there is no report; None when there is one."""
     support: SupportCheck = field(default_factory=SupportCheck)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which answer it is and where it comes from."""
+    """Identity and provenance of one answer."""
 
     id: str
-    """Of a report; one source's answer has none."""
+    """Id of a report; empty for the answer of one source."""
     sample: bool
     """Everything comes from the sandbox."""
     trace_id: str | None
     observations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """As `Observer.observations` says."""
+    """Keys of judged items by span id, as in `Observer.observations`."""
 
 
 NO_SENSES = NamedSenses(())
@@ -203,7 +203,7 @@ def fetched(
     origin: Origin,
     usage: Usage = Usage(),
 ) -> Fetched:
-    """One source's answer; `kept` and `dropped` are after grading and ranking."""
+    """One source's answer; `kept` and `dropped` are the items after grading and ranking."""
     report = source_report(gathered, origin)
     return Fetched(
         **dict(report) | {"dropped": tuple(map(dropped_item, dropped))},
@@ -213,7 +213,7 @@ def fetched(
 
 
 def _usd(usage: Usage, origin: Origin) -> float | None:
-    """What was really spent: the sandbox's models cost nothing."""
+    """Actual cost in USD; the sandbox's models cost nothing."""
     return 0.0 if origin.sample else usage.usd and round(usage.usd, 6)
 
 
@@ -233,7 +233,7 @@ def _shortened(sources: Iterable[Gathered]) -> Iterator[str]:
 
 
 def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
-    """How asking one source ended; its `dropped` are those of the gate."""
+    """How asking one source ended; its `dropped` are the items that the gate dropped."""
     return SourceReport(
         query=gathered.query,
         source=gathered.source,
@@ -382,7 +382,7 @@ def _assessment(entry: Assessed) -> dict[str, Any]:
 
 
 def coverage(sources: tuple[Gathered, ...]) -> str:
-    """One sentence per source: asked or not, seen and kept."""
+    """One sentence per source: whether it was asked, how many items were fetched and kept."""
     return " ".join(f"{line}." for line in gate_lines(sources)) or "No source was asked."
 
 
@@ -407,7 +407,7 @@ class _Item(_Written, Protocol):
 
 
 def credit_of(item: _Item, words: str = "") -> str | None:
-    """Who wrote these words of an item or, when no comment of it holds them, the item itself.
+    """Who must be named as author of these words: of the comment that holds them, else of the item.
 
     None where nobody has to be named.
     """
@@ -420,6 +420,6 @@ def credit_of(item: _Item, words: str = "") -> str | None:
 
 
 def parts_of(credit: str) -> tuple[str, str]:
-    """Name and profile of a credit; the profile is empty where there is none."""
+    """Name and profile address of a credit; the address is empty when there is none."""
     match = _CREDIT.fullmatch(credit)
     return (match["name"], match["url"] or "") if match else (credit, "")

@@ -19,17 +19,17 @@ from api.core.domain import Question
 from api.core.items import Item
 from api.core.text import clean, cut, one_line, quantity
 from api.reports.exhibits import Dossier, Exhibit
+from api.reports.insufficient_data import count_words
 from api.reports.markdown_text import formatted, quotation
 from api.reports.quotes import ADDRESS, ADDRESSES, LABEL, NAME, CitableText, bare, citable_text, numbers, verbatim
 from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote, people_by_source
-from api.reports.shortfall import count_words
 
 LONGEST_SENTENCE = 600
-"""Characters of a finding or sentence that a support check reads; what is longer goes."""
+"""Longest finding or sentence that a support check reads, in characters; longer ones are removed."""
 
 
 def _at_most(length: int) -> dict[str, Any]:
-    """A bound for the model's own text in the schema; what is longer is read all the same."""
+    """Length limit for text in the model's schema; longer text is still accepted."""
     return {"maxLength": length}
 
 
@@ -113,7 +113,7 @@ _NAMED, _NAMED_LENGTH = 10, 120
 
 @dataclass(frozen=True, slots=True)
 class DraftFlaws:
-    """What is wrong with a text, each thing once; falsy when nothing is."""
+    """Flaws of a text, each listed once; falsy when there are none."""
 
     citations: tuple[str, ...] = ()  # labels of no exhibit
     links: tuple[str, ...] = ()
@@ -244,7 +244,7 @@ class DraftCleaner:
 
 
 class _Sentence:
-    """One sentence against what it may cite: its citations, and what of it is unknown."""
+    """One sentence compared with what it may cite: its citations and its unknown parts."""
 
     def __init__(self, citable: CitableText, markdown: bool) -> None:
         self.citable, self._markdown = citable, markdown
@@ -310,7 +310,7 @@ class _Sentence:
         return f"\x01{', '.join(known)}\x02" if known and self._markdown else _GONE
 
     def _label(self, label: str) -> str:
-        """A label outside brackets: a citation too, unless strangers' words look like one."""
+        """A label without brackets; a citation unless a quoted text contains the same word."""
         if label in self.citable.lookalikes:
             return label
         if label not in self.citable.exhibits:
@@ -408,7 +408,7 @@ _QUOTED = regex.compile(r"“[^”]*”")
 
 
 def held_by(text: str, passages: Sequence[Passage], people: Mapping[str, int]) -> str:
-    """The sentence; its first passage, quoted, where it is about people in general and fewer than `GENERAL` hold it."""
+    """The sentence, or a quotation of its first passage when it generalises about fewer than `GENERAL` people."""
     total, own = sum(people.values()), _QUOTED.sub("", text)
     if total >= GENERAL or not any(match["number"] is None for match in _GENERAL.finditer(own)):
         return text
@@ -450,7 +450,7 @@ def quotes_of(findings: Iterable[Finding], exhibits: Iterable[Exhibit]) -> tuple
 
 
 def shortened(draft: DraftText, words: int) -> DraftText:
-    """The first findings that fit beside the summary into `words`; one always stays."""
+    """The draft with the first findings that fit into `words` together with the summary; at least one finding stays."""
     left = words - count_words(draft.summary)
     kept: list[Finding] = []
     for finding in draft.findings:

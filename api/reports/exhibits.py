@@ -19,7 +19,7 @@ from api.reports.report import GateState
 BODY, COMMENT, COMMENTS = 600, 220, 4
 """Characters of body and of a comment, and comments, that an exhibit shows."""
 TITLE, PLACE = 600, 80
-"""Characters of title and place; a person's own item may have any text for those."""
+"""Longest title and place, in characters, since a person's own item may have any text there."""
 
 # What is said of several sources at once.
 _TOGETHER = {
@@ -29,7 +29,7 @@ _TOGETHER = {
 LINE_END = "⏎"
 """Stands in what a model is shown where a line ends, unless a sentence does."""
 OF_THREAD = "a comment, the title is its thread's"
-"""What a model is told of a comment that was found by itself, so as not to quote the title."""
+"""Note for a model on a comment that was found by itself, so that it does not quote the thread's title."""
 # where a line that does not end a sentence is followed by one that begins it: `Still fine|\nIt is`
 _LINE_END = regex.compile(r"(?<![.!?…:,;。！？\s])[^\S\n]*+\n\s*+(?!\p{Ll})")
 # the sentences that are whole at the beginning of a text that was cut
@@ -39,16 +39,16 @@ _NAME = regex.compile(r"[a-z]+(?:_[a-z]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """One item under the name the model cites it by."""
+    """One item under the label by which the model cites it."""
 
     label: str
     assessed: Assessed
     title: str = ""
-    """What a person calls its source; empty: the name."""
+    """Title of its source for people; empty: use the name."""
 
     @property
     def where(self) -> str:
-        """Where it is from, for a person."""
+        """The source's title for people."""
         return self.title or self.item.source
 
     @property
@@ -65,7 +65,7 @@ class Dossier:
     given: int = 0
     """The highest number given so far, by others before it too."""
     most: int | None = None
-    """Exhibits that are remembered, the first forgotten first; None: all."""
+    """Number of exhibits kept, the oldest removed first; None: all."""
     _labels: dict[str, Exhibit] = field(default_factory=dict)
 
     def show(self, items: Iterable[Assessed]) -> tuple[Exhibit, ...]:
@@ -88,7 +88,7 @@ class Dossier:
 
     @property
     def exhibits(self) -> tuple[Exhibit, ...]:
-        """All of them, in order."""
+        """All exhibits, in order."""
         return tuple(self._labels.values())
 
     def by_label(self) -> dict[str, Exhibit]:
@@ -195,7 +195,7 @@ def _facts(exhibit: Exhibit) -> str:
 
 
 def gate_lines(sources: Iterable[Gathered]) -> list[str]:
-    """What happened at each source; those that found nothing, or are not set up, share a line."""
+    """What happened at each source, one line each; sources without results or settings share a line."""
     sources = list(sources)
     plain = [entry for entry in sources if not (entry.outcome is Outcome.EMPTY and entry.notes)]
     alike = {
@@ -211,7 +211,7 @@ def gate_lines(sources: Iterable[Gathered]) -> list[str]:
 
 
 def gate_line(gathered: Gathered) -> str:
-    """What happened at one source, for people and models alike."""
+    """What happened at one source, in one line for people and models."""
     name = gathered.title or gathered.source
     if gathered.outcome is Outcome.NOT_ASKED:
         return f"{name} was not asked: {gathered.reason}"
@@ -227,7 +227,7 @@ def gate_line(gathered: Gathered) -> str:
 
 
 def kept_line(counted: str, gate: GateState, *, refetched: bool) -> str:
-    """What became of a source's results: `3 of 9 results were about it`; unjudged ones were not."""
+    """Result of a source in words: `3 of 9 results were about it`, or why they could not be judged."""
     again = ", searched twice" if refetched else ""
     if gate.status == "degraded":
         instead = f"{gate.model} judged instead" if gate.model else "none was sorted out"

@@ -158,7 +158,7 @@ def share_carried(claim: Claim, question: Question, *, about_other: bool = False
 
 
 def _same_manner(sentence: str, passage: str, subject: Subject) -> bool:
-    """No question, wish, hearsay, condition or irony that is told as a fact."""
+    """Whether the sentence states no question, wish, hearsay, condition or irony of the passage as a fact."""
     if ASKING.search(passage) and not _ASKS.search(sentence):
         return False
     wishes = _WISHES.search(sentence) is not None
@@ -171,7 +171,7 @@ def _same_manner(sentence: str, passage: str, subject: Subject) -> bool:
 
 
 def _same_extent(sentence: str, passage: str, subject: Subject) -> bool:
-    """No more people, certainty, cause or number than the passage has."""
+    """Whether the sentence claims no more people, certainty, causes or numbers than the passage."""
     plain = fold(passage)
     more = (regex.escape(fold(match[0])) for match in _MORE.finditer(sentence))
     if not all(regex.search(rf"\b{word}\b", plain) for word in more):
@@ -201,14 +201,14 @@ def _same_side(sentence: str, passage: str, subject: Subject) -> bool:
 
 
 def _same_direction(sentence: str, passage: str, subject: Subject) -> bool:
-    """No `worse` where the passage says `better`."""
+    """Whether the sentence does not reverse a direction, such as `worse` for `better`."""
     words, held = (set(_WORD.findall(fold(text))) for text in (sentence, passage))
     directions = (sides for pair in _OPPOSITES for sides in (pair, pair[::-1]))
     return not any(words & side and held & other and not held & side for side, other in directions)
 
 
 def _sides(text: str) -> tuple[int, int]:
-    """How many words praise and complain, those of reporting it included."""
+    """Number of words that praise and that complain, including reporting verbs of either kind."""
     pro, con = count_feelings(text)
     return pro + (_PRAISES.search(text) is not None), con + (_COMPLAINS.search(text) is not None)
 

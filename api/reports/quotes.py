@@ -102,14 +102,15 @@ def verbatim(words: object, item: Item) -> Quote | None:
 
 
 class _Comparable:
-    """A text as it is compared, and where each letter of that stands in the text itself."""
+    """A text in the form that is compared, with the position of each letter in the original."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._parts: list[tuple[int, int, bool]] = []
-        """From where to where in the text, and whether each sign there is a letter of its own."""
+        """Start and end of each part in the original, and whether each of its characters is one letter of the
+        compared form."""
         self._begins: list[int] = []
-        """How many letters stand before each part."""
+        """Number of letters before each part."""
         letters, count = [], 0
         for match in _PART.finditer(text):
             plain = match["plain"] is not None
@@ -127,14 +128,14 @@ class _Comparable:
         self.letters = "".join(letters)
 
     def _span(self, at: int) -> tuple[int, int]:
-        """Where in the text a letter stands."""
+        """Start and end of a letter in the original text."""
         part = bisect_right(self._begins, at) - 1
         start, end, plain = self._parts[part]
         start += (at - self._begins[part]) * plain
         return start, start + 1 if plain else end
 
     def passage(self, needles: list[str]) -> str:
-        """The first needle that stands here in whole words, as it stands here."""
+        """The first needle found here as whole words, in the original spelling; empty when none is."""
         for needle in needles:
             at = self.letters.find(needle)
             while at >= 0:
@@ -204,7 +205,7 @@ class CitableText:
     numbers: frozenset[str]
     """Numbers of the exhibits, in the form that the function `numbers` gives them."""
     lookalikes: frozenset[str]
-    """Words of theirs that look like exhibit names (`E27`)."""
+    """Words in the quoted texts that look like exhibit labels, such as `E27`."""
     addresses: Mapping[str, str]
     """What may be named, with the label of the exhibit there; a person's own has an empty one."""
     elsewhere: frozenset[str] = frozenset()
@@ -265,7 +266,7 @@ def _figures_in(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def bare(address: str) -> str:
-    """An address without the punctuation and emphasis of the sentence it stands in."""
+    """An address without the punctuation and emphasis of its sentence."""
     return address.rstrip(".,;:!?…*_~`|")
 
 

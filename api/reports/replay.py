@@ -27,7 +27,7 @@ NotJudged = Literal["deleted", "copy", "unfit", "excluded"]
 
 
 class ReplaySide(Published):
-    """How the items were judged, and what came of it."""
+    """One side of a replay: how the items were judged, and the result."""
 
     about: str
     not_about: tuple[str, ...]
@@ -54,7 +54,7 @@ class ReplayedItem(Published):
     reason: str
     """Why the other side dropped it."""
     probability: float | None
-    """Probability that it is about the question, by the judge of the replay; None where that judge gives none."""
+    """Probability that it is about the question, by the replay's judge; None when that judge gives none."""
     passage: str
     """What a judge sees of its text: at most 200 characters."""
 
@@ -66,11 +66,11 @@ class ReplayedClaim(Published):
     kind: FindingKind
     text: str
     posts_before: int
-    """Distinct posts and comments that it cites; 0 where it appears."""
+    """Distinct posts and comments cited in the stored report; 0 for a claim that is new."""
     posts: int
-    """The same now; 0 where it disappears."""
+    """Distinct posts and comments cited now; 0 for a claim that disappears."""
     people_before: int | None
-    """People behind it, as the stored report counted them; None where it did not, and where it appears."""
+    """People behind it as counted in the stored report; None when it did not count them, and for a new claim."""
 
 
 class Replay(Published):
@@ -84,28 +84,27 @@ class Replay(Published):
     judged_twice: int
     """Items with a verdict of a judge, or of a person, on both sides."""
     same_verdicts: int
-    """Those of them whose verdict is the same."""
+    """Number of items judged twice whose verdict is the same."""
     newly_kept: tuple[ReplayedItem, ...]
     """The most relevant first."""
     newly_dropped: tuple[ReplayedItem, ...]
-    """In the order of the stored report."""
+    """Items that are dropped now, in the order of the stored report."""
     claims: tuple[ReplayedClaim, ...]
-    """Those that appear, disappear and stay, in this order."""
+    """Claims that appear, disappear and stay, in this order."""
     not_judged: Mapping[NotJudged, int]
-    """Items of the stored report that no judge saw now: deleted by their source, copies of others, nobody's words, or
-    left out as asked."""
+    """Stored items that were not judged now: deleted by their source, duplicates, unfit, or excluded."""
     beginnings: int
     """Items judged by title and beginning alone, since a stored report holds no more of an item that it dropped."""
     unjudged: tuple[str, ...]
     """Sources whose items passed now without a verdict, since the judge failed."""
     sample: bool
     cost: Cost
-    """Of judging and writing again."""
+    """Cost of judging and writing again."""
     created_at: Timestamp
 
     @property
     def agreement(self) -> float | None:
-        """Share of equal verdicts; None where no item was judged twice."""
+        """Share of equal verdicts; None when no item was judged twice."""
         return self.same_verdicts / self.judged_twice if self.judged_twice else None
 
 
@@ -218,7 +217,10 @@ def _claim(change: Change, shown: Finding, before: Finding | None, after: Findin
 
 
 def _likeness(first: Finding, second: Finding) -> tuple[bool, float, float]:
-    """How sure two claims are the same: by their words, then by the posts of the smaller one, then of both."""
+    """How surely two claims are the same.
+
+    Three measures in order of weight: their words, the share of the smaller one's posts, the share of both.
+    """
     if first.kind != second.kind:
         return False, 0.0, 0.0
     earlier, later = _cited(first), _cited(second)
@@ -227,5 +229,5 @@ def _likeness(first: Finding, second: Finding) -> tuple[bool, float, float]:
 
 
 def _cited(finding: Finding) -> set[tuple[str, str | None]]:
-    """The posts and comments of a claim; of older reports the posts alone."""
+    """Posts and comments that a claim cites; only posts in older reports."""
     return {(passage.key, passage.comment_id) for passage in finding.evidence} or {(key, None) for key in finding.cites}

@@ -36,12 +36,12 @@ from api.pipeline.evidence.figures import Figures
 
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Backing = Literal["checked", "counted", "unverified"]
-"""Of a finding: a support check said that each passage carries it; it only counts what its passages
-show; or nobody has checked."""
+"""How far a finding is supported: a support check approved each passage; it only counts what its passages show; or
+it was not checked."""
 
 
 LONGEST_PASSAGE = 200
-"""Characters of a passage; of whole sentences only those that fit into one are shown."""
+"""Longest passage, in characters; only whole sentences that fit are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Passage:
     passage: str
     """Verbatim, at most `LONGEST_PASSAGE` characters."""
     comment_id: str | None = None
-    """Where it stands in a comment."""
+    """Id of the comment that holds it; None for the item's own text."""
 
 
 def people_by_source(passages: Iterable[Passage], items: Mapping[str, Item]) -> dict[str, int]:
@@ -92,7 +92,7 @@ def people_by_month(passages: Iterable[Passage], items: Mapping[str, Item]) -> d
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sentence of a report, and the words of the items it rests on."""
+    """One sentence of a report, and the passages that support it."""
 
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     text: str
@@ -117,7 +117,7 @@ class Finding:
         support: Backing,
         items: Mapping[str, Item] | None = None,
     ) -> Self:
-        """The finding that cites the items of its passages; of `items` by key, its people are counted."""
+        """The finding that cites the items of its passages; its people are counted in `items`, by key."""
         keys, known = dict.fromkeys(passage.key for passage in evidence), items or {}
         people, months = people_by_source(evidence, known), people_by_month(evidence, known)
         return cls(text, kind, tuple(keys), tuple(evidence), support, people, months)
@@ -135,8 +135,7 @@ class Quote:
 
 
 VERSION = 4
-"""Of a `Report`; raised when a field changes meaning, with a step in
-`api/store/report_json.py`."""
+"""Version of `Report`; raised when a field changes meaning, with a step in `api/store/report_json.py`."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 _IF_MENTION = Field(
@@ -146,7 +145,7 @@ Milliseconds = Annotated[int | SkipJsonSchema[None], WHERE_THERE]
 
 
 Since = Annotated[Window | SkipJsonSchema[None], WHERE_THERE]
-"""How far back; there unless an older program asked, or nothing was asked."""
+"""Time window; absent when an older version wrote the report, or nothing was asked."""
 
 
 Capped = Annotated[bool | SkipJsonSchema[None], WHERE_THERE]
@@ -154,7 +153,7 @@ Capped = Annotated[bool | SkipJsonSchema[None], WHERE_THERE]
 
 
 class DroppedFacts(Published):
-    """Which item was dropped, and why in words."""
+    """A dropped item and the reason in words."""
 
     key: str
     title: str
@@ -164,15 +163,15 @@ class DroppedFacts(Published):
     created_at: Annotated[Timestamp | SkipJsonSchema[None], WHERE_THERE] = None
     place: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
     snippet: Annotated[str, IF_SET] = ""
-    """How its text begins, on one line; there where an answer lists it."""
+    """Beginning of its text on one line; present when an answer lists the item."""
     credit: Credit = None
 
 
 class Assessment(Published):
-    """What one question's judges decided about an item."""
+    """Decisions of the judges about an item."""
 
     verdict: bool | None
-    """The gate's; None when nobody judged."""
+    """The gate's verdict; None when the item was not judged."""
     judge: str | None
     probability: float | None
     score: Annotated[int, Field(ge=1, le=5)] | None
@@ -184,7 +183,7 @@ class Assessment(Published):
     low_relevance: bool
     disputed: bool
     rank: int | None
-    """From 1; None for what was dropped."""
+    """Rank from 1; None for a dropped item."""
     dropped_by: Stage | None
 
 
@@ -205,7 +204,7 @@ class GateState(Published):
 
     @property
     def unjudged(self) -> bool:
-        """What passed it has no verdict."""
+        """Whether items passed without a verdict."""
         return passed_unjudged(self.status, self.model)
 
 
@@ -214,11 +213,11 @@ class FirstSearch(Published):
 
     fetched: int
     kept: int
-    """Those of them that the gate let through in the end."""
+    """How many of them the gate kept in the end."""
 
 
 First = Annotated[FirstSearch | SkipJsonSchema[None], WHERE_THERE]
-"""Of `fetched` and `kept`, what first searches brought; there unless an older program asked."""
+"""The part of `fetched` and `kept` that first searches found; absent when an older version wrote the report."""
 
 
 class SourceReport(Published):
@@ -240,7 +239,7 @@ class SourceReport(Published):
     disputed: Annotated[int, IF_SET] = 0
     """Verdicts of which the second judge is sure of the opposite."""
     agreement: Annotated[Agreement | SkipJsonSchema[None], WHERE_THERE] = None
-    """There where `LISTENPOST_AGREEMENT` is set and a model judges."""
+    """Agreement of local judge and model; present when `LISTENPOST_AGREEMENT` is set and a model judges."""
     first: First = None
     capped: Capped = None
     upstream_calls: int
@@ -267,29 +266,29 @@ class SupportCheck(Published):
     """Whether the sentences were checked against the passages they cite."""
 
     status: Status = "skipped"
-    """`ok`; `degraded` with a reason, then findings are unverified; `skipped` when nobody asked."""
+    """`ok`; `degraded` with a reason, when findings are unverified; `skipped` when no check was requested."""
     reason: str | None = None
     model: str | None = None
     pairs: int = 0
     """Pairs of a sentence and a passage that were checked."""
     supported: int = 0
-    """Of these, pairs in which the passage says what the sentence says."""
+    """Number of checked pairs in which the passage supports the sentence."""
     disputed: Annotated[int, IF_SET] = 0
     """Supported pairs that the local check doubts: they carry no checked finding."""
 
     @property
     def rate(self) -> float | None:
-        """Supported over checked pairs; None when nothing was checked."""
+        """Supported pairs divided by checked pairs; None when nothing was checked."""
         return self.supported / self.pairs if self.pairs else None
 
 
 class Cost(Published):
-    """What it cost; `usd` is 0 when nothing was spent, None when a model's price is unknown."""
+    """Cost of an answer; `usd` is 0 when nothing was spent, None when a model's price is unknown."""
 
     usd: float | None
     tokens: int
     upstream_calls: int
-    """How many requests went to sources."""
+    """Number of requests sent to sources."""
 
 
 class Timings(Published):
@@ -308,7 +307,7 @@ class Report(Published):
     query: str
     about: str
     not_about: Annotated[tuple[str, ...], IF_SET] = ()
-    """What it is not: one namesake or topic each."""
+    """Exclusions, each one other thing of the same name or one topic."""
     aim: Annotated[Aim, _IF_MENTION] = "about"
     exclude: Annotated[tuple[str, ...], IF_SET] = ()
     """Words whose posts and comments were left out before judging."""
@@ -318,11 +317,11 @@ class Report(Published):
     depth: DepthName
     since: Since = None
     limit: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
-    """Items of a source at first, where somebody named how many; else the depth's."""
+    """Items requested of each source at first; None: the number of the depth."""
     again_of: Annotated[str, IF_SET] = ""
     """Id of the report whose items this one judges anew, without asking a source."""
     compared: Annotated[tuple[str, ...], IF_SET] = ()
-    """The products that the question compares: nothing was asked, a comparison of them answers it."""
+    """Products that the question compares; no source was asked, since a comparison answers it."""
     did_you_mean: Annotated[str, IF_SET] = ""
     """A similar name that two fetched titles or more hold (letter ratio of 0.8 or more), where nothing was kept and no
     title holds the name as it was asked."""
@@ -353,12 +352,13 @@ class Report(Published):
     timings_ms: Timings
     trace_id: str | None
     observations: Annotated[Mapping[str, tuple[str, ...]], IF_SET] = {}
-    """Of its trace, span -> keys of the items that were judged there, or `findings`."""
+    """Keys of the items judged in each span of its trace, by span id, or `findings` for the span that wrote the
+    text."""
     created_at: Timestamp
 
     @property
     def question(self) -> Question:
-        """What was asked, as judges took it, without corrections."""
+        """The question as judges took it, without corrections."""
         return Question(self.query, self.about, self.not_about, self.aim)
 
     @property

@@ -1,4 +1,4 @@
-"""Checks each sentence of a draft against the passages it cites; what no passage supports goes.
+"""Checks each sentence of a draft against its cited passages, and removes a sentence that none supports.
 
 Fails open: without an answer of the checker the findings stay, marked `unverified`, with a note.
 """
@@ -142,7 +142,7 @@ def _summary_claim(text: str, findings: Sequence[Finding]) -> Claim:
 
 
 def _to_check(draft: DraftText, question: Question) -> tuple[list[str], list[str]]:
-    """The headline unless it claims nothing; the summary's sentences unless it counts themes."""
+    """The headline unless it claims nothing, and the summary's sentences unless they count themes."""
     question_words = words(f"{question.text} {question.about}")
     claimless = {VERBS[lean_wanted(question.text)], *_CLAIMLESS, *question_words}
     headlines = [] if claimless.issuperset(words(draft.topic)) else [draft.topic]
@@ -187,7 +187,7 @@ def _left_of(
     doubted: Container[tuple[int, Passage]],
     items: Mapping[str, Item],
 ) -> Finding | None:
-    """The finding on its supported passages, a theme counted again; None when it counts more.
+    """The finding with its supported passages only, a theme counted again; None when no supported statement is left.
 
     It is checked unless all of these are doubted.
     """

@@ -42,14 +42,14 @@ _CHATTER = (
 @dataclass(frozen=True, slots=True)
 class _Event:
     at: float
-    """When it happened, in seconds since 1970 UTC."""
+    """Time of the event, in seconds since 1970 UTC."""
     seq: int
     did: str
     operation: str
     rkey: str = ""
     record: Mapping[str, Any] | None = None
     status: str = ""
-    """Of an account that is gone."""
+    """Status of an account that is no longer active."""
 
 
 class Bluesky(EmulatedServer):
@@ -67,7 +67,7 @@ class Bluesky(EmulatedServer):
     }
 
     def routes(self) -> list[BaseRoute]:  # type: ignore[override]
-        """Those of the AppView, and a socket for each version of the stream."""
+        """Routes of the AppView, and a socket for each version of the stream."""
         return [
             *super().routes(),
             WebSocketRoute(f"/xrpc/{_NSID}", self._subscribe),
@@ -186,12 +186,12 @@ class Bluesky(EmulatedServer):
         return _Event(at, _number(at), did, "create", rkey, record)
 
     async def _subscribe(self, socket: WebSocket) -> None:
-        """One client, until it leaves or the sandbox stops."""
+        """Serve one client until it disconnects or the sandbox stops."""
         with suppress(asyncio.CancelledError, WebSocketDisconnect):
             await self._serve(socket)
 
     async def _serve(self, socket: WebSocket) -> None:
-        """What is wrong with a client's wishes, else the stream from its cursor on."""
+        """Answer a wrong parameter with an error, otherwise stream from the client's cursor on."""
         v2 = socket.url.path != "/subscribe"
         entry = self.world.journal.start(self.upstream, "stream", "GET", socket.url.path, socket.url.query)
         kind = self.world.faults.strike(self.upstream, "stream")
@@ -231,7 +231,7 @@ class Bluesky(EmulatedServer):
                 await asyncio.sleep(0.2)
 
     def _refusal(self, kind: str | None, socket: WebSocket, v2: bool) -> Response | None:
-        """The answer to a fault or a wrong parameter; None for a stream."""
+        """The error for a fault or a wrong parameter; None when the stream can begin."""
         query = socket.query_params
         if kind in self.fault_replies:
             return reply(*self.fault_replies[kind])
@@ -284,7 +284,7 @@ class Bluesky(EmulatedServer):
 
 
 async def _disconnected(socket: WebSocket) -> None:
-    """Wait until the client goes away; it sends nothing else."""
+    """Wait until the client disconnects; it sends nothing else."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
 

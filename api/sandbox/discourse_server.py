@@ -26,7 +26,7 @@ def _error(kind: str, message: str, status: int, **more: Any) -> tuple[dict[str,
 def _results(
     posts: list[Any], topics: list[Any], *, more: bool | None = None, error: str | None = None
 ) -> dict[str, Any]:
-    """A search's answer; what it has none of is null."""
+    """Answer of a search; empty lists become null."""
     grouped = {
         "more_posts": None, "more_full_page_results": more, "can_create_topic": False,
         "error": error, "post_ids": [post["id"] for post in posts],

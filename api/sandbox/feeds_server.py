@@ -48,7 +48,7 @@ class Feeds(EmulatedServer):
         self._posts = [post for post in world.of("feeds") or corpus.feeds() if not post.deleted]
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
-        """Two kinds have headers or no body; those that change a document are left to `_document`."""
+        """Answer of two faults with headers or without a body; `_document` makes those that change a document."""
         if kind == "304":
             return Response(status_code=304)
         if kind == "301":

@@ -115,6 +115,6 @@ class HackerNews(EmulatedServer):
 
 
 def _markup(text: str) -> str:
-    """As the site writes it: paragraphs that nobody closes, slashes and quotes as entities."""
+    """HTML as the site writes it: unclosed paragraphs, slashes and quotes as entities."""
     escaped = html.escape(text).replace("/", "&#x2F;")
     return "<p>".join(part.strip() for part in escaped.split("\n\n"))

@@ -50,21 +50,21 @@ def moment() -> str:
 
 
 class Rows:
-    """Rows of one kind by id; the one that changed last comes first."""
+    """Rows of one kind by id, the last changed first."""
 
     def __init__(self, name: str) -> None:
         """`name` is what messages call a row."""
         self._name, self._rows = name, dict[str, Row]()
 
     def make(self, fields: Mapping[str, Any], id_: str | None = None) -> Row:
-        """One more row, with a generated id unless one is given."""
+        """Add a row, with a generated id unless one is given."""
         now = moment()
         key = id_ or f"c{next(_NUMBERS):024d}"
         self._rows[key] = {"id": key, "createdAt": now, "updatedAt": now, **fields}
         return self._rows[key]
 
     def get(self, id_: str) -> Row:
-        """One row, or a refusal (404)."""
+        """One row; an unknown id is answered with 404."""
         if id_ not in self._rows:
             raise rejection(404, f"{self._name} {id_} not found")
         return self._rows[id_]
@@ -124,7 +124,7 @@ class Dashboards:
         self._boards, self._widgets = Rows("Dashboard"), Rows("Dashboard widget")
 
     def endpoints(self, root: str) -> list[Endpoint]:
-        """Their endpoints below the root of the API."""
+        """Endpoints of the dashboards below the root of the API."""
         boards, widgets = f"{root}/unstable/dashboards", f"{root}/unstable/dashboard-widgets"
         return [
             (boards, "dashboards", "GET", self._boards.page),
@@ -210,7 +210,7 @@ class Dashboards:
 
 
 def checked_widget(row: Row) -> Row:
-    """A widget with its chart's type filled in, or a refusal; what cannot be drawn passes."""
+    """A widget with its chart's type filled in; an invalid one is refused, an undrawable one accepted."""
     view, chart = row.get("view"), row.get("chartType")
     dimensions, operators = fields("langfuse_dimensions"), fields("langfuse_operators")
     fine = view in dimensions and chart in _CHARTS and row.get("metrics")

@@ -87,7 +87,7 @@ class ProjectApi:
         self._prompts: dict[str, list[Row]] = {}
 
     def endpoints(self, root: str) -> list[Endpoint]:
-        """Their endpoints below the root of the API."""
+        """Endpoints of the project below the root of the API."""
         configs, prompts = f"{root}/score-configs", f"{root}/v2/prompts"
         datasets, items = f"{root}/v2/datasets", f"{root}/dataset-items"
         return [
@@ -292,7 +292,7 @@ class Langfuse(EmulatedServer):
         self._project, self._dashboards = ProjectApi(self._old), Dashboards()
 
     def routes(self) -> list[Route]:
-        """Its paths; only its health needs no keys."""
+        """Routes of Langfuse; only its health check needs no keys."""
         root = "/api/public"
         boards = self._dashboards.endpoints(root)
         if self._old:

@@ -36,7 +36,7 @@ class _Listed:
 
 
 class Lemmy(EmulatedServer):
-    """Answers as a server of the federation does; what was deleted is listed nowhere."""
+    """Answers as a server of the federation; deleted posts are in no list."""
 
     upstream = "lemmy"
     fault_replies: ClassVar = {

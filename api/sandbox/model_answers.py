@@ -1,4 +1,4 @@
-"""What the sandbox's model answers; it knows only the prompt, which is parsed here.
+"""Answers of the sandbox's model, which knows only the prompt, parsed here.
 
 A kind of request is recognised by its schema, or without one by the field that the instructions
 name. Reports are the product's keyless reports, and support checks the keyless check.
@@ -21,6 +21,7 @@ from api.core.text import cut
 from api.core.words import index_tokens
 from api.pipeline.question.product_name import ASKING_WORDS, product_in, without_web_ending
 from api.reports.exhibits import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
+from api.reports.insufficient_data import Shortfall, plain_explanation
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import lean_of
 from api.reports.keyless.product_mentions import Subject
@@ -28,7 +29,6 @@ from api.reports.keyless.themes import MOST_THEMES, find_themes
 from api.reports.local_support import carries
 from api.reports.quotes import sentences
 from api.reports.report import LONGEST_PASSAGE
-from api.reports.shortfall import Shortfall, plain_explanation
 from api.sandbox.world import Probabilities
 
 # text in brackets of any script, and hashtags: `(like Plaud)`, `[Plaud]`, `#plaud`
@@ -129,7 +129,7 @@ class QuotedPrompt:
 
     @classmethod
     def of(cls, messages: Iterable[Any]) -> QuotedPrompt:
-        """From the request's `messages`; parts that are not text are left out."""
+        """Parse the request's `messages`; parts that are not text are left out."""
         mappings = [m for m in messages if isinstance(m, Mapping)]
         return cls(tuple((str(m.get("role")), _text(m.get("content"))) for m in mappings))
 
@@ -178,7 +178,7 @@ class QuotedPrompt:
 
     @property
     def wanted(self) -> int:
-        """How many queries are asked for."""
+        """Number of queries that the prompt asks for."""
         return int(self._stated(_WANTED, "3"))
 
     def _stated(self, pattern: re.Pattern[str], default: str) -> str:

@@ -126,7 +126,7 @@ def _behind(prompt: QuotedPrompt) -> str:
 
 
 def _lacking(side: str, question: ChatQuestion, prompt: QuotedPrompt) -> str:
-    """What to look up of one side: its name, with the words that no exhibit of it holds."""
+    """Query to look up for one side: its name, and the words that none of its exhibits has."""
     if not _naming(side, prompt, titles=True):
         return side
     texts = [" ".join(exhibit.item.texts) for exhibit in _naming(side, prompt)]

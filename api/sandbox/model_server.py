@@ -30,7 +30,7 @@ _NAMES = {
 
 
 def complaint(schema: Any) -> str | None:
-    """Why the strict mode refuses a schema; None: it does not."""
+    """Why the strict mode refuses a schema; None when it accepts it."""
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
         return "schema must be a JSON Schema of 'type: \"object\"'."
     return next(_complaints(schema, ()), None)
@@ -249,7 +249,7 @@ class OpenAI(EmulatedServer):
 
     @serves("embeddings", "/v1/embeddings", methods=("POST",), keep=True)
     def _embed(self, call: SandboxCall) -> dict[str, Any]:
-        """A vector a text, each the sum of its words' directions; the fault `dimensions` makes them longer."""
+        """One vector for each text, the sum of its words' vectors; the fault `dimensions` makes them longer."""
         body = call.data if isinstance(call.data, Mapping) else {}
         texts, size = body.get("input"), body.get("dimensions", _DIMENSIONS)
         texts = [texts] if isinstance(texts, str) else texts

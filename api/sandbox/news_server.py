@@ -47,7 +47,7 @@ class News(EmulatedServer):
 
     @serves("feed", "/gdeltv3/gal/feed.rss")
     def _feed(self, call: SandboxCall) -> Response:
-        """The feed; its date has no day of the week, unlike what feeds should have."""
+        """The feed; its dates lack the day of the week, as in the original."""
         newest = self._newest() - timedelta(days=2 * (call.fault == "old"))
         text = (
             '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0"><channel><title>GDELT Article List</title>'
@@ -87,7 +87,7 @@ class News(EmulatedServer):
 
 
 def address_of(post: Post) -> str:
-    """The page of a sample article, which nobody has."""
+    """Address of a sample article, at which there is no page."""
     return post.link or f"https://{post.place}/{post.id}"
 
 

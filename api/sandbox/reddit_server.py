@@ -179,7 +179,7 @@ def listing(children: Sequence[Mapping[str, Any]], after: str | None = None) -> 
 
 
 def permalink(post: Post) -> str:
-    """Its path on the site: `/r/gadgets/comments/1abcdef/glow_lamp_review/`."""
+    """Path of a submission on the site: `/r/gadgets/comments/1abcdef/glow_lamp_review/`."""
     slug = re.sub(r"\W+", "_", post.title.casefold()).strip("_")[:50].rstrip("_") or "_"
     return f"/r/{post.place}/comments/{post.id}/{slug}/"
 
@@ -204,7 +204,7 @@ def _origin(post: Post, deleted: bool, *parts: object) -> dict[str, Any]:
 
 
 def _submission(world: World, post: Post) -> dict[str, Any]:
-    """One t3, its crosspost parent inside when it has one."""
+    """One submission (`t3`), with its crosspost's original inside when it has one."""
     parent = world.post("reddit", post.crosspost_parent)
     if parent is not None:
         url = permalink(parent)
@@ -239,7 +239,7 @@ def _submission(world: World, post: Post) -> dict[str, Any]:
 
 
 def _comment(world: World, post: Post, remark: Remark, above: str = "") -> dict[str, Any]:
-    """One t1 without replies; `above` is the name of the comment it answers, if it does."""
+    """One comment (`t1`) without replies; `above` is the name of the comment that it answers, if any."""
     gone = remark.deleted or remark.body in _GONE
     data = {
         **fields("reddit_comment"), **_origin(post, gone, post.id, remark.id),

@@ -109,7 +109,7 @@ class Steam(EmulatedServer):
 
 
 def _cursor(start: int) -> str:
-    """As Steam's, with signs that an address has to escape."""
+    """A cursor in Steam's form, with characters that an address has to escape."""
     return base64.b64encode(f"{start:05}".encode()).decode()
 
 

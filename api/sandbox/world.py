@@ -54,7 +54,7 @@ class LoggedRequest:
     """Decoded JSON sent to the model or to Langfuse; raw bytes of a protobuf; else None."""
 
     def public(self, bodies: bool = False) -> dict[str, Any]:
-        """As JSON, with the body if `bodies`."""
+        """The request as JSON, with the body if `bodies`."""
         shown = asdict(self)
         body = shown.pop("body")
         del shown["query"]
@@ -297,7 +297,7 @@ class SandboxCall:
         return str(self.request.path_params[name])
 
     def number(self, parameter: str, default: int) -> int:
-        """A query parameter as a whole number; the default where it is anything else."""
+        """A query parameter as an integer; the default when it is anything else."""
         return whole(self.request.query_params.get(parameter), default)
 
     def page(self, size: int) -> slice:
@@ -317,12 +317,12 @@ class SandboxCall:
 
 
 def whole(text: str | None, default: int) -> int:
-    """`12` as a number; the default for anything but digits."""
+    """Digits as an integer; the default for any other text."""
     return int(text) if text and text.isascii() and text.isdigit() else default
 
 
 def decoded(text: str | bytes) -> Any:
-    """The text as JSON, or None."""
+    """The text parsed as JSON; None when it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -365,7 +365,7 @@ class EmulatedServer:
         ]
 
     def fault(self, kind: str, call: SandboxCall) -> Any:
-        """The upstream's own answer to a fault; None: the fault only changes what is answered."""
+        """The upstream's own answer to a fault; None when the fault only changes the usual answer."""
         return reply(*self.fault_replies[kind]) if kind in self.fault_replies else None
 
     def guard(self, call: SandboxCall) -> None:

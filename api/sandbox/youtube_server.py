@@ -34,7 +34,7 @@ def token(offset: int) -> str:
 
 
 def offset(text: str) -> int | None:
-    """The offset in a page token; None: it is not one of ours."""
+    """The offset in a page token; None when the token is not from this server."""
     return next((number for number in range(1001) if token(number) == text), None)
 
 

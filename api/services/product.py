@@ -47,10 +47,10 @@ from api.pipeline.question.exclusions import NOTHING_EXCLUDED, Blocklist, exclus
 from api.pipeline.question.product_name import question_parts, search_words
 from api.pipeline.question.query_screen import one_name, screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
-from api.reports.conclusion import Writer, conclude
 from api.reports.exhibits import Dossier, describe, fitting, gate_line
+from api.reports.insufficient_data import Explainer
 from api.reports.report import Fetched, Report, Timings
-from api.reports.shortfall import Explainer
+from api.reports.report_writing import Writer, conclude
 from api.settings import AdaptiveSettings, Depth
 
 T = TypeVar("T")
@@ -69,14 +69,14 @@ _REPORTED = ("since", "limit", "exclude", "exclude_authors", "exclude_sites")
 
 @dataclass(frozen=True, slots=True)
 class QuestionOptions:
-    """What a caller may set of a question; `api.interfaces.shared.requests` describes each option."""
+    """Options that a caller may set; `api.interfaces.shared.requests` describes each."""
 
     query: str
     depth: DepthName = "standard"
     sources: tuple[str, ...] = ()
-    """Empty: those of `LISTENPOST_SOURCES`, or all there are."""
+    """Sources to ask; empty: those of `LISTENPOST_SOURCES`, else all enabled ones."""
     limit: int | None = None
-    """Items asked of each source at first; None: the depth's."""
+    """Items requested of each source at first; None: the number of the depth."""
     about: str = ""
     not_about: tuple[str, ...] = ()
     """What the product is not; `about` may say so, too: `the payments company; not crochet`."""
@@ -96,7 +96,7 @@ class QuestionOptions:
 
     @property
     def question(self) -> Question:
-        """The question as judges take it, even if it names nothing to look for."""
+        """The question as judges take it, even when it names no product."""
         query, about = screen_query(self.query).query, clean(self.about)
         described, denied = split_exclusions(about)
         excluded = exclusions_of((*self.not_about, *denied))
@@ -104,38 +104,38 @@ class QuestionOptions:
 
     @property
     def blocklist(self) -> Blocklist:
-        """What is left out; raises `UsageError` for too many or too long entries, or one that names nothing."""
+        """The question's exclusions. Raises `UsageError` for too many or too long entries, or an empty one."""
         return Blocklist.of(self.exclude, self.exclude_authors, self.exclude_sites)
 
 
 @dataclass(frozen=True, slots=True)
 class Ask(QuestionOptions):
-    """One question as an interface hands it in."""
+    """One question as an interface passes it on."""
 
     since: Window = "all"
     items: tuple[Mapping[str, Any], ...] = ()
     """The person's own items as they came; then they are the only source."""
     again: str = ""
-    """Id of a stored report whose items are judged anew; then no source is asked."""
+    """Id of a stored report whose items are judged again; no source is asked."""
     again_items: int = 0
-    """How many items that report holds, for the price."""
+    """Number of items in the report to judge again, for the price."""
     chosen_before: bool = False
-    """The description is one that the tenant chose for this name; no part of what was asked."""
+    """Whether the description is the tenant's earlier choice for this name; excluded from `digest`."""
     corrections: tuple[Correction, ...] = ()
-    """What the tenant said of items of this question before; no part of what was asked."""
+    """The tenant's corrections for this question; excluded from `digest`."""
     as_of: datetime | None = None
-    """Beginning of the window of a scheduled run, which shares answers; no part of what was asked."""
+    """Beginning of the window of a scheduled run, which shares answers; excluded from `digest`."""
 
     @property
     def digest(self) -> str:
-        """The same for the same question, in every process."""
+        """Digest of the question, the same in every process."""
         options = asdict(replace(self, corrections=(), chosen_before=False, as_of=None))
         # without them the digest is that of requests which older programs kept
         options = {name: value for name, value in options.items() if value or not name.startswith(("exclude", "as_of"))}
         return sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:
-        """Refuse what nobody could answer; the product knows which names there are.
+        """Refuse options with an invalid value; the product checks names of sources.
 
         Raises:
             UsageError: an argument is of another type.
@@ -151,7 +151,7 @@ class Ask(QuestionOptions):
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What one event loop works with; whoever built it closes it in that loop."""
+    """Everything that one event loop works with; its builder closes it in that loop."""
 
     sources: Sources
     gate: Gate
@@ -164,35 +164,35 @@ class Product:
     adaptive: AdaptiveSettings
     crawl_seconds: float
     sample: bool = False
-    """Everything comes from the sandbox."""
+    """Whether all items come from the sandbox."""
     gate_of: Callable[[ReplayJudge | None, str | None], Gate] | None = None
     """Builds the gate of another judge, or of another model as judge."""
     senses: SenseFinder | None = None
-    """Finds the things that share a name; None: nobody looks."""
+    """Finds the senses of a name; None: senses are not searched."""
     namer: SenseNamer | None = None
-    """Says what the senses of a name are; None: they are shown by the words of their items."""
+    """Names the senses; None: the words of their items describe them."""
     server_check: ServerCheck | None = None
     """Asks the model server what the product will ask it: outcome, detail and what to set."""
     checker: SupportChecker | None = None
-    """Checks sentences against their passages; None: nobody does, findings stay unverified."""
+    """Checks sentences against their passages; None: findings stay unverified."""
     answerer: AnswerChecker | None = None
-    """Says which stored passages answer a question in other words; None: nobody does."""
+    """Finds which stored passages answer a question in other words; None: this is not checked."""
     chosen: tuple[str, ...] = ()
-    """Sources that a question is put to when it names none; empty: all."""
+    """Sources asked when a question names none; empty: all."""
     places: SourceLabels = field(default_factory=dict)
-    """How people call the sources, and what is found there."""
+    """Titles and descriptions of the sources."""
     prompts: Prompts = field(default_factory=PackagedPrompts)
-    """By which agents are asked."""
+    """Source of prompts for agents."""
     agent_model: Callable[[], Any] | None = None
-    """Builds the model of an agent, its library loaded with the first; None without a key."""
+    """Builds an agent's model; its library is imported at the first call. None without a key."""
     probes: Mapping[str, UpstreamCheck] = field(default_factory=dict)
-    """What can be asked beside the sources: `model` and `langfuse`."""
+    """Checks of other servers: `model` and `langfuse`."""
     watched: Callable[[Source], Source] | None = None
-    """Wraps a source that joins later in what traces the others; None: nothing does."""
+    """Wraps a source that is added later, for tracing; None: it is not wrapped."""
     requests: Callable[[], Iterable[str]] = tuple
-    """What the sandbox was asked until now, a line each."""
+    """Returns the requests to the sandbox so far, one line each."""
     closing: AsyncExitStack = field(default_factory=AsyncExitStack)
-    """What `aclose` does, the last first."""
+    """Closed by `aclose`, the last entry first."""
     _searches: Searches = field(default_factory=SharedTasks, init=False)
     _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict, init=False)
     _dossiers: OrderedDict[str, Dossier] = field(default_factory=OrderedDict, init=False)
@@ -204,7 +204,7 @@ class Product:
 
     @property
     def askable(self) -> tuple[str, ...]:
-        """Those of them that are configured; all, when none is."""
+        """Those of `usual` that are configured; all of `usual` when none is."""
         unset = {name for name, source in self.sources.items() if isinstance(source, NotConfigured)}
         return tuple(name for name in self.usual if name not in unset) or self.usual
 
@@ -248,7 +248,7 @@ class Product:
             return await fetch(self, source, ask, run=run, dossier=dossier)
 
     def scope(self, ask: Ask) -> Scope:
-        """What the question covers.
+        """Depth, sources, window and limit of the question.
 
         Raises:
             UsageError: an unknown source, depth or window, or a limit out of range.
@@ -271,7 +271,7 @@ class Product:
 
 
 def _remembered(memory: OrderedDict[str, T], key: str | None, new: T) -> T:
-    """What a key stands for, the new one at first; the keys used last are remembered."""
+    """The value of a key, `new` when it has none yet; only the most recently used keys are kept."""
     if key is None:
         return new
     value = memory.setdefault(key, new)
@@ -283,7 +283,7 @@ def _remembered(memory: OrderedDict[str, T], key: str | None, new: T) -> T:
 
 @dataclass(frozen=True, slots=True)
 class SourceAnswer:
-    """One source's answer: for a model `text`, for a program `fetched`."""
+    """One source's answer: `text` for a model, `fetched` for a program."""
 
     gathered: Gathered
     usage: Usage
@@ -351,7 +351,7 @@ def with_one_name(ask: Ask) -> Ask:
 
 
 def compared_products(options: QuestionOptions) -> tuple[str, ...]:
-    """The products of a question that has to be asked as a comparison; empty for any other.
+    """The products of a question that must be asked as a comparison; otherwise empty.
 
     Own items, a stored report and a description (`--about`) are of one thing, whatever its name.
     """
@@ -459,7 +459,7 @@ async def fetch(
 
 
 def check(name: str, value: object, kind: type, wanted: str) -> None:
-    """Let a value of this type pass; true and false are no whole numbers.
+    """Check a value's type; booleans are not accepted as integers.
 
     Raises:
         UsageError: it is of another; the message names the argument and what it must be.
@@ -488,7 +488,7 @@ def question_of(options: QuestionOptions) -> Question:
 
 
 def origin_of(source: str, argument: str = "source") -> str:
-    """Where a caller's own items are from, as judges take it: any name, on one line.
+    """Origin of a caller's own items as judges take it: any name, on one line.
 
     Raises:
         UsageError: it names nothing, or is no text; the message names the argument.

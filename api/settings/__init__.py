@@ -52,7 +52,7 @@ class GeneralSettings(BaseSettings):
     judge: Literal["openai", "local"] | None = None
     """Judge of relevance; unset: `openai` when there is a key, else `local`."""
     fail_open: Literal["all", "local"] = "all"
-    """When the judge fails: keep all items, or let the local judge decide."""
+    """What happens when the judge fails: keep all items, or use the local judge."""
     database_url: str | None = None
     """`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; unset: a file of the user."""
     api_keys: SecretStr | None = None
@@ -217,7 +217,7 @@ class RankingSettings(BaseSettings):
 
 
 class LimitSettings(BaseSettings):
-    """Limits of one API key; 0 switches one off."""
+    """Limits of one API key; 0 turns a limit off."""
 
     model_config = group_config("LISTENPOST_LIMIT_")
 

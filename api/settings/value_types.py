@@ -58,7 +58,7 @@ _FEED = re.compile(rf"{_ROOT.pattern}(?:\?[^\s#\\<>\"]*)?", re.I)
 
 
 def feed_address(text: str) -> str:
-    """The address of a feed as it is kept: with its scheme, without a fragment; empty for what is none."""
+    """A feed's address as stored: with its scheme, without a fragment; empty when it is not an address."""
     address = text.strip().partition("#")[0]
     address = address if "://" in address else f"https://{address}"
     scheme, _, rest = address.partition("://")
@@ -166,7 +166,7 @@ RootPath = Annotated[
     _checked(_ROOT_PATH.fullmatch, "needs a path such as `/listenpost`, of letters, digits and `-._~`"),
     AfterValidator(lambda path: path.rstrip("/")),
 ]
-"""Path that stands before every path of this server; empty for none."""
+"""Path that precedes every path of this server; empty for none."""
 Forums = Annotated[str | None, _checked(
     _are_forums,
     f"needs one to {MAX_FORUMS} forums, separated by commas, such as `forum.example.com`; "

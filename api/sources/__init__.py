@@ -38,7 +38,7 @@ class Price:
     phrases: bool = False
     """A product's name of several words is quoted, whether or not the person did."""
     details: int = 0
-    """Kept items that share one request for their full texts; 0: their comments bring them."""
+    """Number of kept items whose full texts one request brings; 0: the requests for comments bring them."""
     counted: bool = False
     """Each page of a search is one of a daily number of searches."""
     searches: int = 1
@@ -80,7 +80,7 @@ class SourceSpec(SourceLabel):
 
     @property
     def page(self) -> str:
-        """Its page of documentation, from the root of the project."""
+        """Path of its documentation page, from the root of the project."""
         return f"docs/sources/{self.name}.md"
 
     def needs(self, settings: SourceSettings) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class SourceSpec(SourceLabel):
         return (*self.variables, *self.more_variables(settings))
 
     def missing(self, settings: SourceSettings) -> tuple[str, ...]:
-        """Those of `needs` that are not set."""
+        """Required variables that are not set."""
         return tuple(name for name in self.needs(settings) if not setting_value(settings, name))
 
     def configured(self, settings: SourceSettings) -> bool:
@@ -96,7 +96,7 @@ class SourceSpec(SourceLabel):
         return not self.missing(settings) and not missing_module(self.name)
 
     def off_note(self, settings: SourceSettings) -> str:
-        """How it is asked although it is off; empty for a source that is on."""
+        """How a disabled source can be asked; empty for an enabled one."""
         if self.switched_on(settings):
             return ""
         if self.address_variable:
@@ -104,7 +104,7 @@ class SourceSpec(SourceLabel):
         return f"off: set `{self.name.upper()}=on`, or ask with `--source {self.name}`"
 
     async def left(self, settings: SourceSettings, memory: SourceMemory) -> int | None:
-        """Searches left today without a request; None if they are not counted."""
+        """Searches left today, read without a request; None when they are not counted."""
         if not self.counter:
             return None
         left: int | None = await import_module(self.counter).searches_of(settings, memory).left()
@@ -124,7 +124,7 @@ class SourceSpec(SourceLabel):
 
 
 def setting_value(settings: SourceSettings, variable: str) -> str:
-    """What a variable is set to, without blanks around it; empty when it is not set."""
+    """Value of a variable without surrounding blanks; empty when it is not set."""
     from pydantic import SecretStr
 
     value = getattr(settings, variable.lower().removeprefix("listenpost_"))
@@ -222,13 +222,13 @@ SOURCES: Mapping[str, SourceSpec] = MappingProxyType({spec.name: spec for spec i
 )})  # fmt: skip
 """Every source by its name, in the order of display."""
 OWN_ITEMS = SourceLabel("items", "Your items", "Items that you handed in.")
-"""See `api/sources/own_items.py`."""
+"""Label of a caller's own items, see `api/sources/own_items.py`."""
 ITEM_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
-"""Everything that an item can be from."""
+"""Labels of everything that an item can come from."""
 ARCHIVE = SourceLabel("archive", "The archive", "What is stored: earlier items, and imports.")
-"""See `api/sources/archive_source.py`."""
+"""Label of the stored items, see `api/sources/archive_source.py`."""
 ALL_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**ITEM_SOURCES, ARCHIVE.name: ARCHIVE})
-"""Everything that a report can name as a source."""
+"""Labels of everything that a report can name as a source."""
 ASKABLE_SOURCES: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
 """Names of the sources that a question can be put to."""
 SOURCE_TITLES: Mapping[str, str] = MappingProxyType({name: label.title for name, label in ALL_SOURCES.items()})
@@ -249,7 +249,7 @@ def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE_SOURCES) 
 
 
 def default_sources(settings: SourceSettings) -> tuple[str, ...]:
-    """Those of `LISTENPOST_SOURCES`, else the ones switched on; raises `ConfigurationError`."""
+    """Sources of `LISTENPOST_SOURCES`, else the enabled ones; raises `ConfigurationError`."""
     names = {name.strip().lower() for name in (settings.sources or "").split(",")} - {""}
     if unknown := _unknown(sorted(names), tuple(SOURCES)):
         raise ConfigurationError(f"`LISTENPOST_SOURCES`: {unknown}")

@@ -84,11 +84,11 @@ class AmazonProvider:
     """
 
     name: str
-    """Its value of `AMAZON_PROVIDER`."""
+    """Value of `AMAZON_PROVIDER` that selects it."""
     root: str
-    """Its server when `AMAZON_URL` is not set."""
+    """Address of its server when `AMAZON_URL` is not set."""
     paid: bool
-    """It needs a key, and each request costs."""
+    """Whether it needs a key and charges for each request."""
     headers: Callable[[str, str], dict[str, str]]
     """`headers(root, key)` of each request."""
     search: Callable[[str], Request]
@@ -248,7 +248,7 @@ def _tile(
 
 
 def _review(row: Mapping[str, Any], author: str | None, *, text: object, stars: object, helpful: object) -> Comment:
-    """One review; id, title and date have the same names with every provider."""
+    """One review; every provider names id, title and date alike."""
     return Comment(
         id=clean(row.get("review_id")),
         body="\n".join(filter(None, (review_title(row.get("review_title")), review_body(text)))),
@@ -312,7 +312,7 @@ class AmazonSource(SearchedSource):
         return replace(read, notes=(*read.notes, *missing))
 
     async def with_best_comments(self, item: Item) -> None:
-        """Nothing: a review is always about the product it belongs to."""
+        """Return None: a review is always about the product it belongs to."""
 
     async def aclose(self) -> None:
         """Close the connections."""

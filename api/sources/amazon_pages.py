@@ -51,7 +51,7 @@ NONE_FOUND = (
     "aucun résultat pour", "nessun risultato per", "geen resultaten voor", "nenhum resultado para",
     "inga resultat för", "brak wyników dla", "に一致する商品はありませんでした",
 )  # fmt: skip
-"""Sentences of pages without results, in lower case."""
+"""Sentences of pages without results, in lower case, in several languages."""
 # months by their names in lower case, English ones also by their first three or four letters
 _MONTHS = """
 january february march april may june july august september october november december
@@ -111,7 +111,7 @@ _DATES = (
 
 
 def asin_of(value: object) -> str:
-    """The id of a product, ten capital letters and digits; else empty."""
+    """The id of a product, ten capital letters and digits; otherwise empty."""
     text = clean(value)
     return text if _ASIN.fullmatch(text) else ""
 
@@ -191,7 +191,7 @@ def review_title(value: object) -> str:
 
 
 def review_body(value: object) -> str:
-    """The text without the words for screen readers that stand before it."""
+    """The text without the preceding words for screen readers."""
     text = clean(value)
     while (shorter := _SCREEN_READER.sub("", text)) != text:
         text = shorter
@@ -218,7 +218,7 @@ class Tile:
     stars: float | None = None
     ratings: int | None = None
     price: str = ""
-    """As text, with its currency."""
+    """Price as text, with its currency."""
     brand: str | None = None
 
 
@@ -227,7 +227,7 @@ class ResultPage:
     """Listings of one page of Amazon's search, and whether there is a next page."""
 
     tiles: tuple[Tile | None, ...]
-    """In order, without advertisements; None for an entry that names no product."""
+    """Products in the order of the page without advertisements; None for an entry without a product."""
     more: bool
     """Whether there is a next page."""
 
@@ -243,7 +243,7 @@ class ProductPage:
     stars: float | None = None
     ratings: int | None = None
     reviews: tuple[Comment, ...] = ()
-    """Without their addresses, which are those of the shop that is searched."""
+    """Reviews without their addresses, which depend on the shop that is searched."""
 
 
 def item_of(tile: Tile, site: str) -> Item:
@@ -275,7 +275,7 @@ def with_product(item: Item, product: ProductPage, most: int, site: str) -> Item
 
 
 def shopper(account: object, name: object = "") -> str | None:
-    """A pseudonym from the account, else from the name; None where the account has no name."""
+    """A pseudonym from the account, else from the name; None when neither is given."""
     shown = one_line(clean(name))
     return pseudonym("shopper", account, "" if shown.lower() in _NO_NAMES else shown)
 
@@ -304,13 +304,13 @@ _TITLE_END = re.compile(r"(?<!\s)(?:\s++-\s++Kindle edition by .*$|\s*+[@:]\s*+A
 
 
 def block_path(path: str) -> str | None:
-    """The kind of blocking page at the path of a redirect, else None."""
+    """The kind of blocking page at the path of a redirect; None for any other path."""
     match = _BLOCK_PATH.match(path)
     return match and ("sign-in page" if match["login"] else "captcha page")
 
 
 def block_reason(status: int, html: str) -> str | None:
-    """The kind of blocking page that this is, else None; a page with data is never one."""
+    """The kind of blocking page that this is; None for any other, such as a page with data."""
     why = next((why for why, marks in _BLOCKS if any(mark in html for mark in marks)), None)
     if why is None and status == 202:
         why = "bot challenge"
@@ -440,7 +440,7 @@ def _text(node: LexborNode, selector: str) -> str:
 
 
 def _block(node: LexborNode, selector: str) -> str:
-    """Text with its line breaks; else the words around `<br>` would be one."""
+    """Text of an element with its line breaks, without which words around `<br>` would join."""
     part = node.css_first(selector)
     if part is None:
         return ""

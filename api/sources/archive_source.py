@@ -67,7 +67,7 @@ class ArchiveSource(LocalSource):
         return Batch(plan, tuple(items[: plan.limit]), full=full, notes=notes)
 
     async def probe(self) -> Probe:
-        """`ok`: nothing outside is asked."""
+        """Return `ok` without a request."""
         return Probe("ok")
 
 

@@ -65,11 +65,11 @@ _HIDDEN = frozenset({"!hide", "!takedown", "!no-unauthenticated"})
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A post that names what was looked for."""
+    """A post with the product's name."""
 
     post: PostWritten
     strength: float
-    """How much of the name it holds, as `Sighting.strength`."""
+    """How much of the name the text has, as in `Sighting.strength`."""
     part: int
     """Number of the part of the read that brought it, from 0, the newest."""
 
@@ -86,12 +86,12 @@ class StreamRead:
     bounds: ReadBounds
     name: NameFilter
     start: datetime
-    """Of the window, aware UTC."""
+    """Start of the window, aware UTC."""
     now: datetime
     counts: ReadCounts = field(default_factory=ReadCounts)
-    """What all parts together have read."""
+    """Counts of all parts of the read together."""
     parts: list[tuple[datetime, datetime]] = field(default_factory=list)
-    """From when to when each was read."""
+    """Start and end of each part that was read, the newest part first."""
     reading: float = 0.0
     """Seconds from the first event of each part to its end: connecting costs the same for a short one."""
     stopped: str = ""
@@ -129,7 +129,7 @@ class StreamRead:
             end = self.parts[-1][0]
 
     def _begin_of(self, number: int, end: datetime, used: float) -> datetime | None:
-        """Where the next part begins; None when there is none."""
+        """Start of the next part; None when the window or the bounds end."""
         if end <= self.start:
             return None
         if number == 0:
@@ -168,7 +168,7 @@ class StreamRead:
             raise Broken(NAME, "events without the fields that are read")
 
     def _take(self, event: object, part: int) -> None:
-        """Use an event; what a newer part said of a post or account holds."""
+        """Apply an event, unless a newer part has already said something about the same post or account."""
         if isinstance(event, PostWritten):
             known = self._hits.get(event.uri)
             if event.uri in self._deleted or (known is not None and known.part < part):
@@ -190,11 +190,11 @@ class StreamRead:
         return sorted(self._hits.values(), key=lambda hit: (hit.strength, hit.post.at), reverse=True)
 
     def hits(self) -> list[Hit]:
-        """Posts that name it, whose authors' accounts are active; the best matches first, of equals the newest."""
+        """Posts with the name by active accounts; best matches first, then newest."""
         return [hit for hit in self._ranked() if self._accounts.get(hit.post.did, (0, True))[1]]
 
     def note(self, window_is_longer: bool) -> str:
-        """How far was read, and what was not: `read from 2026-11-30 14:05 to 16:40 UTC, 412,000 posts; ...`."""
+        """What was read and what was not: `read from 2026-11-30 14:05 to 16:40 UTC, 412,000 posts; ...`."""
         begin, end = self.parts[-1][0], self.parts[0][1]
         day = "" if begin.date() == end.date() else f"{end:%Y-%m-%d} "
         words = [
@@ -246,7 +246,7 @@ _NO_LABEL = str.maketrans("[]()", "    ")
 
 
 def _root_of(record: Mapping[str, Any]) -> str:
-    """The address of the post that began the conversation, of a reply; empty for a post."""
+    """For a reply, the address of the post that began the conversation; empty for a post."""
     uri = as_dict(as_dict(record.get("reply")).get("root")).get("uri")
     return uri if isinstance(uri, str) and _URI.fullmatch(uri) else ""
 
@@ -284,7 +284,7 @@ def item_of(post: PostWritten, view: Mapping[str, Any] | None, root: Mapping[str
 
 
 def _written(view: Mapping[str, Any]) -> PostWritten | None:
-    """A post that the search gave, as the stream would have brought it; None for what lacks its fields."""
+    """A post from the search in the stream's form; None when fields are missing."""
     uri, record, at = view.get("uri"), as_dict(view.get("record")), as_time(str(view.get("indexedAt")))
     if not isinstance(uri, str) or not _URI.fullmatch(uri) or at is None or "text" not in record:
         return None
@@ -292,7 +292,7 @@ def _written(view: Mapping[str, Any]) -> PostWritten | None:
 
 
 def _removed(post: PostWritten) -> Item:
-    """What is left of a post that was deleted since the stream brought it."""
+    """The item of a post that was deleted since the stream brought it."""
     return make_item(NAME, post.uri, "", "", post.at, id=post.uri, url=page_of(post.uri), unfit=REMOVED)
 
 
@@ -304,7 +304,7 @@ def _counts(view: Mapping[str, Any] | None) -> dict[str, int | None]:
 
 
 def _unfit_by_label(record: Mapping[str, Any], view: Mapping[str, Any] | None) -> str:
-    """Why a post is not to be shown, by its author's labels or a moderator's; empty for most."""
+    """Why a post must not be shown, by labels of its author or a moderator; empty for most."""
     given = [*as_list(as_dict(record.get("labels")).get("values"))]
     if view is not None:
         given += [*as_list(view.get("labels")), *as_list(as_dict(view.get("author")).get("labels"))]
@@ -337,14 +337,14 @@ def _comment(view: Mapping[str, Any]) -> Comment | None:
 
 
 class BlueskySource(JsonSource):
-    """Reads the stream for a name, and the AppView for what was found."""
+    """Finds a name in the stream, and completes the posts found by the AppView."""
 
     name = NAME
     limits = (Limit(3_000, 300),)
     phrases: ClassVar[bool] = False
 
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
-        """Without a request; `memory` keeps what was read for `page_ttl` seconds."""
+        """`memory` keeps read pages for `page_ttl` seconds; sends no request."""
         super().__init__(settings, memory, roots=(settings.bluesky_appview_url,), parts=settings.jetstreams)
         patience = settings.source_timeout
         self._reader = JetstreamReader(
@@ -366,7 +366,9 @@ class BlueskySource(JsonSource):
             await self._account.aclose()
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """One read of the stream, whatever the limit: a wider fetch takes what it left over; with an account a search.
+        """Read the stream once, whatever the limit; with an account, search too.
+
+        A wider fetch uses what the first read left over.
 
         Raises:
             SourceError: the stream cannot be read, and nothing was found by the search.
@@ -401,7 +403,7 @@ class BlueskySource(JsonSource):
     async def _search_hits(
         self, query: str, name: NameFilter, since: datetime | None
     ) -> tuple[list[Hit], tuple[str, ...]]:
-        """What an account's search finds that names it, with a note; nothing without an account, or for a watch."""
+        """Posts with the name that an account's search finds, with a note; none without an account, or for a watch."""
         if self._account is None or shared_run() is not None:
             return [], ()
         try:
@@ -439,7 +441,7 @@ class BlueskySource(JsonSource):
         return tuple(items), ("the AppView knows none of the posts, so deletions were not checked",) if unknown else ()
 
     async def _posts(self, uris: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Posts as the AppView has them, by address; what was deleted is missing."""
+        """Posts as the AppView has them, by address; deleted ones are missing."""
         chunks = [uris[at : at + _CHUNK] for at in range(0, len(uris), _CHUNK)]
         answers = await asyncio.gather(*(self._chunk(chunk) for chunk in chunks))
         views = [as_dict(view) for answer in answers for view in answer]
@@ -450,7 +452,7 @@ class BlueskySource(JsonSource):
         return self._list(await self._ask(f"/xrpc/app.bsky.feed.getPosts?{query}", pace=self._views), "posts")
 
     async def _commented(self, item: Item) -> Item:
-        """With the replies below it, the best liked first."""
+        """The item with the replies to it, best liked first."""
         params: dict[str, str | int] = {"uri": item.id, "depth": 6, "parentHeight": 0}
         answer = as_dict(await self._ask("/xrpc/app.bsky.feed.getPostThread", params, pace=self._views))
         thread = as_dict(answer.get("thread"))

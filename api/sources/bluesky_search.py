@@ -103,7 +103,7 @@ class BlueskySearch:
 
 
 def _server_of(session: Mapping[str, Any]) -> str:
-    """The address of the account's server, which a session names; empty for none."""
+    """Address of the account's server that a session names; empty without one."""
     services = map(as_dict, as_list(as_dict(session.get("didDoc")).get("service")))
     return next((web_url(each.get("serviceEndpoint")) for each in services if each.get("id") == "#atproto_pds"), "")
 

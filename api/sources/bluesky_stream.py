@@ -27,7 +27,7 @@ class BlueskyStream:
     name = NAME
 
     def __init__(self, settings: SourceSettings, look_back: timedelta = timedelta()) -> None:
-        """Without a cursor it is read from so long ago on: at most `LOOK_BACK`, which the network keeps."""
+        """`look_back`: how far back a read without a cursor begins; at most `LOOK_BACK`, which the servers replay."""
         self._look_back = look_back
         self._reader = JetstreamReader(
             NAME, settings.jetstreams, settings.bluesky_version, settings.source_timeout, settings.user_agent
@@ -56,7 +56,7 @@ class BlueskyStream:
                     posts, deleted, begun = [], [], time.monotonic()
 
     def _place(self, cursor: str) -> Position | datetime:
-        """Where the reading begins; a cursor of another version counts as none."""
+        """Where the reading begins; a cursor of another version is ignored."""
         try:
             return _POSITION.validate_json(cursor)
         except ValidationError:

@@ -43,13 +43,13 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U00
 
 
 class MembersOnly(Refused):
-    """A forum answers nobody who is not logged in."""
+    """A forum can be read only after a login."""
 
     remedy = "take that forum out of `DISCOURSE_FORUMS`"
 
 
 class TooShort(NotAsked):
-    """No forum searches for a query of such short words."""
+    """No forum searches for such short words."""
 
     remedy = "ask with a longer name, or with a word more"
 
@@ -64,7 +64,7 @@ class DiscourseSource(JsonSource):
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
         super().__init__(settings, memory, roots=settings.forums)
         self._forums: dict[str, str] = {}
-        """Roots by what items call the forum: the host, and a path where it stands below one."""
+        """Address of each forum by the name that items use: its host, and its path if it has one."""
         for root in self._roots:
             host, path = host_of(root), urlsplit(root).path
             # on this machine, as in the sandbox, the path alone tells forums apart
@@ -203,7 +203,7 @@ def _is_post(entry: object) -> bool:
 
 
 def _post(entry: object, item: Item) -> Comment | None:
-    """What somebody wrote in an item's topic; None for what is hidden, gone or says nothing."""
+    """A post in an item's topic; None when it is hidden, deleted or has no words."""
     fields, text = as_dict(entry), words_of_html(as_dict(entry).get("cooked"))
     gone = fields.get("hidden") is True or fields.get("deleted_at") is not None
     is_written = fields.get("post_type", _WRITTEN) == _WRITTEN and not _is_program(fields)

@@ -17,9 +17,9 @@ from api.core.text import clean, cut, one_line, web_url
 from api.sources.markup import is_too_deep, words_of_html
 
 SECONDS = 10
-"""Of processor time for one document."""
+"""Limit of processor time for one document, in seconds."""
 MOST = 1_000
-"""Entries that are read of one document; the largest of 200 feeds had 1,046."""
+"""Most entries read from one document; the largest of 200 feeds had 1,046."""
 # of one text, in characters: a long article is judged by its beginning
 _LONGEST_BODY, _LONGEST_TITLE, _LONGEST_ADDRESS = 10_000, 300, 2_000
 _MEMORY = 1_000_000_000
@@ -30,7 +30,7 @@ _MEDIUM = "continue reading on "
 
 
 def main(seconds: int = SECONDS) -> None:
-    """Read a document from stdin, with its type and address on the first line, and write what it holds as JSON.
+    """Read a document from stdin, with its type and address on the first line, and write its contents as JSON.
 
     Args:
         seconds: of processor time, after which the process ends.
@@ -48,7 +48,7 @@ def main(seconds: int = SECONDS) -> None:
 
 
 def document_of(body: bytes, kind: str, address: str) -> dict[str, Any] | None:
-    """Title, entries and how many there were; None for what is no feed. See `_fields`."""
+    """Title, entries and their full number; None when it is not a feed. See `_fields`."""
     if body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         return _json_feed(body, address)
     return _xml_feed(body, kind, address)
@@ -149,7 +149,7 @@ def _words(html: object) -> str:
 
 
 def _address(value: object, base: str) -> str:
-    """An absolute http address; nothing for others, and for the publisher's own machine."""
+    """An absolute http address; empty for others, and for the publisher's own machine."""
     text = clean(value)[: _LONGEST_ADDRESS + 1]
     if not text or len(text) > _LONGEST_ADDRESS:
         return ""

@@ -56,15 +56,15 @@ from api.sources.web_client import Download, PublicClient, host_of
 
 NAME = "feeds"
 MAX_BYTES = 2_000_000
-"""Of one document; the largest of 200 feeds had 2.5 MB, nine in ten less than 0.6."""
+"""Most bytes read of one document; the largest of 200 feeds had 2.5 MB, nine in ten had less than 0.6."""
 LEAST_WAIT = timedelta(hours=1)
-"""Between two requests for one feed; the strictest rule that sites publish."""
+"""Shortest time between two requests for one feed; the strictest rule that sites publish."""
 UNREACHABLE_WAIT = timedelta(minutes=5)
-"""After a request that brought no answer."""
+"""Wait after a request without an answer."""
 MOST_SEARCHED = 5_000
 """Entries of all followed feeds that one question looks at, the newest."""
 MOST_READ = 2_000
-"""Characters of an entry in which the words of a question are looked for."""
+"""Characters of an entry that are searched for the words of a question."""
 # a process that was killed lets others ask its feed after so long
 _CLAIM = timedelta(minutes=2)
 _PAUSE = 0.2
@@ -80,19 +80,19 @@ _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|mc_[ce]id|source", re.I)
 
 
 class NoneFollowed(NotConfigured):
-    """Nobody has named a feed."""
+    """No feed is followed."""
 
     remedy = "follow one with `listenpost feeds add ADDRESS`, or name some in `FEEDS`"
 
 
 class NoFeed(Broken):
-    """What stands at the address is no feed that can be read."""
+    """The document at the address is not a readable feed."""
 
     remedy = "check its address, see `listenpost feeds list`"
 
 
 class Ended(Refused):
-    """The site says that there is no such feed any more; it is not asked again."""
+    """The site says that the feed no longer exists, so it is not requested again."""
 
     remedy = "remove it with `listenpost feeds remove`"
 
@@ -103,7 +103,7 @@ _ERRORS: Mapping[str, type[SourceError]] = {
 
 
 class FeedReader:
-    """Asks feeds when they are due, whoever follows them; belongs to one event loop."""
+    """Requests feeds when they are due, for all followers; belongs to one event loop."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class FeedReader:
             raise Unreachable(NAME, error.public) from None
 
     async def entries(self, addresses: Sequence[str]) -> Mapping[str, Sequence[FeedEntry]]:
-        """What is kept of them; raises `Unreachable` when the database cannot be used."""
+        """Stored entries of feeds; raises `Unreachable` when the database cannot be used."""
         try:
             return await self._memory.feed_entries(addresses, MOST_SEARCHED)
         except StoreUnavailable as error:
@@ -171,7 +171,7 @@ class FeedReader:
         return state, error
 
     async def _asked_by_another(self, address: str) -> FeedState:
-        """What is known of a feed that another process asks now; waited for when that is nothing."""
+        """State of a feed that another process is requesting; waits for it when nothing is stored yet."""
         loop = asyncio.get_running_loop()
         until = loop.time() + 2 * self._seconds + self._parsing_seconds
         while loop.time() < until:
@@ -246,7 +246,7 @@ def parsed(download: Download, seconds: int = feed_parsing.SECONDS) -> dict[str,
 
 
 def _sendable(header: str, longest: int) -> str:
-    """A header that can be sent back as it came; nothing for one that a request cannot hold, or that is cut."""
+    """A header that can be sent back unchanged; empty when a request cannot hold it, or it was truncated."""
     return header if header.isascii() and header.isprintable() and len(header) <= longest else ""
 
 
@@ -275,7 +275,7 @@ def feed_of_page(download: Download) -> str:
 
 
 def failure_of(download: Download) -> SourceError:
-    """What an answer means that holds no feed."""
+    """The error of an answer without a feed."""
     status = download.status
     if status == 410:
         return Ended(NAME, "HTTP 410: the feed has ended")
@@ -289,7 +289,7 @@ def failure_of(download: Download) -> SourceError:
 
 
 def error_of(state: FeedState) -> SourceError | None:
-    """The failure of the last request; None where there is none."""
+    """Error of the last request; None when it succeeded."""
     if state.outcome in {"", "ok"}:
         return None
     kind = Ended if state.next_at is None else _ERRORS.get(state.outcome, NoFeed)
@@ -297,7 +297,7 @@ def error_of(state: FeedState) -> SourceError | None:
 
 
 def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """How long an answer may be reused, by `Cache-Control`, else `Expires`; zero where neither says."""
+    """How long an answer may be reused, by `Cache-Control`, else `Expires`; zero when neither is given."""
     if match := _MAX_AGE.search(headers.get("cache-control", "")):
         return timedelta(seconds=int(match[1]))
     try:
@@ -398,7 +398,7 @@ class FeedsSource(LocalSource):
         return Batch(plan, tuple(items[: plan.limit]), full=len(items) > plan.limit, notes=tuple(notes))
 
     async def probe(self) -> Probe:
-        """Whether any feed can be read; those that are due are asked."""
+        """Whether any feed can be read; due feeds are requested."""
         try:
             states = await self._refreshed()
         except SourceError as error:

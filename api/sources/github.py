@@ -79,7 +79,7 @@ class GitHubSource(JsonSource):
         )
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """Issues that hold all words; its windows count days, `PagedSearch` is exact."""
+        """Issues that hold all words. GitHub counts windows in days; `PagedSearch` filters exactly."""
         page, start = int(cursor or 1), window_start(plan.window)
         fixed = ["is:issue", *([f"created:>={start:%Y-%m-%d}"] if start else [])]
         parts: list[str] = _QUERY_PART.findall(clean_query(plan.query))
@@ -100,7 +100,7 @@ class GitHubSource(JsonSource):
         return Page(slots, str(page + 1) if slots and page * PAGE < total else None, notes)
 
     async def _commented(self, item: Item) -> Item:
-        """With the first comments: the interface has no order by reactions."""
+        """The item with its first comments, since the API cannot sort them by reactions."""
         repository, _, issue = item.key.removeprefix(f"{NAME}:").rpartition("#")
         path = f"/repos/{repository}/issues/{issue}/comments"
         answer = await self._ask(path, {"per_page": PAGE}, pace=self._comments_pace)
@@ -154,7 +154,7 @@ def _is_spent(reply: Reply) -> bool:
 
 
 def item_of(entry: object) -> Item | None:
-    """An issue; None for what lacks number, repository or title."""
+    """An issue; None when number, repository or title is missing."""
     fields = as_dict(entry)
     issue, title = as_int(fields.get("number")), fields.get("title")
     addresses = (clean(fields.get(name)) for name in ("repository_url", "url"))
@@ -182,7 +182,7 @@ def item_of(entry: object) -> Item | None:
 
 
 def _comment(fields: Mapping[str, Any]) -> Comment | None:
-    """A comment; None for a program's, and where nothing is said."""
+    """A comment; None for a bot's, and for one without words."""
     text = words_of_markdown(fields.get("body"))
     if _is_bot(fields) or not says_something(text):
         return None

@@ -51,7 +51,7 @@ class HackerNewsSource(JsonSource):
         return Page(hits, str(number + 1) if hits and number + 1 < pages else None)
 
     async def _commented(self, item: Item) -> Item:
-        """With the replies in the thread's order, since comments have no public votes."""
+        """The item with the replies in the thread's order, since comments have no public votes."""
         answer = as_dict(await self._ask(f"/api/v1/items/{item.id}"))
         self._list(answer, "children")
         replies = self._complete(_replies(answer), lambda reply: bool(as_int(reply.get("id"))))
@@ -76,7 +76,7 @@ build = HackerNewsSource
 
 
 def _item(hit: object) -> Item | None:
-    """A story or a comment; None for what lacks id or title."""
+    """A story or a comment; None when id or title is missing."""
     fields = as_dict(hit)
     id_, is_comment = str(fields.get("objectID") or ""), fields.get("comment_text") is not None
     title = fields.get("story_title" if is_comment else "title")

@@ -1,4 +1,4 @@
-"""Reading single values of foreign answers and files: each is of the wanted type, or nothing.
+"""Reads single values of foreign answers and files: each has the wanted type, or is absent.
 
 Also which texts are words of a person: no picture or link, nothing deleted, invisible or by a bot.
 """
@@ -151,17 +151,17 @@ def parsed_date(value: object) -> datetime | None:
 
 
 def visible_text(text: str) -> str:
-    """The text; empty where all of it is invisible."""
+    """The text, or an empty one when all of it is invisible."""
     return text if is_visible(text) else ""
 
 
 def undeleted_text(text: str) -> str:
-    """The text; empty where only the mark of a deletion is left, or all of it is invisible."""
+    """The text, or an empty one when it is only the mark of a deletion or invisible."""
     return "" if _DELETED.fullmatch(text) else visible_text(text)
 
 
 def unfit_reason(*texts: str) -> str:
-    """Why an item with these texts cannot be judged; empty where something is left of one."""
+    """Why an item with these texts cannot be judged; empty when one has words left."""
     if any(map(_DECLARED_BOT.search, texts)):
         return BY_BOT
     if any(map(undeleted_text, texts)):

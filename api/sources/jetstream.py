@@ -43,7 +43,7 @@ from api.sources.json_source import reply_failure
 from api.sources.web_client import Reply, tls_of
 
 LOOK_BACK = timedelta(hours=36)
-"""How far back the servers replay, about: https://github.com/bluesky-social/jetstream."""
+"""About how far back the servers replay: https://github.com/bluesky-social/jetstream."""
 FIRST_FRAME = 5.0
 """Seconds in which a server that replays sends its first frame; a silent one is left for the next."""
 SILENCE = 30.0
@@ -78,18 +78,18 @@ class CursorLost(Unreachable):
 
 @dataclass(frozen=True, slots=True)
 class ReadBounds:
-    """Where a read ends; None: no bound."""
+    """Bounds of a read; None: no bound."""
 
     size: int | None = None
-    """Bytes of all frames, those that were left out included."""
+    """Limit in bytes over all frames, including those that were skipped."""
     seconds: float | None = None
-    """From the first frame on."""
+    """Limit in seconds from the first frame on."""
     frames: int | None = None
 
 
 @dataclass(slots=True)
 class ReadCounts:
-    """What a read has taken so far."""
+    """Counts of a read so far."""
 
     frames: int = 0
     posts: int = 0
@@ -141,7 +141,7 @@ class _OneServer(connect):
 
 
 def wants_everything(frame: bytes) -> bool:
-    """The filter of a reader to whom every post matters."""
+    """Accept every frame; the filter of a reader that needs all posts."""
     return True
 
 
@@ -150,13 +150,13 @@ class JetstreamReader:
     """Reads one of several servers; belongs to one event loop."""
 
     name: str
-    """Of the source, in errors."""
+    """Name of the source, used in errors."""
     roots: Sequence[str]
     """`https://HOST`, in the order in which they are tried."""
     version: Version | None = None
-    """None: v2, or v1 where a server does not know it."""
+    """Version of the frames; None: v2, or v1 for a server that does not support it."""
     seconds: float = 8.0
-    """For opening a connection."""
+    """Limit for opening a connection, in seconds."""
     user_agent: str = "listenpost"
     first_frame: float = FIRST_FRAME
     silence: float = SILENCE
@@ -377,7 +377,7 @@ class _OtherEnvelope(Exception):
 
 
 def _address(root: str, version: Version, start: datetime | Position) -> str:
-    """Where a server is read from: `wss://HOST/subscribe?wantedCollections=...&cursor=...`."""
+    """Address of a server's stream: `wss://HOST/subscribe?wantedCollections=...&cursor=...`."""
     if isinstance(start, datetime):
         cursor = microseconds(start)
     elif start.root == root and (version == "v2" or start.cursor >= _LEAST_TIME):
@@ -396,7 +396,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def _read(frame: bytes, counts: ReadCounts) -> Frame:
-    """A frame, counted; one that is malformed is an empty one."""
+    """A parsed frame, counted; a malformed one becomes an empty frame."""
     try:
         entry = read_frame(frame)
     except MalformedFrame:

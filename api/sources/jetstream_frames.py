@@ -40,7 +40,7 @@ class PostWritten:
     uri: str
     did: str
     at: datetime
-    """When the server saw it, aware UTC; what its author's program says is in the record."""
+    """When the server saw it, aware UTC; the author's own time is in the record."""
     record: Mapping[str, Any]
     updated: bool = False
 
@@ -62,17 +62,17 @@ class AccountChanged:
     active: bool
     at: datetime
     status: str = ""
-    """`deleted`, `takendown`, `suspended` or `deactivated`; empty where it is active."""
+    """`deleted`, `takendown`, `suspended` or `deactivated`; empty when the account is active."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a server was read: what its next connection begins with."""
+    """Position up to which a server was read, from which the next connection begins."""
 
     cursor: int
     at: datetime
     root: str
-    """The server; the cursor of another one is the time."""
+    """Root of the server; at another server the time is used as cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +163,12 @@ def _known(
 
 
 def short_word(value: object) -> str:
-    """The name of an error or a state, which has no blanks; empty for anything else."""
+    """The name of an error or a state without blanks; empty for anything else."""
     return value[:40] if isinstance(value, str) and value[:40].isidentifier() else ""
 
 
 def position_of(frame: bytes, version: Version, root: str) -> Position | None:
-    """Where a frame with a post stands, without reading it; None where its beginning is written in another way."""
+    """Position of a frame with a post, found without parsing it; None when its beginning has another form."""
     head = _HEADS[version].match(frame)
     if head is None:
         return None

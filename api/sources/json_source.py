@@ -24,7 +24,7 @@ from api.sources.web_client import Limit, Pace, Reply, SharedPace, WebClient, pa
 
 T = TypeVar("T")
 Slots = tuple[Item | None, ...]
-"""Entries of a page in order; None for one that is no item."""
+"""Entries of a page in order; None for an entry that is not an item."""
 
 
 class JsonSource(SearchedSource):
@@ -34,7 +34,7 @@ class JsonSource(SearchedSource):
     """
 
     limits: tuple[Limit, ...]
-    """How often the server lets one address search; other requests do not count."""
+    """How often the server lets one address search; other requests are not counted."""
     phrases: ClassVar[bool] = True
     """Whether its search knows quoted phrases."""
     rest: ClassVar[timedelta] = timedelta()
@@ -73,7 +73,7 @@ class JsonSource(SearchedSource):
             pace.pause(failure.retry_at or rest, type(failure))
 
     def _failure(self, reply: Reply) -> SourceError | None:
-        """What an answer means that only this source gives; None for others."""
+        """The error that only this source's answers express; None for other answers."""
         return None
 
     def _worded(self, plan: FetchPlan) -> FetchPlan:
@@ -205,7 +205,7 @@ def failure_notes(failures: Mapping[str, SourceError]) -> tuple[str, ...]:
 
 
 def reply_failure(name: str, reply: Reply) -> SourceError | None:
-    """What a status and a body mean at every server; None for an answer in JSON."""
+    """The error that a status and a body mean at every server; None for an answer in JSON."""
     status = reply.status
     if reply.html and status in {200, 202, 401, 403}:
         return Blocked(name, "a web page instead of data", retry_at=reply.wait)

@@ -58,12 +58,12 @@ UNKNOWN = "its server names no version that is known and was asked as Lemmy 0.19
 
 @dataclass(slots=True)
 class Version:
-    """The version of a server, as far as it is known."""
+    """API version of a server; `v3` while it is unknown."""
 
     api: Literal["v3", "v4"] = "v3"
     note: str = ""
     until: float = 0.0
-    """When it is asked for again, on the monotonic clock: a server may be updated."""
+    """When the version is requested again, on the monotonic clock, since a server may be updated."""
 
 
 @cache
@@ -192,7 +192,7 @@ build = LemmySource
 
 
 def post_of(entry: object) -> Item | None:
-    """A post; None for what lacks id, address or title."""
+    """A post; None when id, address or title is missing."""
     fields = as_dict(as_dict(entry).get("post"))
     if not _is_complete(fields) or not is_text(fields.get("name")):
         return None
@@ -205,7 +205,7 @@ def post_of(entry: object) -> Item | None:
 
 
 def comment_hit_of(entry: object) -> Item | None:
-    """A comment under its post's title; None for what lacks ids, addresses or texts."""
+    """A comment under its post's title; None when ids, addresses or texts are missing."""
     post = as_dict(as_dict(entry).get("post"))
     if not _is_comment(entry) or not is_text(post.get("name")):
         return None
@@ -241,7 +241,7 @@ def _item(entry: object, kind: str, title: str, body: str, *, counts: tuple[str,
 
 
 def comment_of(entry: object) -> Comment | None:
-    """What somebody wrote; None where it was removed, says nothing, or a program wrote it."""
+    """A comment; None when it was removed, has no words, or is by a bot."""
     fields, creator = (as_dict(as_dict(entry).get(name)) for name in ("comment", "creator"))
     text = words_of_markdown(fields.get("content"))
     is_bot = creator.get("bot_account") is True

@@ -1,4 +1,4 @@
-"""Which texts of a source that cannot be searched name a product: by their bytes first, then as the gate sees it."""
+"""Finds texts with a product's name in sources without a search: by bytes first, then by the gate's rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NameFilter:
         self._other = tuple(needle for needle in self._needles if not needle.isascii())
 
     def __call__(self, frame: bytes) -> bool:
-        """Whether the post in a frame may hold the name; true for some that do not."""
+        """Whether the post in a frame may have the name; also true for some that do not."""
         if b"\\" in frame:
             if b"\\u" in frame or b"\\\\" in frame:  # `\u0026`, or a backslash itself
                 return True
@@ -43,7 +43,7 @@ class NameFilter:
         return any(needle in words for needle in self._needles)
 
     def strength(self, text: str) -> float:
-        """How much of the name a text holds; 0 for nothing, or less than the gate takes for a mention."""
+        """How much of the name a text has; 0 when the gate would not accept it as a mention."""
         strength = best(sightings(self._name, split_words(text), text)).strength
         return strength if strength >= PART else 0.0
 

@@ -50,7 +50,7 @@ MOST_HITS = 500
 MAX_LINE, MAX_UNPACKED = 64_000, 20_000_000
 """Bytes of one line, and of one list without its packing."""
 MAX_KEPT = 64_000_000
-"""Bytes of packed lists that this process keeps; those that were read first go first."""
+"""Most bytes of packed lists kept in this process; the lists that were read first are removed first."""
 # bytes of lists that one question reads anew, and seconds, at most two fifths of the crawl's
 _MAX_READ, _MAX_SECONDS, _SHARE = 64_000_000, 20.0, 0.4
 # lists that cannot be read, after which no further ones are asked for
@@ -82,12 +82,12 @@ ATTRIBUTION = "the lists of articles are by the GDELT Project (gdeltproject.org)
 
 @dataclass(frozen=True, slots=True)
 class ArticleHit:
-    """An article that names what was looked for."""
+    """An article with the product's name."""
 
     fields: Mapping[str, Any]
     """The JSON object of its line in a list."""
     titled: bool
-    """Its headline names it, not only its description."""
+    """Whether the headline has the name, not only the description."""
     stamp: str
     """The minute of its list, as its file is named."""
 
@@ -116,12 +116,12 @@ class KeptLists:
 
     _contents: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
     _without_list: OrderedDict[str, float] = field(default_factory=OrderedDict)
-    """Until when a minute has no list, on the monotonic clock."""
+    """Minutes without a list, and when each is requested again, on the monotonic clock."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _size: int = 0
 
     def get(self, stamp: str) -> bytes | None:
-        """The packed list of a minute; None: it is not kept."""
+        """The packed list of a minute; None when it is not kept."""
         return self._contents.get(stamp)
 
     def drop(self, stamp: str) -> None:
@@ -162,15 +162,15 @@ def kept_lists(root: str) -> KeptLists:
 
 @dataclass(slots=True)
 class SpanRead:
-    """What one question has read so far."""
+    """State of one question's reading."""
 
     newest: datetime
     counts: ListCounts = field(default_factory=ListCounts)
     hits: list[ArticleHit] = field(default_factory=list)
     begin: datetime | None = None
-    """Of the earliest quarter that was read."""
+    """Start of the earliest quarter hour that was read."""
     size: int = 0
-    """Bytes that were read anew."""
+    """Bytes downloaded by this question."""
     broken: SourceError | None = None
     """The first list that could not be read."""
     unread: int = 0
@@ -179,7 +179,7 @@ class SpanRead:
     """Why the earlier part was not read."""
 
     def notes(self, hours: int) -> tuple[str, ...]:
-        """How far was read and what could not be, and whose lists they are."""
+        """What was read, what could not be, and whose lists they are."""
         begin, end = self.begin or self.newest, self.newest
         day = "" if begin.date() == end.date() else f"{end:%Y-%m-%d} "
         count = quantity(self.counts.articles, "article")
@@ -198,7 +198,7 @@ class SpanRead:
 
 
 class NewsSource(JsonSource):
-    """Reads article lists back from the newest for a name."""
+    """Searches article lists for a name, newest lists first."""
 
     name = NAME
     # no limit is known; a span of a day is 800 requests
@@ -218,7 +218,7 @@ class NewsSource(JsonSource):
         return item
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """Everything that the span holds: there is no further page."""
+        """All articles of the span in one page."""
         span = await self._read_span(NameFilter(name_of(plan.query)))
         items = await asyncio.to_thread(items_of, span.hits)
         notes = span.notes(self._hours)
@@ -252,7 +252,7 @@ class NewsSource(JsonSource):
         return span
 
     async def _read_quarter(self, span: SpanRead, names: NameFilter, stamps: Sequence[str]) -> list[str]:
-        """Read the lists of these minutes; returns the stamps of those that there are."""
+        """Read the lists of these minutes; returns the stamps of those that exist."""
         fresh = {stamp for stamp in stamps if self._lists.get(stamp) is None}
 
         try:
@@ -298,7 +298,10 @@ class NewsSource(JsonSource):
         return newest.replace(second=0, microsecond=0)
 
     async def list_of(self, stamp: str, newest: datetime) -> bytes | None:
-        """The packed list of a minute, asked for once in a process; None where there is none. Raises `SourceError`."""
+        """The packed list of a minute, requested once in a process; None when it does not exist.
+
+        Raises `SourceError`.
+        """
         if self._lists.is_absent(stamp):
             return None
         return self._lists.get(stamp) or await self._reading.share(
@@ -306,7 +309,7 @@ class NewsSource(JsonSource):
         )
 
     def forget(self, stamp: str) -> None:
-        """Ask for a list anew when it is wanted again, since it was not whole."""
+        """Drop an incomplete list, so that it is requested again when needed."""
         self._lists.drop(stamp)
 
     async def _content_of(self, stamp: str, newest: datetime) -> bytes | None:
@@ -397,7 +400,7 @@ def articles_in(content: bytes) -> tuple[list[Item], bool]:
 
 
 def names_it(names: NameFilter, text: str) -> bool:
-    """Whether a text names the product as the gate would take it; most are told by their bytes."""
+    """Whether a text names the product by the gate's rules; bytes alone exclude most texts."""
     return names(text.encode("utf-8", "replace")) and names.strength(text) > 0
 
 
@@ -463,7 +466,7 @@ def items_of(hits: Sequence[ArticleHit]) -> list[Item]:
 
 
 def article_of(fields: Mapping[str, Any]) -> Item | None:
-    """An article under its headline; None for what lacks address or headline."""
+    """An article under its headline; None when address or headline is missing."""
     url, title = web_url(fields.get("url")), fields.get("title")
     host = host_of(url).removeprefix("www.")
     if not host or not isinstance(title, str) or not title.strip():

@@ -25,7 +25,7 @@ from api.sources.news import (
 )
 
 ROUNDS, ROUND_SECONDS = 15, 20.0
-"""Pauses between two looks for new lists, and seconds of one: whoever reads shows meanwhile that it is there."""
+"""Pauses between two checks for new lists, and seconds of one; the reader shows after each that it is alive."""
 _LONGEST = timedelta(hours=24)
 
 
@@ -38,7 +38,7 @@ class NewsStream:
         self._settings, self._pause = settings, pause
 
     async def read(self, cursor: str) -> AsyncGenerator[StreamBatch]:
-        """Batches without end; a list that appears late is read within 45 minutes; one that is not whole, again."""
+        """Endless batches; a list that appears late is read within 45 minutes, an incomplete one again."""
         done: set[str] = set()
         async with aclosing(NewsSource(self._settings)) as source:
             newest = await source.newest()

@@ -1,4 +1,4 @@
-"""Items that nobody fetches, as sources: a person's own, of JSON lines or a program's objects, and a stored report's.
+"""Sources that fetch nothing: a person's own items, from JSON lines or a program, and a stored report's.
 
 Of a stored report a kept item comes back whole, a dropped one with its title and beginning; copies are left out, since
 beginnings do not tell them.
@@ -62,7 +62,7 @@ _CSV = (
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
-    """One JSON object, and the bytes of its line with the line's end."""
+    """One JSON object, and the bytes of its line with the line break."""
 
     number: int
     raw: bytes
@@ -88,7 +88,7 @@ def read_lines(data: bytes) -> list[ItemLine]:
 
 
 def _line_fault(text: str, at: int, first: bool) -> str:
-    """What is wrong with a line; the first one shows what the whole file is."""
+    """What is wrong with a line; the first line shows the kind of the whole file."""
     if text.startswith("["):
         return f"line {at} begins a JSON array; write one object per line, with `jq -c '.[]'`"
     if first and text == "{":
@@ -116,14 +116,14 @@ class LocalSource:
         return Commented(tuple(items))
 
     async def with_best_comments(self, item: Item) -> None:
-        """Nothing: the items are judged once, with their comments."""
+        """Return None: the items are judged once, with their comments."""
 
     async def aclose(self) -> None:
-        """Nothing: there are no connections."""
+        """Do nothing: there are no connections."""
 
 
 class ItemsSource(LocalSource):
-    """Serves a fixed list; the query selects nothing, since the gate does."""
+    """Returns a fixed list; the query selects nothing, since the gate does."""
 
     name = NAME
 
@@ -242,7 +242,7 @@ def _common(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stars(fields: Mapping[str, Any]) -> float | None:
-    """The rating of a review in stars, as a number, `4.0` or `4 of 5 stars`; None where it is on another scale."""
+    """Rating of a review in stars, from a number, `4.0` or `4 of 5 stars`; None on another scale."""
     given = next((fields[name] for name in RATING_FIELDS if fields.get(name) not in (None, "")), None)
     match = _RATING.match(_word(given)) if isinstance(given, (str, int, float)) else None
     if match is None or int(match["most"] or MOST_STARS) != MOST_STARS:
@@ -269,7 +269,7 @@ def _word(value: object) -> str:
 
 
 def _language(value: object) -> str:
-    """The code of a language, without country; empty for anything else, such as its name."""
+    """Code of a language without its country; empty for anything else, such as its name."""
     match = _LANGUAGE.fullmatch(_word(value))
     return match["code"].lower() if match else ""
 
@@ -290,7 +290,7 @@ def _texts(fields: Mapping[str, Any], name: str) -> tuple[str, str]:
 
 
 def sources_of_report(report: Report) -> Mapping[str, Source | SourceError]:
-    """One source for each that the report asked; one that gave no answer then gives none now."""
+    """One source for each that the report asked; one without an answer then has none now."""
     items: dict[str, list[Item]] = {name: [] for name in report.sources}
     # what the archive found bears the source that it once came from
     other = next((name for name, answer in report.sources.items() if answer.outcome.answered), "")
@@ -315,7 +315,7 @@ class ReportItems(LocalSource):
         return Batch(plan, self._items, full=False)
 
     async def probe(self) -> Probe:
-        """Always `ok`: nothing is asked."""
+        """Return `ok` with the number of items."""
         return Probe("ok", f"{len(self._items)} items")
 
 
@@ -329,7 +329,7 @@ class NotAnswered(SourceError):
 
     @property
     def reason(self) -> str:
-        """As the report has it, with its remedy."""
+        """Reason of the failure in the report, with its remedy."""
         return self.detail
 
 

@@ -122,7 +122,7 @@ def _body_of(response: requests.Response) -> bytes:
 class _AccessToken:
     text: str
     until: int
-    """Its end on the monotonic clock, in nanoseconds."""
+    """End of its validity on the monotonic clock, in nanoseconds."""
 
 
 class RedditSource(SearchedSource):
@@ -177,7 +177,7 @@ class RedditSource(SearchedSource):
         return item.edited(comments=reddit_answers.comments(listing, item, self._max_comments))
 
     async def _get(self, path: str, params: dict[str, str | int]) -> Any:
-        """One GET; once more after a failure of the server, or with a new token after one that was rejected.
+        """Send one GET, and once more after a server failure, or with a new token after a rejected one.
 
         No process asks while Reddit wants one of them to wait.
         """
@@ -197,7 +197,7 @@ class RedditSource(SearchedSource):
             raise
 
     async def _valid_token(self, rejected: _AccessToken | None = None) -> _AccessToken:
-        """The token of all clients; one token call at a time, on the loop so no thread waits."""
+        """The token that all clients share; one token call at a time, on the event loop, so that no thread waits."""
         async with self._token_lock:
             held = self._token
             if held is None or held is rejected or held.until <= time.monotonic_ns():
@@ -241,7 +241,7 @@ def _client(settings: SourceSettings, allowance: Allowance) -> praw.Reddit:
 
 
 def _core(reddit: praw.Reddit) -> Any:
-    """PRAW's session; it has no public way to its token."""
+    """PRAW's session, a private attribute, since PRAW has no public access to its token."""
     return reddit._core
 
 

@@ -108,14 +108,14 @@ def page(data: Mapping[str, Any]) -> Page:
 
 
 def _submission(child: object) -> Mapping[str, Any] | None:
-    """The fields of a submission; None for what is none, and for one that lacks id or texts."""
+    """The fields of a submission; None for other objects, and when id or texts are missing."""
     data = as_dict(as_dict(child).get("data"))
     read = clean(data.get("id")) and (is_text(data.get("title")) or is_text(data.get("selftext")))
     return data if read and as_dict(child).get("kind") == "t3" else None
 
 
 def post(child: object) -> Item | None:
-    """A submission; None for advertisements and others; `unfit` if deleted or by a bot."""
+    """A submission; None for advertisements and other objects; `unfit` when deleted or by a bot."""
     data = _submission(child)
     if data is None or data.get("promoted"):
         return None
@@ -179,7 +179,7 @@ def comments(tree: Mapping[str, Any], post: Item, most: int) -> tuple[Comment, .
 
 
 def comment(data: Mapping[str, Any], post: Item) -> Comment | None:
-    """A comment on a post; None for a bot's, a pin, what was deleted and what holds no word."""
+    """A comment on a post; None for a bot's, a pinned, a deleted or a wordless one."""
     id_, author, body = clean(data.get("id")), data.get("author"), unescape(data.get("body"))
     if data.get("stickied") or is_bot(clean(author)) or not says_something(undeleted_text(body)):
         return None

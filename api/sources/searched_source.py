@@ -56,15 +56,15 @@ _UNQUOTED = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page as the source counted it."""
+    """One page of results, with its size as the source counts it."""
 
     slots: tuple[Item | None, ...]
-    """One per entry of the source, in its order; None for one that is no item."""
+    """Entries in the source's order; None for an entry that is not an item."""
     cursor: str | None = None
-    """What asks for the next page; None after the last."""
+    """Cursor of the next page; None on the last."""
     notes: tuple[str, ...] = ()
     read_at: datetime | None = None
-    """When an earlier run read it, aware UTC; None: just now."""
+    """When an earlier run read it, aware UTC; None: it was read now."""
     partial: bool = False
     """Whether a part of the source failed, so that the page serves this fetch alone."""
 
@@ -74,7 +74,7 @@ _PAGE, _ITEM, _COMMENTED = TypeAdapter(Page), TypeAdapter(Item), TypeAdapter(Com
 
 @dataclass(slots=True, eq=False)
 class _QueryPages:
-    """What the pages of one query held so far."""
+    """State of one query's pages."""
 
     opened: float
     """When the first page was read, on the monotonic clock."""
@@ -82,7 +82,7 @@ class _QueryPages:
     cursor: str | None = None
     pages: int = 0
     size: int = _QUERY_SIZE
-    """In characters, as `_MAX_SIZE` counts them."""
+    """Size in characters, as `_MAX_SIZE` counts them."""
     nothing_new: bool = False
     """Whether the last page held no new item; after two of them nothing more is asked."""
     notes: list[str] = field(default_factory=list)
@@ -239,7 +239,7 @@ def page_to_json(page: Page, read_at: datetime) -> str:
 
 
 def page_from_json(text: str) -> Page | None:
-    """The page again; None when another version of this program wrote it."""
+    """The page read back from JSON; None when another version of this program wrote it."""
     try:
         return _PAGE.validate_json(text)
     except ValidationError:
@@ -276,7 +276,7 @@ class SearchedSource(ABC):
         return await self._shared("comments", items, partial(self._comments, items))
 
     async def with_best_comments(self, item: Item) -> Item | None:
-        """The item with its best comments; None when none are to be read."""
+        """The item with its best comments; None when comments are not read."""
         if not self._max_comments:
             return None
 
@@ -302,7 +302,7 @@ class SearchedSource(ABC):
         return await read_each(items, self._commented, parallel=self.parallel_items, stops=self.stops)
 
     async def _shared(self, what: str, items: Sequence[Item], ask: Callable[[], Awaitable[Commented]]) -> Commented:
-        """The items with their comments; of scheduled runs that kept the same items the first alone asks for them."""
+        """The items with their comments; of scheduled runs that kept the same items, only the first requests them."""
         if (run := shared_run()) is None:
             return await ask()
         given = [_ITEM.dump_python(item, mode="json") for item in items]
@@ -323,7 +323,7 @@ class SearchedSource(ABC):
 
     @abstractmethod
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """One page of results, from the cursor on; None is the first page."""
+        """One page of results from the cursor on; None requests the first page."""
 
     @abstractmethod
     async def _commented(self, item: Item) -> Item:
@@ -385,7 +385,7 @@ def with_note(item: Item, note: str) -> Item:
 
 
 def status_failure(name: str, status: int, detail: str = "", retry_at: datetime | None = None) -> SourceError:
-    """What an HTTP status means, where an answer says nothing else."""
+    """The error of an HTTP status whose answer names no other."""
     detail = detail or f"HTTP {status}"
     if status == 429:
         return RateLimited(name, detail, retry_at=retry_at)

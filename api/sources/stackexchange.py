@@ -133,7 +133,7 @@ class StackExchangeSource(JsonSource):
         search: bool = False,
         pace: Pace | None = None,
     ) -> Mapping[str, Any]:
-        """One site's answer, which has a list of `items`."""
+        """The answer of one site, which has a list of `items`."""
         try:
             given = {**params, **self._key, "site": site}
             answer = as_dict(await self._ask(path, given, search=search, pace=pace))
@@ -159,7 +159,7 @@ class StackExchangeSource(JsonSource):
                 each.pause(midnight, QuotaExhausted)
 
     def _failure(self, reply: Reply) -> SourceError | None:
-        """The error that an answer names; its status is always 400."""
+        """The error named in an answer, whose status is always 400; None without one."""
         fields = as_dict(reply.data)
         kind, words = fields.get("error_name"), clean(fields.get("error_message"))
         if not isinstance(kind, str):
@@ -183,7 +183,7 @@ build = StackExchangeSource
 
 
 def _question(entry: object, site: str) -> Item | None:
-    """A question; None for what lacks id or title."""
+    """A question; None when id or title is missing."""
     fields = as_dict(entry)
     id_, title = as_int(fields.get("question_id")), fields.get("title")
     if not id_ or not isinstance(title, str):
@@ -206,7 +206,7 @@ def _question(entry: object, site: str) -> Item | None:
 
 
 def _answer(fields: Mapping[str, Any], item: Item) -> Comment | None:
-    """An answer; None where it says nothing, and for one of the sites' program."""
+    """An answer; None when it has no words, and for one by the site's own program."""
     text, owner = words_of_html(fields.get("body")), as_dict(fields.get("owner"))
     if not says_something(text) or as_int(owner.get("user_id")) == _COMMUNITY_USER:
         return None

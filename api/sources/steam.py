@@ -68,7 +68,7 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class ReviewPosition:
-    """How far the reviews of a game were listed; the cursor of a page, as JSON."""
+    """Position in the list of a game's reviews; the cursor of a page, as JSON."""
 
     game: int
     name: str
@@ -99,18 +99,18 @@ class SteamSource(JsonSource):
         return replace(batch, items=tuple(item.edited(comments=()) for item in batch.items))
 
     async def with_best_comments(self, item: Item) -> Item | None:
-        """None: what a developer answers makes no review of another game one of this."""
+        """Return None: a developer's answer does not make a review of another game relevant."""
         return None
 
     async def _with_comments_of(self, items: Sequence[Item]) -> Commented:
         return Commented(tuple([await self._commented(item) for item in items]))
 
     async def _commented(self, item: Item) -> Item:
-        """With the developer's answer, which came with the review."""
+        """The review with the developer's answer, which came with it."""
         return item.edited(comments=self._responses.get(item.key, ())[: self._max_comments])
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """A page of reviews; the first one costs the search for the game, too."""
+        """A page of reviews; the first one also costs the search for the game."""
         if cursor is not None:
             return await self._page(plan, ReviewPosition(**json.loads(cursor)))
         games = await self._games(plan.query)
@@ -191,7 +191,7 @@ def _parameters(plan: FetchPlan, position: ReviewPosition) -> dict[str, str | in
 
 
 def _repeats(answer: Mapping[str, Any], position: ReviewPosition) -> int:
-    """How often an answer without reviews is doubted: "no more" may be false, above all during sales."""
+    """How often an answer without reviews is requested again, since "no more" may be false, above all during sales."""
     matching = as_int(answer.get("total_matching")) or 0
     if matching > position.listed:
         return _REPEATS
@@ -199,7 +199,7 @@ def _repeats(answer: Mapping[str, Any], position: ReviewPosition) -> int:
 
 
 def _first_note(plan: FetchPlan, position: ReviewPosition, answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which game and which of its reviews a search is about, beside its first page."""
+    """Which game and which of its reviews a search covers; only with the first page."""
     if position.listed:
         return ()
     if not answer:
@@ -221,7 +221,7 @@ def _game(entry: object) -> Game | None:
 
 
 def review_of(entry: object, game: Game) -> Item | None:
-    """A review under a title that is ours; None for what lacks id, author or text."""
+    """A review with a title made by us; None when id, author or text is missing."""
     fields = as_dict(entry)
     id_, person = _digits(fields.get("recommendationid")), as_dict(fields.get("author"))
     steamid, voted = _digits(person.get("steamid")), fields.get("voted_up")
@@ -268,7 +268,7 @@ def _votes(value: object) -> int | None:
 
 
 def _hours(person: Mapping[str, Any]) -> Measure:
-    """Hours played when the review was written, one decimal; else until now."""
+    """Hours played when the review was written, else until now, with one decimal; None when unknown."""
     minutes = as_int(person.get("playtime_at_review"))
     minutes = as_int(person.get("playtime_forever")) if minutes is None else minutes
     return None if minutes is None or minutes < 0 else round(minutes / 60, 1)

@@ -61,7 +61,7 @@ _MOVED_FOR_GOOD = frozenset({301, 308})
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer, read to its end."""
+    """One answer with its whole body."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,17 +71,17 @@ class Reply:
 
     @property
     def html(self) -> bool:
-        """It is a page, whatever was asked for."""
+        """Whether the answer is an HTML page, whatever was requested."""
         return "html" in self.headers.get("content-type", "") or self.body.lstrip()[:1] == "<"
 
     @property
     def wait(self) -> datetime | None:
-        """Until when to wait, aware UTC, when the answer says."""
+        """Time until which to wait, aware UTC; None when the answer does not say."""
         return retry_at(self.headers)
 
     @cached_property
     def data(self) -> Any:
-        """The body as JSON; None when it is none."""
+        """The body parsed as JSON; None when it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -89,7 +89,7 @@ class Reply:
 
 
 def host_of(address: str) -> str:
-    """The host in an address, without its port; empty where there is none."""
+    """The host in an address, without its port; empty without one."""
     try:
         return httpx.URL(address).host
     except httpx.InvalidURL:
@@ -109,7 +109,7 @@ class _Shown(httpx.URL):
 
 
 class WebClient:
-    """One server of a place, through httpx; belongs to one event loop."""
+    """Client of one server of a source, through httpx; belongs to one event loop."""
 
     def __init__(
         self,
@@ -224,19 +224,19 @@ def _failures_typed(name: str, seconds: float, address: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One answer as bytes, from whichever server gave it in the end."""
+    """One answer as bytes, from the server at the end of the redirects."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     address: str
-    """Who answered, after redirects."""
+    """Address that answered, after redirects."""
     moved: str
-    """The address to ask from now on, as redirects for good said; empty: the same."""
+    """New address after permanent redirects; empty: unchanged."""
 
     @property
     def wait(self) -> datetime | None:
-        """Until when to wait, aware UTC, when the answer says."""
+        """Time until which to wait, aware UTC; None when the answer does not say."""
         return retry_at(self.headers)
 
 
@@ -247,7 +247,7 @@ class NotPublic(Broken):
 
 
 class PublicClient:
-    """Any server of the internet, through httpx; belongs to one event loop.
+    """Client of any public server, through httpx; belongs to one event loop.
 
     A name is looked up once and asked at the address that was looked at, since it may mean another one by now. Servers
     that the settings name are asked wherever they are.
@@ -331,7 +331,7 @@ async def _public_addresses(url: httpx.URL) -> list[str]:
 
 
 async def public_root(address: str, seconds: float) -> str:
-    """Scheme, host and port of an https address on the internet; empty for another, or one not looked up in time."""
+    """Scheme, host and port of a public https address; empty for another, or one not resolved in time."""
     try:
         url = httpx.URL(address)
         async with asyncio.timeout(seconds):
@@ -347,7 +347,7 @@ PATIENCE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """So many requests in so many seconds."""
+    """Most requests in a number of seconds."""
 
     requests: int
     seconds: float
@@ -360,10 +360,10 @@ class Pace:
     name: str
     limits: tuple[Limit, ...]
     bound: bool = True
-    """The limits hold; what the server asks for always does."""
+    """Whether the limits apply; pauses that the server requests always do."""
     server: str = ""
     _sent: deque[float] = field(default_factory=deque)
-    """When requests were sent, or will be, in order; within the longest limit."""
+    """Times of requests, sent or planned, in order, within the longest limit."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _until: float = 0.0
     _spent: type[RateLimited | QuotaExhausted] = RateLimited
@@ -377,7 +377,7 @@ class Pace:
 
     @property
     def pause_end(self) -> tuple[datetime, bool] | None:
-        """Until when the server wants no request, and whether the day's requests are used up; None: it may be asked."""
+        """End of the pause that the server requested, and whether the daily quota is used up; None without a pause."""
         seconds = self._until - time.monotonic()
         return (datetime.now(UTC) + timedelta(seconds=seconds), self._spent is QuotaExhausted) if seconds > 0 else None
 
@@ -446,7 +446,7 @@ def pace_of(name: str, server: str, *limits: Limit) -> Pace:
 
 @dataclass(frozen=True, slots=True)
 class SharedPace:
-    """One budget of requests for all processes on a database; one that cannot be used leaves each its own pace."""
+    """A budget of requests shared by all processes on a database; without the database each has its own."""
 
     name: str
     memory: SourceMemory | None

@@ -110,12 +110,12 @@ class YouTubeSource(SearchedSource):
         self._workers.close()
 
     async def _probed(self) -> Probe:
-        """One unit of `videos.list`, never a search."""
+        """Request one unit of `videos.list`, never a search."""
         await self._ask(_VIDEOS, lambda api: api.videos().list(part="id", id=_FIRST_VIDEO))
         return Probe("ok", quota_left=await self._searches.left())
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        """One page; the cursor also carries the start of the window, which must not move."""
+        """One page; its cursor also carries the start of the window, which must stay the same."""
         start = window_start(plan.window)
         after = "" if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ")
         token: str | None = None
@@ -170,7 +170,7 @@ class YouTubeSource(SearchedSource):
         return item.edited(comments=comments_of(answer, item.id, self._max_comments))
 
     async def _ask(self, kind: str, call: Call) -> Mapping[str, Any]:
-        """One call, and one more after a burst, if it need not wait longer than a call may take."""
+        """One call, and a second one after a rate limit when the wait is no longer than a call may take."""
         try:
             return await self._once(kind, call)
         except RateLimited as error:
@@ -239,7 +239,7 @@ def _execute(service: Any, *, call: Call, url: str) -> Any:
 
 
 class _NotSent(Unreachable):
-    """There was no connection, so nothing was asked."""
+    """No connection was made, so no request was sent."""
 
 
 class _CappedResponse(http.client.HTTPResponse):

@@ -70,7 +70,7 @@ class Searches:
         self.scope = f"{NAME}.search:{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
     async def take(self) -> date | None:
-        """Count a search before its request, and return its day, None without a memory.
+        """Count a search before its request and return its day; None without a memory.
 
         Raises:
             QuotaExhausted: the day's searches are used up.
@@ -115,7 +115,7 @@ class Searches:
             return
 
     async def left(self) -> int | None:
-        """How many are left today; None when they are not counted."""
+        """Searches left today; None when they are not counted."""
         if self._memory is None:
             return None
         try:
@@ -208,7 +208,7 @@ def _is_result(entry: object) -> bool:
 
 
 def video_of(entry: object) -> Item | None:
-    """A video of a search, whose texts come escaped and cut; None for channels and playlists."""
+    """A video of a search, whose texts are escaped and truncated; None for channels and playlists."""
     id_ = clean(as_dict(as_dict(entry).get("id")).get("videoId"))
     if not id_ or not _is_result(entry):
         return None

@@ -24,7 +24,7 @@ class SqlStore(ArchiveRepository, FeedRepository, RecordRepository, SharedReposi
     """Implements `Store`; belongs to one event loop. See `open_store`."""
 
     async def aclose(self) -> None:
-        """End the heartbeat and close the connections; what still runs here is marked failed."""
+        """Stop the heartbeat and close the connections; running analyses of this process are marked as failed."""
         await self._stop()
         if self.embedding is not None:
             await self.embedding.aclose()
@@ -39,7 +39,7 @@ async def open_store(
     embedder: Embedder | None = None,
     most_unasked: int = MOST_UNASKED,
 ) -> SqlStore:
-    """Connect and make or upgrade the tables; None is the SQLite file in the user's data folder.
+    """Connect and create or upgrade the tables; None is the SQLite file in the user's data folder.
 
     `embed` makes the vectors by which the archive is searched; without it, words alone are used. `embedder` makes
     others by a server, behind what stores entries, and is closed with the store; see `MOST_UNASKED`.

@@ -231,7 +231,7 @@ class AnalysisRepository(RunningRepository):
             await self._writer.write_report(connection, tenant, analysis_id, parts)
 
     async def _listed(self, connection: AsyncConnection, row: AnyRow) -> AnalysisSummary:
-        """With the stored summary; of an older version, made from the report."""
+        """The analysis with its stored summary, which is made from the report when an older version stored it."""
         summary = None
         state, reason = state_of(row)
         if state == "done":

@@ -162,7 +162,7 @@ class ArchiveRepository(AnalysisRepository):
                 await self._writer.index(connection, tenant, facts, samples)
 
     async def _spellings(self, connection: AsyncConnection, tenant: str, product: str | None) -> list[str]:
-        """How this tenant has written a product in its queries: SQLite folds ASCII alone."""
+        """The spellings of a product in this tenant's queries, since SQLite folds only ASCII."""
         if product is None:
             return []
         wanted = select(analyses.c.query).where(analyses.c.tenant == tenant).distinct()
@@ -170,7 +170,7 @@ class ArchiveRepository(AnalysisRepository):
         return [query for query in await connection.scalars(wanted) if canonical(query) == name]
 
     async def _count(self, connection: AsyncConnection, own: str, word: str) -> int:
-        """How many entries with a mark hold a word, up to `COMMON`."""
+        """Number of entries with a mark that hold a word, counted up to `COMMON`."""
         held = select(literal(1).label("held")).where(self._holds(own, [word], "&"))
         held = held.select_from(_INDEX if self._database.sqlite else chunks)
         limited = held.limit(COMMON).subquery()
@@ -264,7 +264,7 @@ def _any_form(word: str, mark: str, either: str) -> str:
 
 
 def _tsquery(own: str, words: Sequence[str], joined: str) -> str:
-    """As PostgreSQL reads it: `'heard1' & ('mug' | 'lid')`."""
+    """Query in PostgreSQL's syntax: `'heard1' & ('mug' | 'lid')`."""
     query = f" {joined} ".join(_any_form(word, "'", " | ") for word in words)
     return f"'{own}' & ({query})"
 

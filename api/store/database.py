@@ -1,4 +1,4 @@
-"""Where the database is, and one engine with two kinds of transactions.
+"""Address of the database, and one engine with reading and writing transactions.
 
 Reads see one snapshot. Writes on SQLite begin with `BEGIN IMMEDIATE`, one at a time within the
 process so that tasks queue instead of polling; on PostgreSQL they are READ COMMITTED, and those
@@ -31,9 +31,9 @@ from api.settings import data_folder
 
 VARIABLE = "`LISTENPOST_DATABASE_URL`"
 CONNECT_SECONDS = 5.0
-"""For a connection, and for SQLite's lock held by another process."""
+"""Seconds to wait for a connection, and for SQLite's lock when another process holds it."""
 STATEMENT_SECONDS, PATIENT_SECONDS = 30.0, 3_600.0
-"""For PostgreSQL's answer to one statement, as usual and while tables are upgraded."""
+"""Seconds to wait for one statement in PostgreSQL, normally and while tables are upgraded."""
 # Of each connection to SQLite: the upper pages of the trees of a million entries stay there.
 _CACHE_KB = 8_000
 _BUSY = "all connections are in use"
@@ -79,7 +79,7 @@ def default_path() -> Path:
 
 
 def engine_url(text: str | None) -> URL:
-    """The URL with its async driver; None is the default file, whose folder is made.
+    """The URL with its async driver; None is the default file, whose folder is created.
 
     Raises:
         ConfigurationError: it is not a URL of SQLite or PostgreSQL, or SQLite without a file.
@@ -180,7 +180,7 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """One snapshot.
+        """A reading transaction on one snapshot.
 
         Raises:
             StoreUnavailable: the database cannot be used.
@@ -191,7 +191,7 @@ class Database:
 
     @asynccontextmanager
     async def writing(self, *, alone: bool = False) -> AsyncIterator[AsyncConnection]:
-        """One transaction: all of it or nothing; `alone`: after every other that is alone.
+        """A writing transaction; with `alone` it waits for all other transactions that are `alone`.
 
         Raises:
             StoreUnavailable: the database cannot be used.

@@ -30,8 +30,8 @@ PATIENCE = 5.0
 THREADS = 64
 """Most of the engine's pool, which becomes the loop's: without a limit each call that finds none idle adds one."""
 STOPPING = 0.05
-"""Seconds between two looks of the engine's listener over SQLite. Nobody here waits for what it looks for, so a look
-asks nothing of the database, but closing the engine waits for the next one: up to a second by default."""
+"""Seconds between polls of the engine's listener on SQLite. A poll sends no query, and nothing here waits for its
+result, but closing the engine waits for the next poll: up to a second by default."""
 HEARD = 60.0
 """Seconds within which a process hears that its work was cancelled elsewhere."""
 DEATHS = 4
@@ -50,14 +50,14 @@ _open: list[DurableEngine] = []
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much queued work runs at once."""
+    """Limits for queued work that runs at the same time."""
 
     everywhere: int = 1_000
     """Most that run at once, in all processes together."""
     here: int = 100
-    """At once in this process."""
+    """Limit in this process."""
     tenant: int = 100
-    """Of one tenant, in all processes."""
+    """Limit for one tenant over all processes."""
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class _Begun:
     result: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def end(self, working: asyncio.Task[Any]) -> None:
-        """Hand on what came of it."""
+        """Pass on the result of the work."""
         if not working.done() or working.cancelled():
             words = "this process stops, and the next one goes on with it; ask again later"
             self.result.set_exception(ProcessStopping(words))
@@ -171,7 +171,7 @@ class DurableEngine:
         return cast(T, await asyncio.shield(begun.result))
 
     async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
-        """Leave it to whichever process has room; what is there by this id already is not anew.
+        """Queue work for any process with room; work with an id that exists already is not queued again.
 
         Raises:
             StoreUnavailable: it could not be noted.
@@ -209,7 +209,7 @@ class DurableEngine:
         await DBOS.cancel_workflows_async(await _waiting(prefix))
 
     async def known(self, work_ids: Collection[str]) -> set[str]:
-        """Of these, what is done or waits to be, in whatever process."""
+        """Ids of the given work that is done or waiting in any process."""
         listed = await DBOS.list_workflows_async(workflow_ids=list(work_ids), load_input=False, load_output=False)
         return {workflow.workflow_id for workflow in listed}
 
@@ -255,7 +255,7 @@ class DurableEngine:
             await DBOS.update_workflow_attributes_async(workflow.workflow_id, {_STOPS: _stops(workflow) + 1})
 
     async def aclose(self) -> None:
-        """Begin nothing more; what still runs is another process's. A second time changes nothing."""
+        """Start no more work; other processes continue what still runs. A second call does nothing."""
         if self in _open:
             with suppress(StoreUnavailable):  # then the stop is counted as a death
                 await _noted(asyncio.create_task(self._note_stop(), context=_outside()))
@@ -331,7 +331,7 @@ def _stops(workflow: WorkflowStatus) -> int:
 
 
 def _deaths(workflow: WorkflowStatus) -> int:
-    """Of work whose process has ended: how many began it and did not stop in an orderly way."""
+    """Number of processes that began the work and ended without a regular stop."""
     return (workflow.recovery_attempts or 0) - _stops(workflow)
 
 

@@ -53,13 +53,13 @@ class EntryEmbedding:
     embedder: Embedder
     most_unasked: int = MOST_UNASKED
     _model: str = ""
-    """The model of the last vectors, see `ModelVectors.model`; empty: none were made by this process."""
+    """Model of the last vectors, see `ModelVectors.model`; empty when this process has made none."""
     _due: dict[str, None] = field(default_factory=dict)
-    """Tenants of whom entries were stored."""
+    """Tenants with newly stored entries."""
     _task: asyncio.Task[None] | None = None
 
     async def tenants(self) -> Sequence[str]:
-        """By one query; see `ArchiveEmbedding.tenants`."""
+        """Tenants with entries, by one query; see `ArchiveEmbedding.tenants`."""
         async with self.database.reading() as connection:
             return (await connection.scalars(select(chunks.c.tenant).distinct())).all()
 
@@ -73,7 +73,7 @@ class EntryEmbedding:
         return Waiting(entries, tokens * entries // max(len(texts), 1))
 
     async def unmade(self, connection: AsyncConnection, tenant: str, model: str) -> int:
-        """How many entries have no vector of this model yet."""
+        """Number of entries that have no vector of this model yet."""
         return await _behind(connection, tenant, await _position(connection, tenant, model))
 
     async def embed(self, tenant: str, listener: Callable[[int, int], None]) -> None:
@@ -141,7 +141,7 @@ class EntryEmbedding:
             left -= entries
 
     async def _done(self, connection: AsyncConnection, tenant: str) -> int:
-        """Number of a tenant's last entry with a vector of the model; of any dimensions while these are unknown."""
+        """Number of a tenant's last entry with a vector of the model, in any dimensions while these are unknown."""
         name, dimensions = self.embedder.name, self.embedder.dimensions
         if model := self._model or (f"{name} {dimensions}" if dimensions else ""):
             return await _position(connection, tenant, model)
@@ -206,7 +206,7 @@ async def _position(connection: AsyncConnection, tenant: str, model: str) -> int
 
 
 def _after(tenant: str, number: int) -> Conditions:
-    """Entries behind a number; those made up are not sent to a server."""
+    """Condition for entries after a number; sample entries are excluded, since they are not sent to a server."""
     return chunks.c.tenant == tenant, chunks.c.sample == false(), chunks.c.number > number
 
 
@@ -215,7 +215,7 @@ async def _behind(connection: AsyncConnection, tenant: str, number: int) -> int:
 
 
 async def _texts(connection: AsyncConnection, tenant: str, number: int, most: int) -> dict[int, str]:
-    """Texts of the next entries, by number; empty for one whose item is damaged."""
+    """Texts of the next entries by number; empty text for an entry whose item is damaged."""
     wanted = select(chunks.c.number, chunks.c.key, chunks.c.comment, chunks.c.part).where(*_after(tenant, number))
     rows = (await connection.execute(wanted.order_by(chunks.c.number).limit(most))).all()
     pieces: dict[tuple[str, str, int], str] = {}

@@ -1,4 +1,4 @@
-"""Feeds, their entries and who follows them; one conditional update decides who asks a feed."""
+"""Stores feeds, entries and followers; one conditional update decides which process requests a feed."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _streamed() -> ColumnElement[bool]:
 
 
 def _read(kind: TypeAdapter[T], document: object) -> T | None:
-    """A stored value; None for a damaged one, which then is read from its feed again."""
+    """A stored value; None when it is damaged, so that the feed is read again."""
     try:
         return kind.validate_python(document)
     except ValidationError:

@@ -92,7 +92,7 @@ class ImportRepository(AnalysisRepository):
     async def hold_posts(
         self, connection: AsyncConnection, tenant: str, holder: FileIdentity, posts: Sequence[Item], *, sample: bool
     ) -> None:
-        """Put posts into the archive, held by an import that goes on for ever; its id is the holder's digest."""
+        """Store posts in the archive under a permanent import, whose id is the holder's digest."""
         now, id_ = datetime.now(UTC), holder.digest
         row = self._database.insert(imports).values(
             tenant=tenant, id=id_, name=holder.name, form=holder.form, digest="", offset=0, line=0,
@@ -131,7 +131,7 @@ class ImportRepository(AnalysisRepository):
 
     @unbroken
     async def _remove_some(self, tenant: str, import_id: str) -> tuple[int, bool]:
-        """How many items went, and whether there are more."""
+        """Remove some items of an import; returns their number, and whether there are more."""
         mine = imported.c.tenant == tenant, imported.c.import_id == import_id
         some = select(imported.c.key, imported.c.comments).where(*mine).limit(_STEP * 4)
         async with self._database.writing(alone=True) as connection:
@@ -148,7 +148,7 @@ class ImportRepository(AnalysisRepository):
     async def _take_comments(
         self, connection: AsyncConnection, tenant: str, brought: Mapping[str, Sequence[str]]
     ) -> None:
-        """Of items that others hold: take away the comments that nobody else brought."""
+        """Remove comments that only this import brought from items that other imports or reports hold."""
         named = {key for key, ids in brought.items() if ids}
         facts = await stored_facts(connection, tenant, named)
         left = {

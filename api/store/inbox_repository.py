@@ -25,7 +25,7 @@ from api.store.database import Database, Repository, unbroken
 from api.store.tables import batches, inbox, inbox_settings
 
 MOST_KEPT = 20_000
-"""Entries of a tenant's inbox; beyond them the oldest without a star, a note or somebody assigned are dropped."""
+"""Most entries in a tenant's inbox; beyond it the oldest without a star, a note or an assigned person are deleted."""
 _LONGEST_SITE = 200
 _SETTINGS = TypeAdapter(InboxSettings)
 # where one account has pages of its own below a host: `bsky.app/profile/ada.example`, `example.social/@ada`
@@ -150,7 +150,7 @@ async def add_to_inbox(
 
 
 async def drop_entries(connection: AsyncConnection, tenant: str, watch_id: str) -> None:
-    """Delete the entries of a watch that is removed, but for those with a star, a note or somebody assigned."""
+    """Delete the entries of a removed watch, except those with a star, a note or an assigned person."""
     mine = inbox.c.tenant == tenant, inbox.c.watch_id == watch_id
     await connection.execute(delete(inbox).where(*mine, not_(_wanted_still())))
 
@@ -161,7 +161,7 @@ async def forget_entries(connection: AsyncConnection, keys: Sequence[str]) -> No
 
 
 def site_of(post: NewPost, item: Item | None) -> str:
-    """Where a post was written: its place, else the host of its address, with the account where that is one's page.
+    """Site where a post was written: its place, else its address's host, with the account when that names a page.
 
     A page to which the post links is not where it was written.
     """

@@ -78,7 +78,7 @@ class Halfvec(UserDefinedType[str]):
     cache_ok = True
 
     def __init__(self, dimensions: int | None = None) -> None:
-        """`dimensions` of each vector of the column; None: any number."""
+        """Column type; `dimensions` of each vector, None for any number."""
         self.dimensions = dimensions
 
     def get_col_spec(self, **_: object) -> str:
@@ -99,7 +99,7 @@ _INDEXED_CHUNKS = Table(
 
 
 def vector_text(vector: bytes | None) -> str | None:
-    """A vector as the extension reads it; its length does not matter."""
+    """A vector in the extension's text form; None without a vector."""
     return None if vector is None else str(list(memoryview(vector).cast("b")))
 
 
@@ -117,13 +117,13 @@ def tenant_token(tenant: str, *, sample: bool) -> str:
 
 
 def own_key(key: str, stored: object) -> str | None:
-    """An item's key as it was before `identity`, from its facts; None when they are damaged."""
+    """An item's original key, from its facts, before `identity` shortened it; None when they are damaged."""
     own = stored.get("key", key) if isinstance(stored, Mapping) else None
     return own if isinstance(own, str) and identity(own) == key else None
 
 
 def facts_of(key: str, stored: object) -> Item | None:
-    """A stored item, with what it lacks empty; None when it is damaged."""
+    """A stored item with defaults for missing fields; None when it is damaged."""
     if not isinstance(stored, Mapping):
         return None
     try:
@@ -146,7 +146,7 @@ class ItemWriter:
     async def write_report(
         self, connection: AsyncConnection, tenant: str, analysis_id: str, parts: ReportParts
     ) -> None:
-        """Replace the rows of a report; the analysis's own row is there already."""
+        """Replace the rows of a report; the analysis's own row must exist."""
         await clear(connection, tenant, analysis_id)
         seen = ((item.key, item.facts) for item in parts.items)
         sample = parts.body.get("sample") is True
@@ -177,7 +177,7 @@ class ItemWriter:
         *,
         sample: bool = False,
     ) -> Mapping[str, Facts]:
-        """Store items by key as far as they are not; the facts of each as they are stored now.
+        """Store items that are not stored yet; returns the stored facts of each, by key.
 
         `sample`: they are made up.
         """

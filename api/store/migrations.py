@@ -178,7 +178,7 @@ _WORDS = {
 
 
 async def migrate(database: Database, latest: int = LATEST, steps: Mapping[int, Step] = STEPS) -> None:
-    """Bring the tables to version `latest`; nothing is written when they have it.
+    """Upgrade the tables to version `latest`; writes nothing when they have it.
 
     Raises:
         StoreUnavailable: the database cannot be used, or its tables are of a newer version, of one
@@ -210,7 +210,7 @@ async def migrate(database: Database, latest: int = LATEST, steps: Mapping[int, 
 
 
 async def _version(connection: AsyncConnection) -> int:
-    """The newest version that was applied; 0 for an empty database."""
+    """Newest version that was applied; 0 for an empty database."""
     if not await connection.run_sync(lambda sync: inspect(sync).has_table(schema_version.name)):
         return 0
     version = await connection.scalar(select(sql.max(schema_version.c.version)))
@@ -225,7 +225,7 @@ async def _version(connection: AsyncConnection) -> int:
 
 
 async def _create(connection: AsyncConnection) -> None:
-    """Make every table; one of the same name that is another program's is an error."""
+    """Create every table; a table of the same name from another program is an error."""
     ours = [table for table in METADATA.sorted_tables if table is not schema_version]
     await connection.run_sync(schema_version.create, checkfirst=True)
     await connection.run_sync(METADATA.create_all, tables=ours, checkfirst=False)

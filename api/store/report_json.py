@@ -27,7 +27,7 @@ FACTS = tuple(Item.model_fields)
 
 
 class Unreadable(Exception):
-    """A stored report that this program cannot read; the text says where, not what is there."""
+    """A stored report cannot be read; the message says where, without its content."""
 
 
 def version_of(document: Mapping[str, Any]) -> int:
@@ -38,12 +38,12 @@ def version_of(document: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReportReader:
-    """Reads stored reports, those of older versions too."""
+    """Reads stored reports, including older versions."""
 
     steps: Mapping[int, Step]
     """Version -> what makes a report of the next version; a step need not write `version`."""
     version: int
-    """The one that reports are brought to."""
+    """Version to which reports are upgraded."""
 
     def upgraded(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The report's JSON in today's version; that of a newer program as it is.
@@ -60,7 +60,7 @@ class ReportReader:
         return report
 
     def report(self, document: Mapping[str, Any]) -> Report:
-        """The whole report.
+        """The whole report, upgraded to today's version.
 
         Raises:
             Unreadable: it is none, or one of a newer program that changed too much.
@@ -99,12 +99,12 @@ def _with_one_kept(report: dict[str, Any]) -> dict[str, Any]:
 
 
 READER = ReportReader(MappingProxyType({3: _with_one_kept}), VERSION)
-"""Of this program; a raised `VERSION` adds a step. Version 3 is the oldest that is read."""
+"""Reader of this program; raising `VERSION` adds a step. Version 3 is the oldest that can be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportItem:
-    """One place where an item stands in a report."""
+    """One position of an item in a report."""
 
     part: str
     """`items`, `dropped`, or a colon and the name of a source: that source's dropped items."""
@@ -121,7 +121,7 @@ class ReportItem:
 
 @dataclass(frozen=True, slots=True)
 class ReportParts:
-    """A report as it is stored."""
+    """Parts in which a report is stored."""
 
     body: Mapping[str, Any]
     """The report with a number where a list of items was."""
@@ -189,7 +189,7 @@ def without_items(report: Mapping[str, Any], keys: Set[str]) -> dict[str, Any]:
 
 
 def _texts_in(value: Any, keys: Set[str], *, inside: bool = False) -> Iterator[str]:
-    """All texts of the entries with these keys."""
+    """Texts of the entries with these keys."""
     if isinstance(value, str):
         yield from (value,) if inside else ()
     elif isinstance(value, Mapping):
@@ -202,7 +202,7 @@ def _texts_in(value: Any, keys: Set[str], *, inside: bool = False) -> Iterator[s
 
 
 def _without_quotes(value: Any, words: str) -> Any:
-    """The report's own texts with `REMOVED` for each quotation of three words or more that stands in `words`."""
+    """The report's texts with each quotation of three words or more from `words` replaced by `REMOVED`."""
 
     def replaced(match: re.Match[str]) -> str:
         quote = _one_line(match[1].strip(" …."))
@@ -228,7 +228,7 @@ def _keys_in(value: Any) -> set[str]:
 
 
 def without_entries(value: Any, keys: Set[str]) -> Any:
-    """Any JSON value without the entries of its lists that are, or only cite, one of the keys."""
+    """A JSON value without the list entries that are one of the keys or cite nothing else."""
     if isinstance(value, Mapping):
         return {name: without_entries(inner, keys) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""How long rows that nobody deletes are kept, and what deletes them."""
+"""How long rows are stored that no person deletes, and the statements that delete them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sqlalchemy import Delete, delete
 from api.store.tables import asking, charges, idempotency, ledger, logins, paces, pages, runs, sessions
 
 PAGE_LIFE = timedelta(days=1)
-"""Of a page of a source, and of the pace of one that is no longer asked."""
+"""Retention of a source's page, and of the pace of a source that is no longer asked."""
 SAMPLE_LIFE = timedelta(days=180)
-"""Of a post of a sample, see `api/pipeline/gate/cascade.py`."""
+"""Retention of a post of a sample, see `api/pipeline/gate/cascade.py`."""
 LEDGER_LIFE = timedelta(days=90)
-"""Of a day's charges and of the quota ledger."""
+"""Retention of a day's charges and of the quota ledger."""
 SESSION_LIFE = timedelta(days=30)
-"""Of a chat session after its last turn."""
+"""Retention of a chat session after its last turn."""
 IDEMPOTENCY_LIFE = timedelta(days=7)
 SILENCE = timedelta(seconds=60)
 """Time without a heartbeat after which a process counts as ended: five beats may be lost."""

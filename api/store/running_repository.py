@@ -37,13 +37,13 @@ _RUNNING = analyses.c.state == literal_column("'running'")
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One open store of one process."""
+    """One open store in one process."""
 
     place: str
     """Host, boot and process namespace, within which a process id is unique."""
     pid: int
     started: str
-    """Start of the process in ticks since boot; empty where the system does not say."""
+    """Start of the process in ticks since boot; empty when the system does not say."""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
 
 
@@ -95,7 +95,7 @@ class RunningRepository(Repository):
     """Implements the part of `Store` that concerns analyses under way and processes."""
 
     def __init__(self, database: Database, beat: float = BEAT) -> None:
-        """`beat` is in seconds; the heartbeat starts with the first analysis or `appear`."""
+        """Start with no heartbeat, which begins with the first analysis or `appear`; `beat` is in seconds."""
         super().__init__(database)
         self._pause = beat
         self._owner = this_process()
@@ -191,7 +191,7 @@ class RunningRepository(Repository):
         return set(processes) - living
 
     async def _stop(self) -> None:
-        """End the heartbeat; what still runs here will never be finished."""
+        """Stop the heartbeat; running analyses of this process are marked as failed."""
         if self._heart is None:
             return
         self._heart.cancel()

@@ -1,4 +1,4 @@
-"""What all processes share of sources: who asks for an answer at this moment, and how often a source may be asked."""
+"""State that all processes share about sources: who requests an answer now, and how often a source may be asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from api.store.record_repository import keep_page, text_of
 from api.store.tables import asking, paces, pages
 
 _Counts = dict[str, tuple[int, int, int]]
-"""By the seconds of a limit: the number of its present window, and the requests in that and in the one before."""
+"""Number of the present window, and the requests in it and in the one before, by the limit's seconds."""
 _COUNTS: TypeAdapter[_Counts] = TypeAdapter(_Counts)
 
 
@@ -101,7 +101,7 @@ def counted(
 
 
 def _counts(document: object) -> _Counts:
-    """What is stored; nothing where it is damaged."""
+    """The stored counts; empty when they are damaged."""
     try:
         return _COUNTS.validate_python(document)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""How far streams were read, and their posts that wait for the gate of a watch."""
+"""Stores the positions of streams, and posts that wait for the gate of a watch."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ async def _known(connection: AsyncConnection, ids: set[WatchId]) -> set[WatchId]
 
 
 async def _over_full(connection: AsyncConnection, ids: set[WatchId]) -> list[WatchId]:
-    """Those for which more posts wait than are kept."""
+    """Watches with more waiting posts than are kept."""
     full: list[WatchId] = []
     owner = stream_posts.c.tenant, stream_posts.c.watch_id
     for some in batches(ids):

@@ -114,7 +114,7 @@ def _words(value: object) -> str | None:
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware time, UTC; one that is damaged is None."""
+    """An aware UTC time; None when the stored value is damaged."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -127,7 +127,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
-        """Read it, without an error that hides the other rows."""
+        """Read a value; a damaged one raises no error, which would hide the other rows."""
         read = super().result_processor(dialect, coltype)
 
         def guarded(value: Any) -> Any:
@@ -157,13 +157,13 @@ class Identity(TypeDecorator[str]):
         return None if value is None else identity(value)
 
     def process_result_value(self, value: object, dialect: Dialect) -> str | None:
-        """As text, whatever stands there."""
+        """The stored value as text, whatever its type."""
         words = _words(value)
         return Digest(words) if words is not None and words.startswith(_HASHED) else words
 
 
 class Prose(TypeDecorator[str]):
-    """Words for people; what no database takes becomes U+FFFD."""
+    """Text for people; characters that no database accepts become U+FFFD."""
 
     impl = Text
     cache_ok = True
@@ -173,7 +173,7 @@ class Prose(TypeDecorator[str]):
         return value if value is None or _is_storable(value) else _UNSTORABLE.sub("\ufffd", value)
 
     def process_result_value(self, value: object, dialect: Dialect) -> str | None:
-        """As text, whatever stands there."""
+        """The stored value as text, whatever its type."""
         return _words(value)
 
 
@@ -188,7 +188,7 @@ class Document(TypeDecorator[Any]):
         return None if value is None else dumps(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        """Read it; a text that is damaged is nothing, so that it hides no other row."""
+        """The parsed JSON; None when it is damaged, so that other rows can be read."""
         if value is None:
             return None
         try:
@@ -313,7 +313,7 @@ embeddings = Table(
 )  # fmt: skip
 """Vectors of entries by a server of embeddings; `model` is its name and its dimensions."""
 embedded = _table("embedded", "tenant model", tenant=Identity, model=Identity, number=BigInteger)
-"""Up to which number a tenant's entries, but for those made up, have a vector of a model."""
+"""Number of the last entry of a tenant that has a vector of a model; sample entries are not counted."""
 
 imports = _table(
     "imports", "tenant id", tenant=Identity, id=Identity, name=Prose, form=Text, digest=Identity,
@@ -345,13 +345,13 @@ charges = _table(
 pages = _table("pages", "key", _index("pages_by_age", "stored_at"), key=Identity, text=Document, stored_at=UtcDateTime)
 """Pages of sources, and answers that scheduled runs share."""
 asking = _table("asking", "key", key=Identity, asker=Text, until=UtcDateTime)
-"""Who alone asks, until then, for what will be the page of this key."""
+"""Which process alone requests the page of this key, and until when."""
 paces = _table(
     "paces", "scope",
     scope=Identity, counts=Document, paused_until=UtcDateTime, spent=Boolean, used_at=UtcDateTime,
     optional="paused_until",
 )  # fmt: skip
-"""How often all processes asked a source lately, and until when it wants no request; `spent`: its day is used up."""
+"""Recent requests of all processes to a source, and when its pause ends; `spent`: its daily quota is used up."""
 keys = _table(
     "keys", "id", UniqueConstraint("name"), UniqueConstraint("digest"),
     id=Identity, name=Prose, digest=Identity, created_at=UtcDateTime, revoked=Boolean,
@@ -395,13 +395,13 @@ senses = _table(
     "senses", "tenant question",
     tenant=Identity, question=Identity, about=Prose, not_about=Document, created_at=UtcDateTime,
 )  # fmt: skip
-"""Which of the things that share a name a tenant means; `question` is the digest of the name."""
+"""The sense of a name that a tenant chose; `question` is the digest of the name."""
 
 feeds = _table(
     "feeds", "address",
     address=Identity, state=Document, next_at=UtcDateTime, asked_at=UtcDateTime, optional="next_at",
 )  # fmt: skip
-"""What is known of a feed, for all tenants; before `next_at` nobody asks it, and never where that is NULL."""
+"""State of a feed for all tenants; it is not requested before `next_at`, and never when that is NULL."""
 feed_entries = Table(
     "feed_entries", METADATA,
     Column("address", Identity, nullable=False),
@@ -488,7 +488,7 @@ streams = _table(
     name=Identity, cursor=Text, read_until=UtcDateTime, reader=Text, claimed_until=UtcDateTime,
     optional="cursor read_until reader claimed_until",
 )  # fmt: skip
-"""How far each stream was read, and the process that alone reads it until `claimed_until`."""
+"""Position of each stream, and the process that alone reads it until `claimed_until`."""
 stream_posts = _table(
     "stream_posts", "tenant watch_id key",
     _of(watches, "watch_id"),

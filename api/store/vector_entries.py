@@ -33,11 +33,11 @@ from usearch.index import search
 from api.features.archive.search_values import DIMENSIONS
 
 COMPARED = 20_000
-"""Entries that are compared as they are, in a few milliseconds; of fewer, none is missed."""
+"""Most entries that are compared exactly, in a few milliseconds; none is missed among fewer."""
 # Entries whose signs are compared at once: few enough to stay in a processor's own memory.
 _STRIDE = 16_384
 UNREADABLE = (OSError, ValueError)
-"""What numpy raises over a file that is gone, cut or full, or none of its own."""
+"""Errors of numpy for a file that is missing, truncated, full or not its own."""
 # Entries that are read from a file at once, 1 MB of 256 dimensions: an import has little memory.
 _PIECE = 4_000
 Entries = Any
@@ -68,7 +68,7 @@ class VectorFile:
     since: int
     last: int
     count: int
-    """How many entries it holds."""
+    """Number of entries in the file."""
     size: int
     kind: Any
     """Type of one entry's row in the file, see `entry_type`."""
@@ -93,7 +93,7 @@ def _signed(vectors: bytes, dimensions: int) -> Any:
 
 
 def _signs(vectors: Any) -> Any:
-    """For each row one bit a number: whether it is above 0."""
+    """One bit for each number of a row: whether it is above 0."""
     return numpy.packbits(vectors > 0, axis=1).view(numpy.uint64)
 
 
@@ -104,7 +104,7 @@ def compared(entries: Entries) -> Compared:
 
 
 def entries_of(rows: Sequence[tuple[int, bytes | None]], dimensions: int) -> Entries:
-    """Of the table's rows, by number, those that have a vector."""
+    """Rows with a vector of these dimensions, in the order of the table."""
     whole = [(number, vector) for number, vector in rows if len(vector or b"") == dimensions]
     entries = numpy.empty(len(whole), entry_type(dimensions))
     entries["number"] = [number for number, _ in whole]
@@ -114,17 +114,17 @@ def entries_of(rows: Sequence[tuple[int, bytes | None]], dimensions: int) -> Ent
 
 
 def joined(parts: Sequence[Entries], dimensions: int) -> Entries:
-    """All of them in one."""
+    """All entries in one array."""
     return numpy.concatenate([numpy.empty(0, entry_type(dimensions)), *parts])
 
 
 def behind(entries: Entries, number: int) -> Entries:
-    """Those with a higher number."""
+    """Entries with a higher number."""
     return entries[entries["number"] > number]
 
 
 def nearest(blocks: Sequence[Compared], vector: bytes, most: int) -> list[int]:
-    """Numbers of the nearest; of very many entries of those whose signs are most alike."""
+    """Numbers of the nearest entries; among more than `COMPARED`, of those with the most similar signs."""
     query = _signed(vector, len(vector))
     chosen = _likeliest([block.signs for block in blocks], _signs(query)[0])
     pairs: list[tuple[float, int]] = []
@@ -137,7 +137,7 @@ def nearest(blocks: Sequence[Compared], vector: bytes, most: int) -> list[int]:
 
 
 def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
-    """Which of each block are compared; the newest of those that are equally like it."""
+    """Rows of each block that are compared exactly; among equally similar ones, the newest."""
     if sum(block.shape[1] for block in signs) <= COMPARED:
         return [slice(None)] * len(signs)
     differing = []
@@ -162,7 +162,7 @@ def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
 
 
 def _count(file: BinaryIO, kind: Any) -> int:
-    """How many entries of a type an opened file holds; it is read from the first of them on.
+    """Number of entries in an opened file, which is then positioned at the first.
 
     Raises:
         ValueError: it holds something else, or not all of them.
@@ -183,7 +183,7 @@ def filed_at(file: Path, since: int, last: int, kind: Any) -> VectorFile:
 
 
 def load(filed: VectorFile) -> None:
-    """Read numbers and signs into memory; the vectors stay where they lie, mapped into it."""
+    """Read numbers and signs into memory and map the vectors from the file."""
     if filed.file.stat().st_size != filed.size:
         raise ValueError("it has changed")
     if filed.loaded is not None:
@@ -205,7 +205,7 @@ def load(filed: VectorFile) -> None:
 
 
 def _pieces(file: BinaryIO, kind: Any) -> Iterator[Entries]:
-    """What is left of an opened file, so much at a time that the memory is not filled with it."""
+    """The rest of an opened file in pieces of limited size."""
     while len(piece := numpy.fromfile(file, kind, _PIECE)):
         yield piece
 
@@ -246,7 +246,7 @@ _WRITING_SECONDS = 3600
 
 
 class Neighbours:
-    """One tenant's vectors; used by one task at a time, but for `write`."""
+    """Vectors of one tenant; only one task at a time may use it, except for `write`."""
 
     def __init__(self, folder: Path, name: str, most_later: int, dimensions: int = DIMENSIONS) -> None:
         """Open what lies there.
@@ -260,7 +260,7 @@ class Neighbours:
         self._files: list[VectorFile] = []
         self._later: list[Entries] = []
         self.last = 0
-        """The highest number that is known; what is behind it stands in the table alone."""
+        """Highest number read so far; later entries are only in the table."""
         self.open()
 
     def open(self) -> None:
@@ -283,17 +283,17 @@ class Neighbours:
 
     @property
     def due(self) -> bool:
-        """Whether so many are in memory that a file is worth it; ever more where none can be."""
+        """Whether enough entries are in memory to write a file; the bound doubles with each failed write."""
         return self._waiting > self._most_later << self._failures
 
     def add(self, rows: Sequence[tuple[int, bytes | None]]) -> None:
-        """What comes next in the table, by number; those without a vector are passed over."""
+        """Add the table's next rows, by number; rows without a vector are skipped."""
         later = entries_of(rows, self._dimensions)
         self._later = [joined([*self._later, later], self._dimensions)]
         self.last = rows[-1][0]
 
     def load(self) -> None:
-        """Make the files ready for `nearest`; one that was changed or removed is looked for anew.
+        """Prepare the files for `nearest`; a file that was changed or removed is searched for again.
 
         What cannot be read is not there: `last` goes back, and the table has the rest.
         """
@@ -313,7 +313,7 @@ class Neighbours:
         return nearest([*filed, *map(compared, self._later)], vector, most)
 
     def plan(self, *, everything: bool = False) -> FilePlan | None:
-        """What is to be written; None: the files have changed, and were opened anew.
+        """Which files to write; None when the files have changed and were opened again.
 
         Files that are not much larger than what follows them are written again with it, so that
         there are few and each entry is written a few times; or all are.

@@ -50,16 +50,16 @@ class _HeldVectors:
 
 @dataclass(slots=True)
 class FiledVectors:
-    """In files beside an SQLite database; belongs to one event loop."""
+    """Vectors in files beside an SQLite database; belongs to one event loop."""
 
     database: Database
     folder: Path
     most_later: int = 5_000
     """Entries after which a file is written."""
     most_read: int = 60_000
-    """Entries that a search reads from the table by itself; of more, the rest a task behind it."""
+    """Most entries that one search reads from the table; a background task reads the rest."""
     page: int = 20_000
-    """Entries that are read at once, of the word vectors; of longer vectors fewer, here and above."""
+    """Entries read at once, for word vectors; fewer for longer vectors, here and in `most_read`."""
     _held: OrderedDict[_Owner, _HeldVectors] = field(default_factory=OrderedDict)
     _following: dict[_Owner, asyncio.Task[None]] = field(default_factory=dict)
     _closed: bool = False
@@ -129,7 +129,7 @@ class FiledVectors:
             task.add_done_callback(lambda _: self._following.pop(owner, None))
 
     async def _catch_up(self, owner: _Owner) -> None:
-        """Read what is not read, a page at a time, and write it to files."""
+        """Read the remaining entries, one page at a time, and write them to files."""
         held, more, page_size = self._holding(owner), True, self._page(owner[2])
         try:
             while more:
@@ -194,7 +194,7 @@ def _are(owner: _Owner) -> Conditions:
 
 
 async def _wanted(connection: AsyncConnection, numbers: Sequence[int], where: Conditions) -> set[int]:
-    """Which of these are still there and wanted."""
+    """Those of the numbers that still exist and match."""
     left: set[int] = set()
     for some in batches(numbers):
         rows = select(chunks.c.number).where(chunks.c.number.in_(some), *where)
@@ -203,7 +203,7 @@ async def _wanted(connection: AsyncConnection, numbers: Sequence[int], where: Co
 
 
 async def _after(connection: AsyncConnection, owner: _Owner, last: int, most: int) -> list[tuple[int, bytes | None]]:
-    """Numbers and vectors of a tenant's next entries; of a server's model only those that have one."""
+    """Numbers and vectors of a tenant's next entries; for a server's model only entries that have one."""
     wanted = select(chunks.c.number, chunks.c.vector)
     if model := owner[2]:
         made = (embeddings.c.chunk == chunks.c.number) & (embeddings.c.model == model)
@@ -246,7 +246,7 @@ class StoredVectors(Protocol):
         sample: bool,
         model: str = "",
     ) -> tuple[list[int], int]:
-        """At most so many of a tenant's real or made-up entries, the nearest first.
+        """The nearest of a tenant's real or sample entries, at most `most`, nearest first.
 
         And how many were not compared, since they are still being read. `where` says which are
         wanted, of those that are still there; `model` is the vector's, see `ModelVectors.model`.
@@ -254,7 +254,7 @@ class StoredVectors(Protocol):
         ...
 
     def follow(self, tenant: str) -> None:
-        """Read what was stored of a tenant, beside whatever comes next."""
+        """Read a tenant's newly stored entries in the background."""
         ...
 
     async def aclose(self) -> None:
@@ -263,7 +263,7 @@ class StoredVectors(Protocol):
 
 
 class ExtensionVectors:
-    """In the column that `vectors_of` made, on PostgreSQL."""
+    """Vectors in a PostgreSQL column that `vectors_of` creates."""
 
     async def nearest(
         self,
@@ -292,11 +292,11 @@ class ExtensionVectors:
         """The database has done it."""
 
     async def aclose(self) -> None:
-        """Nothing to end: the database does the work."""
+        """Do nothing; the database does the work."""
 
 
 async def vectors_of(database: Database) -> StoredVectors | None:
-    """Who looks for the nearest; None on SQLite without `usearch`, and on PostgreSQL without the extension `vector`.
+    """Vector search of a database; None on SQLite without `usearch`, on PostgreSQL without the extension `vector`.
 
     Makes the extension, two columns and an index, once.
     """

@@ -1,4 +1,4 @@
-"""Watches, their runs and what they have seen; one conditional update decides who runs one."""
+"""Stores watches, runs and seen posts; one conditional update decides which process runs a watch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WATCH, _ITEM = TypeAdapter(Watch), TypeAdapter(Item)
 # Fields of a watch that have columns of their own.
 _KEPT = ("paused", "due_at", "began_at", "feed")
 WATCH_COLUMNS = (watches.c.tenant, watches.c.id, watches.c.body, *(watches.c[name] for name in _KEPT))
-"""What `read_watch` reads."""
+"""Columns that `read_watch` reads."""
 # Those of them that `change_watch` leaves alone: the first run and `set_feed` write them.
 _UNCHANGED = ("began_at", "feed")
 
@@ -340,7 +340,7 @@ class WatchRepository(InboxRepository):
 
 
 async def _take_waiting(connection: AsyncConnection, watch: Watch, keys: Iterable[str]) -> list[str]:
-    """Delete posts that wait for a watch; the keys of those that were there."""
+    """Delete posts that wait for a watch; returns the keys of those that existed."""
     taken: list[str] = []
     for some in batches(keys):
         mine = stream_posts.c.tenant == watch.tenant, stream_posts.c.watch_id == watch.id
@@ -350,7 +350,7 @@ async def _take_waiting(connection: AsyncConnection, watch: Watch, keys: Iterabl
 
 
 async def forget_watched(connection: AsyncConnection, keys: Iterable[str]) -> None:
-    """What watches hold of posts that are to be forgotten; the keys alone stay known."""
+    """Delete the content of posts that watches hold; only the keys stay known."""
     for some in batches(keys):
         seen = update(watch_items).where(watch_items.c.key.in_(some))
         await connection.execute(seen.values(facts=None))
@@ -380,7 +380,7 @@ def _is(tenant: str, watch_id: str) -> tuple[ColumnElement[bool], ColumnElement[
 
 
 def _held(watch: Watch) -> tuple[ColumnElement[bool], ...]:
-    """Its runs that wait for a digest; in the words of the index."""
+    """Conditions for the watch's runs that wait for a digest, in the form that its index needs."""
     mine = watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id
     return *mine, watch_runs.c.held.is_not(None)
 
@@ -392,7 +392,7 @@ def _due(now: datetime) -> Select[*tuple[Any, ...]]:
 
 
 def is_free(now: datetime) -> ColumnElement[bool]:
-    """Nobody's, or of a process whose time is over."""
+    """Condition that a watch is claimed by no process, or its claim has ended."""
     return or_(watches.c.claimed_until.is_(None), watches.c.claimed_until <= now)
 
 
@@ -429,7 +429,7 @@ async def _check_name(connection: AsyncConnection, watch: Watch) -> None:
 
 
 def columns_of_watch(watch: Watch) -> dict[str, Any]:
-    """What the table has of a watch, but for tenant, id and time of creation."""
+    """Columns of a watch, except tenant, id and creation time."""
     body = _WATCH.dump_python(watch, mode="json", exclude=set(_KEPT))
     streamed = datetime.now(UTC) if watch.follows_streams else None
     digest_at = next_digest(watch, datetime.now(UTC))
@@ -447,7 +447,7 @@ def read_watch(row: Row[*tuple[Any, ...]]) -> Watch | None:
 
 
 def item_json(item: Item) -> Any:
-    """An item as it is stored."""
+    """An item in its stored form."""
     return _ITEM.dump_python(item, mode="json")
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from api.core.items import Item
 from api.evaluation.metrics import Measures
-from api.evaluation.retrieval import (
+from api.evaluation.search_scores import (
     LabelledQuestion,
     plain_searches,
     product_search,

@@ -26,8 +26,14 @@ from api.core.items import Item
 from api.core.model_batches import usage_of_error
 from api.core.ports import Claim, Judgement, Support
 from api.errors import ModelError
-from api.evaluation.candidates import labelled_corpus
-from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate, RememberedAnswers, evaluate, order_stability
+from api.evaluation.judge_candidates import labelled_corpus
+from api.evaluation.judge_evaluation import (
+    EvaluationOptions,
+    JudgeCandidate,
+    RememberedAnswers,
+    evaluate,
+    order_stability,
+)
 from api.evaluation.labelled_items import LabelledQuery, read_claims, read_labelled
 from api.evaluation.support_scores import evaluate_support
 from api.models.dialects import ModelCallLimiter

@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 from api.core.domain import Question
 from api.evaluation.bench_gates import FoldedJudge
-from api.evaluation.candidates import BASELINES
-from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate, evaluate
+from api.evaluation.judge_candidates import BASELINES
+from api.evaluation.judge_evaluation import EvaluationOptions, JudgeCandidate, evaluate
 from api.evaluation.judge_scores import EvalResult
 from api.evaluation.labelled_items import LabelledItem, LabelledQuery, read_labelled
 from api.models.local.judge import parse, profile_name
 from api.models.local.judge_features import AGAINST, FEATURES, FOR, page
-from api.models.local.reading import Reading, topic_of
+from api.models.local.parsed_text import Reading, topic_of
 from api.models.local.word_vectors import Vectors, vectors
 from api.pipeline.gate.excerpt import excerpt_of
 

@@ -29,9 +29,9 @@ from api.interfaces.shared.markdown_report import report_markdown
 from api.models.model_calls import OpenAIExplainer, OpenAIGrader
 from api.reports.draft_rules import Draft, DraftCleaner, DraftText, check
 from api.reports.exhibits import Dossier, Exhibit
+from api.reports.insufficient_data import Shortfall
 from api.reports.keyless.theme_finding import PASSAGES
 from api.reports.quotes import citable_text
-from api.reports.shortfall import Shortfall
 from api.services import product as product_service
 from api.services.product import Ask
 from api.settings import ChatSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.evaluation.candidates import name_strength
+from api.evaluation.judge_candidates import name_strength
 from api.models.local.judge import LocalJudge
 from api.services.tools import relevance_filter
 from tests.cases.conftest import World

@@ -9,7 +9,7 @@ import pytest
 from api.core.domain import Question, Usage
 from api.core.items import Item
 from api.errors import ConfigurationError
-from api.evaluation.evaluate import AnswerCache, page_key
+from api.evaluation.judge_evaluation import AnswerCache, page_key
 from api.evaluation.judge_scores import Answered, Opinion
 
 KEPT = Answered((Opinion(True, 0.9), Opinion(False, score=2)), Usage(10, 2, None), 0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.evaluation.retrieval import (
+from api.evaluation.search_scores import (
     DEPTH,
     TENANT,
     LabelledQuestion,

@@ -6,7 +6,7 @@ import pytest
 
 from api.core.domain import Question
 from api.errors import ConfigurationError
-from api.evaluation.candidates import BASELINES, bm25, cosine, hybrid, name_strength, share_of_words
+from api.evaluation.judge_candidates import BASELINES, bm25, cosine, hybrid, name_strength, share_of_words
 from api.models.local.word_vectors import vectors
 from tests.models.items import item
 

@@ -42,7 +42,7 @@ from api.evaluation.bench_sets import (
     revealed,
     sketch_of,
 )
-from api.evaluation.evaluate import EvaluationOptions
+from api.evaluation.judge_evaluation import EvaluationOptions
 from api.evaluation.judge_scores import Opinion
 from api.models.local.word_vectors import vectors
 from tests.interfaces.command import Ended, inside

@@ -14,7 +14,7 @@ from api.core.items import Item
 from api.core.model_batches import UnusableAnswer
 from api.core.ports import Claim, Judgement, Support
 from api.errors import ConfigurationError, ModelError
-from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate
+from api.evaluation.judge_evaluation import EvaluationOptions, JudgeCandidate
 from api.evaluation.judge_scores import EvalResult
 from api.evaluation.labelled_items import LabelledClaim, LabelledItem, LabelledQuery
 from api.evaluation.langfuse_experiment import of_claims, of_queries, open_bench

@@ -19,7 +19,7 @@ from api.core.ports import Claim, Source
 from api.errors import ModelError, SourceError
 from api.models.model_calls import OpenAIExplainer, OpenAIGrader, OpenAIJudge, OpenAIRewriter, OpenAISupport
 from api.models.model_client import ModelClient
-from api.reports.shortfall import Shortfall
+from api.reports.insufficient_data import Shortfall
 from api.settings import ModelSettings
 from api.sources import SOURCES
 from tests.fuzz import foreign

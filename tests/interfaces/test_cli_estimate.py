@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from api.bootstrap import estimates
-from api.reports.conclusion import WRITER_REQUESTS
+from api.reports.report_writing import WRITER_REQUESTS
 from api.sandbox.server import Sandbox
 from api.services.product import Ask
 from api.settings import load

@@ -10,7 +10,7 @@ import pytest
 from api.core.domain import Question
 from api.models.model_calls import OpenAIExplainer, OpenAIGrader, OpenAIJudge, OpenAIRewriter
 from api.models.model_client import ModelClient
-from api.reports.shortfall import Shortfall
+from api.reports.insufficient_data import Shortfall
 from tests.models.items import NONCE, fixed, item
 from tests.models.model_server import ModelServer, says
 

@@ -13,7 +13,7 @@ import pytest
 from api.core.domain import Question
 from api.core.items import Item
 from api.models.local.judge_features import Row, page
-from api.models.local.reading import Reading, topic_of
+from api.models.local.parsed_text import Reading, topic_of
 from api.models.local.word_vectors import Vectors, vectors
 from api.pipeline.gate.excerpt import excerpt_of
 from tests.models.items import item

@@ -16,7 +16,7 @@ import measure_gate as measuring
 import train_local_judge as training
 from api.core.domain import Question
 from api.evaluation.bench_gates import FoldedJudge
-from api.evaluation.candidates import BASELINES, labelled_corpus
+from api.evaluation.judge_candidates import BASELINES, labelled_corpus
 from api.evaluation.judge_scores import EvalResult
 from api.evaluation.labelled_items import LabelledQuery, pure
 from api.evaluation.metrics import compare, summed

@@ -11,7 +11,7 @@ from api.core.domain import Question
 from api.errors import ModelError
 from api.models.model_calls import OpenAIExplainer
 from api.models.model_client import ModelClient
-from api.reports.shortfall import Shortfall
+from api.reports.insufficient_data import Shortfall
 from tests.models.items import NONCE, fixed
 from tests.models.model_server import ModelServer, Reply, fails, says
 

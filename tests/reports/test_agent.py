@@ -26,8 +26,8 @@ from api.errors import Broken, ModelError, NotConfigured
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.question.query_guard import MAX_QUERY_LENGTH
 from api.reports.agent_writer import AgentWriter
-from api.reports.conclusion import WRITER_REQUESTS, WritingFailed, WrittenDraft
 from api.reports.exhibits import Dossier
+from api.reports.report_writing import WRITER_REQUESTS, WritingFailed, WrittenDraft
 from api.services.product import Product
 from api.settings import RankingSettings, RetrievalSettings
 from tests.services.fakes import NEVER, FakeSource

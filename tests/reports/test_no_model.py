@@ -7,7 +7,7 @@ import pytest
 from api.core.ports import Rewrites
 from api.errors import ModelError
 from api.reports.exhibits import Dossier
-from api.reports.shortfall import Shortfall
+from api.reports.insufficient_data import Shortfall
 from tests.services.kit import MUG, NOBODY, evidence_of, kit, posts
 
 

@@ -15,8 +15,8 @@ from api.models.dialects import ModelCallLimiter
 from api.models.model_client import ModelClient
 from api.pipeline.evidence.collection import Assessor
 from api.reports.agent_writer import FORMS, AgentWriter, EndedByCut, WriterModel
-from api.reports.conclusion import WritingFailed, WrittenDraft
 from api.reports.exhibits import Dossier
+from api.reports.report_writing import WritingFailed, WrittenDraft
 from api.settings import ModelSettings, RankingSettings, RetrievalSettings
 from tests.models.model_server import KEY, ModelServer, Reply, fails, says, serving
 from tests.services.fakes import FakeSource

@@ -22,11 +22,11 @@ from api.pipeline.evidence.crawl import Run
 from api.pipeline.evidence.ranking import Ranked
 from api.pipeline.gate.verdicts import Gate
 from api.pipeline.question import Scope
-from api.reports.conclusion import NoModel, Writer, WrittenDraft
 from api.reports.draft_rules import DraftFlaws, DraftText
 from api.reports.exhibits import Dossier
+from api.reports.insufficient_data import Explainer, Explanation, Shortfall
 from api.reports.report import Finding
-from api.reports.shortfall import Explainer, Explanation, Shortfall
+from api.reports.report_writing import NoModel, Writer, WrittenDraft
 from api.services.product import Product
 from api.settings import AdaptiveSettings, DeepDepth, QuickDepth, RankingSettings, RetrievalSettings, StandardDepth
 from tests.services.fakes import FakeRewriter, FakeSource, item

@@ -19,11 +19,11 @@ from api.core.ports import Grader
 from api.core.progress import Listener, ignore_event
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.reports.agent_writer import AgentWriter
-from api.reports.conclusion import WritingFailed
 from api.reports.draft_rules import DraftFlaws, DraftText
 from api.reports.exhibits import Dossier
+from api.reports.insufficient_data import Explanation, Shortfall
 from api.reports.report import Finding, Passage, Quote
-from api.reports.shortfall import Explanation, Shortfall
+from api.reports.report_writing import WritingFailed
 from api.services import product as product_service
 from api.services.product import MOST_RUNS, Ask, Product, fetch
 from api.settings import RankingSettings

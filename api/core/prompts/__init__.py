@@ -20,7 +20,7 @@ PromptName = Literal[
 ]
 NAMES: tuple[PromptName, ...] = get_args(PromptName)
 LONGEST = 16_000
-"""Most characters of a prompt; the longest of the package has 1,600."""
+"""Longest prompt, in characters; the longest one in the package has 1,600."""
 # `{{rule}}`; `{{ rule }}`, as some people write it
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 ANSWER_WORDS: Mapping[PromptName, tuple[str, ...]] = MappingProxyType(
@@ -33,7 +33,7 @@ ANSWER_WORDS: Mapping[PromptName, tuple[str, ...]] = MappingProxyType(
         "insufficient": ("explanation_text", "suggestions"),
     }
 )
-"""What the answer to a prompt consists of, by which it is read."""
+"""Fields of the answer to each prompt, by which it is parsed."""
 # verdicts that a model may copy instead of reading: `[true, false, ...]`, `"1": true`
 _VERDICTS = re.compile(r"\b(?:true|false)\b[\s\"']*,[\s\"']*(?:true|false)\b|\d[\"']?\s*:\s*(?:true|false)\b", re.I)
 
@@ -45,7 +45,7 @@ class Prompt:
     name: PromptName
     text: str
     version: int | None = None
-    """Version number in Langfuse; None: the package's file."""
+    """Version number in Langfuse; None for the package's file."""
 
     @property
     def title(self) -> str:
@@ -58,11 +58,11 @@ class Prompt:
         return sha256(self.text.encode()).hexdigest()[:8]
 
     def filled(self, **values: object) -> str:
-        """The text with its placeholders replaced; those within a value stay."""
+        """The text with its placeholders replaced; placeholders inside a value are left alone."""
         return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), self.text)
 
     def flaw(self) -> str | None:
-        """Why it cannot replace the package's prompt of that name; None: it can."""
+        """Why it cannot replace the package's prompt of the same name; None when it can."""
         if len(self.text) > LONGEST:
             return f"it has more than {LONGEST} characters"
         own = packaged(self.name).text
@@ -77,7 +77,7 @@ class Prompt:
 
 
 class Prompts(Protocol):
-    """The package's prompts, or those of a Langfuse project."""
+    """Source of prompts: the package, or a Langfuse project."""
 
     def using(self, name: PromptName) -> AbstractAsyncContextManager[Prompt]:
         """The prompt for the model calls in the block, which traces link to it."""

@@ -1,1 +1,1 @@
-"""What is kept for whom: stored analyses, keys, limits and what they cost."""
+"""Stored analyses of each tenant, with API keys, limits, corrections and statistics."""

@@ -1,4 +1,4 @@
-"""How one analysis is done in whichever process: reserved, begun, run, stored, settled."""
+"""Runs one analysis in any process: reserve its cost, run it, store the report, settle the cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Analyze = Callable[[Tenant, Ask, Listener, str, StepRunner], Coroutine[Any, Any,
 Estimate = Callable[[Ask], Coroutine[Any, Any, float]]
 """USD that an analysis may cost at most; raises `UsageError` for what cannot be asked."""
 Tenants = Callable[[str], Coroutine[Any, Any, Tenant | None]]
-"""The tenant of an id; None of a key that is no longer valid."""
+"""Returns the tenant of an id; None when its key is no longer valid."""
 Begin = Callable[[Tenant, Ask, str], Coroutine[Any, Any, "AnalysisTask | StoredAnalysis"]]
 """Begins a question under an id: here, or in the queue of all processes."""
 Ended = Callable[[Report | None, str], None]
@@ -43,7 +43,7 @@ Ended = Callable[[Report | None, str], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkOrder:
-    """What a process needs to continue an analysis that another began."""
+    """Data that a process needs to continue an analysis that another began."""
 
     analysis_id: str
     tenant: str
@@ -80,7 +80,7 @@ class AnalysisTask(SharedTask[Report]):
     tenant: Tenant
     ask: Ask
     began: datetime = field(init=False)
-    """When it was first begun; set once `Runner.join` has returned it."""
+    """When the analysis began; set once `Runner.join` has returned the task."""
     first: int = field(default_factory=lambda: time.time_ns() // 1_000)
     """Number of its first event: microseconds since 1970. A later run under the same id, in any
     process, so has higher numbers than all events of this one."""
@@ -91,7 +91,7 @@ class AnalysisTask(SharedTask[Report]):
     abandoned: bool = False
     """Another process continues the work: this one stores no outcome and settles no budget."""
     in_queue: bool = False
-    """It has joined the queue, which counts it from then on."""
+    """Whether the task has joined the queue, which counts it from then on."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it is known whether it may begin."""
     work: asyncio.Task[Report] | None = None
@@ -102,7 +102,7 @@ class AnalysisTask(SharedTask[Report]):
         return self.ask.query
 
     def cancel(self) -> None:
-        """End the work; its outcome is still stored."""
+        """Cancel the work; its outcome is still stored."""
         self.cancelled = True
         if self.work is not None:
             self.work.cancel()
@@ -120,7 +120,7 @@ async def no_tenants(tenant: str) -> Tenant | None:
 
 
 async def no_wait() -> None:
-    """A wait that is over immediately; the default where no 202 has to go out first."""
+    """Return immediately; the default when no 202 answer has to be sent first."""
 
 
 async def keep_report(store: Store, tenant: str, report: Report, work_id: str | None = None) -> bool:
@@ -149,12 +149,12 @@ class UnstoredAnalysis(StoredAnalysis):
     """The outcome of an analysis that could not be stored."""
 
     work_id: str
-    """Of the work that made it; empty of work that ends with this process."""
+    """Id of the durable work that produced it; empty when the work ends with this process."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisJob:
-    """Does analyses, whoever waits for them."""
+    """Runs analyses on behalf of `Runner`."""
 
     store: Store
     limits: Limits

@@ -1,4 +1,4 @@
-"""Who may ask: API keys of the environment and of the store, each a tenant of its own."""
+"""API keys from the environment and the store; each key is a tenant of its own."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Whose analyses, limits and sessions these are; nobody sees another's."""
+    """Owner of analyses, limits and sessions, which no other tenant can see."""
 
     id: str
     origin: Literal["local", "environment", "store"]
 
 
 LOCAL = Tenant("local", "local")
-"""Whoever sits at this machine: the command line, and the server while there is no key."""
+"""Tenant of this machine: the command line, and the server while no key exists."""
 
 
 def digest(key: str) -> str:
@@ -91,7 +91,7 @@ class Keys:
         return tenant
 
     async def tenant(self, tenant_id: str) -> Tenant | None:
-        """Who has this id, for what is done in their name; None when their key is gone.
+        """The tenant with this id, for work done in its name; None when its key is gone.
 
         Raises:
             StoreUnavailable: the database cannot be used.

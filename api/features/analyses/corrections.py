@@ -39,7 +39,7 @@ class StoredCorrection:
 
     correction: Correction
     question: str
-    """See `question_digest`."""
+    """Digest of the question, made by `question_digest`."""
     query: str
     about: str
     source: str
@@ -50,7 +50,7 @@ class StoredCorrection:
 
 @dataclass(frozen=True, slots=True)
 class ChosenSense:
-    """Which of the things that share a name is meant, as a person chose it."""
+    """The sense of an ambiguous name that a person chose."""
 
     about: str
     not_about: tuple[str, ...]
@@ -63,11 +63,11 @@ class CorrectionBook(Protocol):
     """
 
     async def choose_sense(self, tenant: str, question: str, sense: ChosenSense | None) -> None:
-        """Store it in place of the one before; None forgets that."""
+        """Store a sense in place of the earlier one; None removes it."""
         ...
 
     async def chosen_sense(self, tenant: str, question: str) -> ChosenSense | None:
-        """What was chosen last; None where nothing was."""
+        """The sense that was chosen last; None when none was."""
         ...
 
     async def put_correction(self, tenant: str, entry: StoredCorrection, most: int) -> None:
@@ -79,7 +79,7 @@ class CorrectionBook(Protocol):
         ...
 
     async def corrections(self, tenant: str, question: str | None = None) -> Sequence[StoredCorrection]:
-        """Of one question, or all of the tenant; oldest first."""
+        """Corrections of one question, or of all the tenant's when it is None; oldest first."""
         ...
 
     async def remove_correction(self, tenant: str, question: str, key: str) -> bool:
@@ -95,7 +95,7 @@ def question_digest(question: Question) -> str:
 
 
 async def corrections_of(store: CorrectionBook, tenant: str, question: Question) -> tuple[Correction, ...]:
-    """What the tenant said of items of this question before, oldest first."""
+    """The tenant's corrections for this question, oldest first."""
     entries = await store.corrections(tenant, question_digest(question))
     return tuple(entry.correction for entry in entries)
 
@@ -132,14 +132,14 @@ FEWEST_READ = 20
 
 @dataclass(frozen=True, slots=True)
 class GateQuality:
-    """How right the gate was about the items of one report, by what a person read of them."""
+    """Precision and recall of the gate on one report, estimated from the items that a person read."""
 
     read: int
     """Items of the report that have a correction."""
     precision: UncertainFigure | None
-    """Share of the kept items that is relevant; None where none was kept."""
+    """Share of kept items that are relevant; None when none was kept."""
     recall: UncertainFigure | None
-    """Share of the relevant items that was kept; None where there may be none."""
+    """Share of relevant items that were kept; None when there may be none."""
     missed: UncertainFigure
     """Relevant items among the dropped ones."""
 
@@ -168,15 +168,15 @@ def gate_quality(report: Report, corrections: Iterable[Correction]) -> GateQuali
 STRATA = 2
 """Parts of equal size from which items are drawn, the less and the more probable ones."""
 PRIOR, LEAST = 1.0, 0.03
-"""How many read items the judge's mean probability counts for in a stratum, and how many a verdict
-that it holds impossible counts for."""
+"""Weight of the judge's mean probability in a stratum, as a number of read items; least weight of a verdict it
+considers impossible."""
 TAIL = 0.025
 """Probability that is left out on each side of an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class UncertainFigure:
-    """A figure that is not known for certain; the truth is within it on 95 of 100 pages."""
+    """An estimate with its 95 % interval."""
 
     value: float
     low: float
@@ -184,7 +184,7 @@ class UncertainFigure:
 
 
 def audit_sample(probabilities: Mapping[str, float], count: int, seed: int = 0) -> list[str]:
-    """The keys of `count` items to read, as many of each stratum; the same for the same seed."""
+    """Keys of `count` items to read, drawn in turn from each stratum; the same for the same seed."""
     strata = [list(stratum) for stratum in _strata(probabilities)]
     random = Random(seed)  # noqa: S311 # nosec B311 # a sample, no secret
     for stratum in strata:
@@ -196,7 +196,7 @@ def audit_sample(probabilities: Mapping[str, float], count: int, seed: int = 0) 
 
 
 def missed(dropped: Mapping[str, float], read: Mapping[str, bool]) -> UncertainFigure:
-    """How many relevant items the gate dropped.
+    """Estimated number of relevant items that the gate dropped.
 
     Args:
         dropped: the judge's probability of each dropped item, by key.
@@ -206,14 +206,14 @@ def missed(dropped: Mapping[str, float], read: Mapping[str, bool]) -> UncertainF
 
 
 def precision(kept: Mapping[str, float], read: Mapping[str, bool]) -> UncertainFigure | None:
-    """Share of the kept items that is relevant; None when none was kept."""
+    """Share of kept items that are relevant; None when none was kept."""
     if not kept:
         return None
     return _summary((count / len(kept), chance) for count, chance in _relevant(kept, read))
 
 
 def recall(kept: Mapping[str, float], dropped: Mapping[str, float], read: Mapping[str, bool]) -> UncertainFigure | None:
-    """Share of the relevant items that was kept; None when there may be none at all."""
+    """Share of relevant items that were kept; None when there may be none at all."""
     shares = [
         (
             kept_count / (kept_count + lost_count) if kept_count + lost_count else None,

@@ -1,4 +1,4 @@
-"""What people think of a report, a finding or an item: stored here, and sent to Langfuse."""
+"""Feedback on a report, a finding or an item: stored, and sent to Langfuse."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class RatedReport:
 
 @dataclass(frozen=True, slots=True)
 class RatedTurn:
-    """What somebody thinks of one answer of a chat."""
+    """Feedback on one answer of a chat."""
 
     number: int
-    """Of the turn in its session, from 1."""
+    """Number of the turn in its session, from 1."""
     trace_id: str | None
     author: str
     """Pseudonym of who gave it."""
@@ -48,41 +48,41 @@ class RatedTurn:
 
 Rated = RatedReport | RatedTurn
 Send = Callable[[Rated], Awaitable[str]]
-"""Tells whoever watches; empty when that was taken, else why it was not."""
+"""Sends a rating to Langfuse; returns an empty text, or why it was not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenOnTurn:
-    """What was kept of a turn, and whether Langfuse took it."""
+    """Stored feedback on a turn, and whether Langfuse accepted it."""
 
     session_id: str
     turn: RatedTurn
     watched: Watched
     why: str = ""
-    """Why Langfuse did not take it; else empty."""
+    """Why Langfuse did not accept it; empty when it did."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What somebody says: of one finding, of one item, or of the whole report."""
+    """One rating: of a finding, an item, or the whole report."""
 
     rating: Rating
     comment: str = ""
     finding: int | None = None
-    """Its number in the report, from 1."""
+    """Number of the finding in the report, from 1."""
     item_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Feedback as it was kept, and whether Langfuse took it."""
+    """Stored feedback, and whether Langfuse accepted it."""
 
     feedback: Feedback
     decision: str
     """The report's decision, such as `full_report`."""
     watched: Watched
     why: str = ""
-    """Why Langfuse did not take it; else empty."""
+    """Why Langfuse did not accept it; empty when it did."""
     sample: bool = False
     """The report is made of sample data."""
     repeated: bool = False
@@ -138,7 +138,7 @@ async def give(
 
 
 def worded(comment: str) -> str:
-    """A comment as it is kept.
+    """A comment as it is stored.
 
     Raises:
         UsageError: it is too long.
@@ -158,7 +158,7 @@ async def inform(send: Send | None, rated: Rated, trace_id: str | None) -> tuple
 
 
 def source_of(report: Report, key: str) -> str | None:
-    """Which source an item of the report is of, dropped ones too; None of no item."""
+    """Source of an item of the report, kept or dropped; None when it has no such item."""
     for item in report.items:
         if item.key == key:
             return item.source

@@ -1,4 +1,4 @@
-"""What people do in the inbox: read, star, annotate and correct entries, mute sites, save filters, and take it back.
+"""Actions in the inbox: read, star, annotate and correct entries, mute sites, save filters, undo.
 
 Each change is remembered until the next one, so that the last can be taken back.
 """
@@ -30,7 +30,7 @@ MOST_FILTERS, LONGEST_NAME, LONGEST_QUERY = 20, 60, 1_000
 MOST_MUTED = 50
 """Sites that a tenant mutes."""
 MOST_COUNTED = 1_000
-"""Entries that are counted; of more it is said that there are at least so many."""
+"""Most entries that are counted; beyond it the answer says "at least"."""
 ENTRIES = 50
 """Entries in a feed of the inbox."""
 UNREAD = InboxFilter()
@@ -40,15 +40,15 @@ _ENTRY_ID = re.compile(r"[0-9a-f]{24}")
 
 @dataclass(frozen=True, slots=True)
 class EntryChange:
-    """What becomes of an entry; None leaves a field as it is."""
+    """Changes to an entry; None leaves a field unchanged."""
 
     read: bool | None = None
     starred: bool | None = None
     note: str | None = None
     assigned: str | None = None
-    """Name of whoever shall deal with the entry; empty: nobody any more; None: unchanged."""
+    """Name of the person who shall handle the entry; empty: nobody; None: unchanged."""
     not_about: bool | None = None
-    """A correction of the gate; an entry that is not about the product is read, too."""
+    """A correction of the gate; an entry marked as not about the product also becomes read."""
 
 
 async def entry_of(store: Store, tenant: str, entry_id: str) -> InboxEntry:
@@ -139,7 +139,7 @@ async def mute(store: Store, tenant: str, site: str) -> None:
 
 
 async def unmute(store: Store, tenant: str, site: str) -> None:
-    """List a site's entries again; nothing happens where it is not muted."""
+    """List a site's entries again; does nothing when the site is not muted."""
 
     def shown(settings: InboxSettings) -> InboxSettings:
         sites = tuple(name for name in settings.sites if name != site)
@@ -172,7 +172,7 @@ async def save_filter(store: Store, tenant: str, name: str, query: str) -> None:
 
 
 async def remove_filter(store: Store, tenant: str, name: str) -> None:
-    """Forget a saved filter; raises `NotFound` where there is none of this name."""
+    """Delete a saved filter; raises `NotFound` when none has this name."""
     name = one_line(clean(name))
 
     def removed(settings: InboxSettings) -> InboxSettings:
@@ -212,7 +212,7 @@ async def undo(store: Store, tenant: str) -> InboxAction:
 
 
 async def open_inbox_feed(store: Store, tenant: str) -> str:
-    """Where the inbox is as a feed from now on, below a server's address; shown this once.
+    """Make a new address for the feed of the inbox, below the server's address; it is shown only once.
 
     What read it before reads it no more. `.json` in place of `.atom` is a JSON Feed; any filter may follow.
     """
@@ -224,7 +224,7 @@ async def open_inbox_feed(store: Store, tenant: str) -> str:
 async def inbox_feed(
     store: Store, keys: Keys, limits: Limits, token: str, wanted: InboxFilter
 ) -> tuple[Sequence[InboxEntry], int]:
-    """The newest entries of the inbox that this token reads, and how many are unread; counted as a look of its key.
+    """The newest entries of the inbox that this token reads, and how many are unread; counted as one read.
 
     Raises:
         NotFound: no inbox has this token, or its key is no longer valid.

@@ -1,4 +1,4 @@
-"""What a key may use, and when its work runs: budgets are reserved first, tenants share by turns.
+"""Limits of a key, and the order of work: budgets are reserved first, and tenants take turns.
 
 Budgets are requests per minute, analyses and USD per day. When no model or source was asked, all
 that was reserved is given back; else the analysis counts, and its estimate is corrected to the real
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 # Budgets in USD are counted in whole millionths.
 _MICRO = 1_000_000
 LOOKS = 10
-"""Reads of analyses that were begun, for each request that a minute allows."""
+"""Reads allowed per minute for each request that is allowed per minute."""
 
 
 def utc_now() -> datetime:
@@ -57,7 +57,7 @@ class Slot:
 
     @property
     def started_at(self) -> float:
-        """When it left the queue, by the queue's clock."""
+        """When the slot left the queue, by the queue's clock."""
         return self._start.result()
 
     async def wait(self) -> None:
@@ -80,13 +80,13 @@ class FairQueue:
     at_once: int = 0
     """Running at once, of all tenants together."""
     waiting: int = 0
-    """Of one tenant in the queue."""
+    """Most requests of one tenant that wait in the queue."""
     clock: Callable[[], float] = monotonic
     _running: Counter[str] = field(default_factory=Counter)
     _queues: OrderedDict[str, list[Slot]] = field(default_factory=OrderedDict)
-    """By tenant; the tenant that is next comes first."""
+    """Waiting slots by tenant; the tenant whose turn is next comes first."""
     _seconds: float = 1.0
-    """How long a piece of work took of late."""
+    """Recent duration of one piece of work, in seconds."""
 
     @asynccontextmanager
     async def slot(self, tenant: Tenant) -> AsyncIterator[None]:
@@ -166,7 +166,7 @@ class Spending:
     counts: bool = False
     """A model was asked; requests to sources are counted by themselves."""
     usd: float | None = None
-    """The real cost; None while it is unknown: then the estimate stands."""
+    """Actual cost; None while unknown, when the estimate is kept."""
     continued: bool = False
     """Another process, or a later try, continues the work and settles it."""
 
@@ -182,7 +182,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of every key; 0 is no limit. `LOCAL` has none."""
+    """Limits that apply to every key; 0 turns a limit off. `LOCAL` has none."""
 
     store: Store
     requests_per_minute: int = 0
@@ -192,7 +192,7 @@ class Limits:
     queue: FairQueue = field(default_factory=FairQueue)
 
     async def admit(self, tenant: Tenant, *, looks: bool = False) -> None:
-        """Count one request; one that only reads (`looks`) by itself, `LOOKS` times as many.
+        """Count one request; reads (`looks`) have a separate limit, `LOOKS` times as high.
 
         Raises:
             LimitReached: this minute's are used up.

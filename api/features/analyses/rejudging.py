@@ -99,7 +99,7 @@ async def ask_again_and_remember(
 
 
 async def with_chosen_sense(store: CorrectionBook, tenant: str, options: Options) -> Options:
-    """The same in the sense that the tenant chose for its name, where it describes nothing itself.
+    """The options with the sense that the tenant chose for the name, unless they describe the product themselves.
 
     Raises:
         StoreUnavailable: the database cannot be used.

@@ -61,7 +61,7 @@ PAUSE = 1.0
 
 
 class Runner:
-    """Begins analyses, shares them and stores their outcome; one per process and event loop."""
+    """Starts analyses, shares them between callers and stores their outcome; one per process and event loop."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Runner:
         self._job.ended.append(ended)
 
     async def run(self, tenant: Tenant, ask: Ask, listener: Listener = ignore_event, key: str | None = None) -> Report:
-        """A finished report; cancelling the caller cancels the work nobody else waits for.
+        """A finished report; cancelling the caller cancels the work if nobody else waits for it.
 
         Work of another process is waited for.
 
@@ -162,14 +162,14 @@ class Runner:
                 await self._quiet.wait()
 
     async def begin(self, tenant: Tenant, ask: Ask) -> str:
-        """Begin an analysis that nobody waits for; its id. Raises as `join` does."""
+        """Start an analysis without waiting for it, and return its id. Raises as `join` does."""
         task = await self.join(tenant, ask, detached=True)
         if not isinstance(task, StoredAnalysis):
             self.leave(task)
         return task.id
 
     async def kept(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
-        """One analysis of this tenant as it is stored, or its outcome if that could not be."""
+        """One analysis of this tenant as stored, or its outcome when that could not be stored."""
         unstored = self._job.unstored.get(analysis_id)
         if unstored is not None and unstored.tenant == tenant:
             return unstored
@@ -187,7 +187,7 @@ class Runner:
         return await self.kept(tenant.id, analysis_id)
 
     async def awaited(self, kept: StoredAnalysis) -> AnalysisTask | StoredAnalysis:
-        """An analysis of another process, once it has ended; its task if the work comes here.
+        """An analysis of another process once it has ended, or its task when this process continues the work.
 
         Call `leave` when done with a task.
 
@@ -223,7 +223,7 @@ class Runner:
         return ended.report
 
     def leave(self, task: AnalysisTask, *, lost: bool = False) -> None:
-        """Wait no longer; the last to leave a task that is not detached cancels it.
+        """Stop waiting; when the last caller leaves, a task that is not detached is cancelled.
 
         When the connection was `lost`, the task goes on for the grace as if somebody waited.
         """
@@ -278,7 +278,7 @@ class Runner:
         await self._resume_once(written, lease)
 
     async def give_up(self, written: str, reason: str) -> None:
-        """Store that an analysis has failed, which no process continues; one that has ended stays as it is."""
+        """Store that an analysis failed when no process continues it; one that has ended stays unchanged."""
         request = WorkOrder.read(written)
         await self._store.fail(request.tenant, request.analysis_id, reason)
 
@@ -316,7 +316,7 @@ class Runner:
         return None
 
     async def _elsewhere(self, tenant: Tenant, ask: Ask) -> StoredAnalysis | None:
-        """The analysis of the same question that another process runs; None where none does."""
+        """The analysis of the same question that another process runs; None when there is none."""
         if self._engine is None:
             return None
         analysis_id = await self._store.running(tenant.id, ask.digest)
@@ -344,7 +344,7 @@ class Runner:
         return await begin(tenant, ask, owner)
 
     async def _stored_order(self, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis | None:
-        """The analysis whose process died before it began its stored work, which another process does; else None."""
+        """The analysis that another process continues after its own died before it began; None without one."""
         work_id = self._engine and await self._engine.find(_work_of(analysis_id))
         if not work_id:
             return None
@@ -490,7 +490,7 @@ class Comparisons:
 
 
 def side_by_side(kept: Sequence[StoredAnalysis], places: SourceLabels) -> Comparison:
-    """Analyses that have ended, compared in this order; one without a report has failed."""
+    """Compare analyses that have ended, in this order; one without a report counts as failed."""
     asks = [ask_of_report(each.report) if each.report else Ask(each.query) for each in kept]
     answers = [each.report or Failure("failed", (each.reason or each.state).rstrip(".")) for each in kept]
     return comparison_of(asks, answers, places)

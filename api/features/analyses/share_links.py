@@ -36,7 +36,7 @@ ENTRIES = 50
 
 
 async def open_feed(shelf: Watches, watch: Watch) -> str:
-    """Where its feed is from now on, below a server's address; shown this once.
+    """Make a new address for the watch's feed, below the server's address; it is shown only once.
 
     What read it before reads it no more.
 
@@ -70,7 +70,7 @@ async def feed_of(
 
 
 async def open_link(store: Store, tenant_id: str, analysis_id: str) -> str:
-    """Where a report can be read from now on, below a server's address; shown this once.
+    """Make a new address for a report, below the server's address; it is shown only once.
 
     Raises:
         NotFound: the tenant has no such analysis.
@@ -83,7 +83,7 @@ async def open_link(store: Store, tenant_id: str, analysis_id: str) -> str:
 
 
 async def linked_report(store: Store, keys: Keys, limits: Limits, analysis_id: str, token: str) -> Report:
-    """The report that this token reads; its readers have the limit of looks of a key of their own.
+    """The report that this token reads; reads are limited for each report as for a key of its own.
 
     Raises:
         NotFound: no report of this id has this token, or its key is no longer valid: which of
@@ -103,13 +103,13 @@ async def linked_report(store: Store, keys: Keys, limits: Limits, analysis_id: s
 
 @dataclass(frozen=True, slots=True)
 class CorrectionLink:
-    """What a link in a watch's message says; nothing of it is trusted until `linked_post` has checked it."""
+    """Contents of a link in a watch's message; untrusted until `linked_post` has checked it."""
 
     watch_id: str
     report_id: str
     key: str
     until: int
-    """When the link ends, in Unix seconds."""
+    """When the link expires, in Unix seconds."""
     signature: str
 
 
@@ -121,11 +121,11 @@ class LinkedPost:
     report: Report
     item: KeptItem | DroppedItem
     entry: InboxEntry | None
-    """None where the inbox does not hold it, so that it can be corrected alone."""
+    """Entry of the inbox; None when it holds none, so that the post can only be corrected."""
 
 
 async def linked_post(store: Store, keys: Keys, limits: Limits, link: CorrectionLink) -> LinkedPost:
-    """The post of a link that still works; counted as a look of the link's watch.
+    """The post of a link that is still valid; counted as a read, with a limit of its own for each watch.
 
     Raises:
         NotFound: it is none of ours, its watch, report or post is gone, or it has expired.
@@ -161,7 +161,7 @@ async def linked_post(store: Store, keys: Keys, limits: Limits, link: Correction
 
 
 async def act_by_link(store: Store, keys: Keys, limits: Limits, link: CorrectionLink, act: LinkAct) -> LinkedPost:
-    """Star the post, mark it as read or as not about the product; the post as it is then.
+    """Star the post, mark it as read, or mark it as not about the product; returns its new state.
 
     Raises as `linked_post`, `change_entry` and `correct` do, and:
         NotFound: the inbox does not hold the post.

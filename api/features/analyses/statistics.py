@@ -24,7 +24,7 @@ from api.reports.report import Share
 
 
 class YieldStats(Published):
-    """How much of what was judged was about the question."""
+    """Share of judged items that were about the question."""
 
     runs: int
     """Runs with a sound verdict on at least one item: what `mean` is over."""
@@ -35,11 +35,11 @@ class YieldStats(Published):
     mean: Share | None
     """Mean of the yields of `runs`: each run has the same weight."""
     degraded: int
-    """Runs that are in none of these figures, since their gate failed open."""
+    """Runs whose gate failed open; they are in none of these figures."""
 
 
 class SourceStats(Published):
-    """One source in all runs that asked it."""
+    """Counts of one source over all runs that asked it."""
 
     runs: int
     outcomes: Mapping[Outcome, int]
@@ -80,27 +80,27 @@ class ItemStats(Published):
     kept: int
     """Items that were left after grading and removing copies."""
     cited: int
-    """How many items at least one finding cites."""
+    """Number of items that at least one finding cites."""
 
 
 class SupportStats(Published):
-    """Passages that say what their sentence says, of those that were checked."""
+    """Share of checked passages that support their sentence."""
 
     reports: int
-    """How many reports had a support check."""
+    """Number of reports with a support check."""
     pairs: int
     supported: int
     rate: Share | None
 
 
 class CostStats(Published):
-    """What analyses cost that a source answered and whose price is known."""
+    """Cost of analyses that a source answered and whose price is known."""
 
     usd: float
     left_out: float
-    """USD of the others: those of own items, and those that no source answered."""
+    """USD of other analyses: those of own items, and those that no source answered."""
     priced: int
-    """How many analyses have a known price."""
+    """Number of analyses whose price is known."""
     unpriced: int
     """Analyses left out, since a model's price is unknown."""
     per_analysis: float | None
@@ -108,17 +108,17 @@ class CostStats(Published):
 
 
 class AgreementStats(Published):
-    """What a local judge decided in place of a model, in runs with a promise of agreement."""
+    """Posts that a local judge decided instead of a model, in runs with promised agreement."""
 
     judged: int
     """Verdicts of both judges in the runs and sources with such a promise."""
     local: int
-    """Those of the local judge."""
+    """Number of posts that the local judge decided."""
     saved_calls: int
     saved_tokens: int
     """About how many tokens the model would have used for them."""
     saved_usd: float | None
-    """None: the model's price is unknown."""
+    """USD saved; None when the model's price is unknown."""
 
 
 class ThumbStats(Published):
@@ -127,31 +127,31 @@ class ThumbStats(Published):
     up: int
     down: int
     share: Share | None
-    """`up` as a share of both."""
+    """Share of `up` among all thumbs."""
 
 
 class Stats(Published):
     """Figures over the analyses of one tenant."""
 
     since: Timestamp | None
-    """None: from the first analysis on."""
+    """Start of the counted time; None: the first analysis."""
     unit: Literal["day", "week"]
-    """Unit of `periods`: days up to 31 of them, else weeks."""
+    """Unit of `periods`: days up to 31 of them, then weeks."""
     runs: int
     """Analyses that ended with an answer, of every decision."""
     failed: int
     own_items: int
-    """Analyses of a person's own items; in no mean over analyses, and in no yield of runs."""
+    """Number of analyses of a person's own items, which are in no mean and no yield."""
     unanswered: int
-    """Analyses that no source answered; in no mean over analyses."""
+    """Number of analyses that no source answered, which are in no mean."""
     samples: int
-    """Analyses of made-up sample data; they are in no other figure unless `with_samples`."""
+    """Analyses of sample data; they are in no other figure unless `with_samples`."""
     with_samples: bool
     cut: bool
-    """There are more than can be counted: these are the newest."""
+    """Whether there are more analyses than are counted; the newest are."""
     decisions: Mapping[Decision, int]
     yields: YieldStats
-    """Yields of whole runs, over all their sources; one with a degraded source is degraded."""
+    """Yields of whole runs over all their sources; one degraded source makes the run degraded."""
     sources: Mapping[str, SourceStats]
     periods: tuple[StatsPeriod, ...]
     """Periods in which there were runs, in order."""
@@ -159,7 +159,7 @@ class Stats(Published):
     support: SupportStats
     upstream_calls: int
     calls_per_analysis: float | None
-    """Calls to sources of an analysis that a source answered, on average."""
+    """Mean number of calls to sources, over the analyses that a source answered."""
     cost: CostStats
     agreement: Annotated[AgreementStats | SkipJsonSchema[None], WHERE_THERE] = None
     feedback: ThumbStats
@@ -175,7 +175,7 @@ _NO_THUMBS = Thumbs()
 
 
 def since_of(text: str, now: datetime) -> datetime | None:
-    """The start of a span: `30d`, `12w`, a date or time (UTC by default); None for `all`.
+    """Start of a time span: `30d`, `12w`, a date or time (UTC by default); None for `all`.
 
     Raises:
         UsageError: the text has another form.

@@ -1,4 +1,4 @@
-"""What is remembered between runs, as one protocol; `store/` implements it over one database.
+"""Protocol of everything that is stored between runs; `store/` implements it on one database.
 
 Nothing that one tenant stored is visible to another. Times are aware UTC. Every method raises
 `StoreUnavailable` when the database cannot be used, and no other error than those it names.
@@ -35,7 +35,7 @@ COMPARISON, WATCH = "comparison:", "watch:"
 
 @dataclass(frozen=True, slots=True)
 class StoredAnalysis:
-    """One analysis as it is stored."""
+    """One analysis with its stored state."""
 
     id: str
     tenant: str
@@ -43,7 +43,7 @@ class StoredAnalysis:
     created_at: datetime | None  # None where the stored row is damaged
     query: str
     report: Report | None
-    """Upgraded to today's version; None until it is done."""
+    """The report in today's version; None until the analysis is done."""
     reason: str | None = None
     """Why it failed. A report that this program cannot read counts as failed."""
 
@@ -66,26 +66,26 @@ class AnalysisSummary:
     created_at: datetime
     query: str
     summary: Summary | None
-    """Of its report; None until it is done, and of a report that this program cannot read."""
+    """Summary of the report; None until it is done, or when this program cannot read it."""
     reason: str | None = None
-    """Why it failed; None unless it did."""
+    """Why the analysis failed; None unless it did."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Conditions on the listed analyses; what is empty excludes none."""
+    """Conditions on the listed analyses; an empty field sets no condition."""
 
     decision: str | None = None
     source: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    """Only what was asked before this moment."""
+    """Only analyses requested before this time."""
     prefix: str = ""  # first characters of the ids
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of analyses, newest first; `cursor` asks for the next, None after the last."""
+    """One page of analyses, newest first; `cursor` requests the next page, None on the last."""
 
     analyses: tuple[AnalysisSummary, ...]
     cursor: str | None
@@ -128,7 +128,7 @@ class SourceTally(Published):
 
     @property
     def open_reason(self) -> str | None:
-        """Why the gate failed open over some of its items; None when it did not."""
+        """Why the gate passed some items unjudged; None when it judged all."""
         return open_reason(self.attempts)
 
     @property
@@ -138,7 +138,7 @@ class SourceTally(Published):
 
     @property
     def judged(self) -> int:
-        """Items with a sound verdict; 0 of a source that is degraded or did not answer."""
+        """Number of items that a judge decided; 0 when the source is degraded or did not answer."""
         if not self.outcome.answered or self.gate.status != "ok":
             return 0
         if self.fit is not None:
@@ -149,7 +149,7 @@ class SourceTally(Published):
 
     @property
     def relevant(self) -> int:
-        """Of the judged ones, those that are about the question."""
+        """Number of judged items that are about the question."""
         return self.kept if self.judged else 0
 
 
@@ -185,7 +185,7 @@ class Tally(Published):
 
     @property
     def relevant(self) -> int:
-        """Of the judged ones, those that are about the question."""
+        """Number of judged items that are about the question, over all sources."""
         return sum(source.relevant for source in self.sources.values())
 
     @property
@@ -210,24 +210,24 @@ class Tally(Published):
 
     @property
     def price(self) -> float | None:
-        """USD; None where no source was asked, or a model's price is unknown."""
+        """Cost in USD; None when no source was asked or a model's price is unknown."""
         return self.cost.usd if self.sources else None
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One analysis as statistics read it."""
+    """One analysis with what statistics need."""
 
     id: str
     state: State
     created_at: datetime
     tally: Tally | None
-    """Of its report; None until it is done, and of a report that this program cannot read."""
+    """Counts of its report; None until it is done, or when this program cannot read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """One author's opinion on a report, or on a finding or an item in it."""
+    """One author's opinion on a report, a finding or an item."""
 
     analysis_id: str
     author: str
@@ -235,7 +235,7 @@ class Feedback:
     subject: Subject
     rating: Rating
     finding: int | None = None
-    """Its number in the report, from 1."""
+    """Number of the finding in the report, from 1."""
     item_key: str | None = None
     comment: str = ""
     created_at: datetime | None = None
@@ -244,7 +244,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Thumbs:
-    """How many ratings of each kind there are."""
+    """Number of ratings of each kind."""
 
     up: int = 0
     down: int = 0
@@ -256,7 +256,7 @@ class Thumbs:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key's record; the key itself is shown once and stored as a digest."""
+    """Record of an API key; the key itself is shown once and stored only as a digest."""
 
     id: str
     name: str
@@ -267,17 +267,17 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """One chat session as it is stored."""
+    """One stored chat session."""
 
     id: str
     text: str
-    """Opaque; empty of a damaged one."""
+    """The session's JSON; empty when it is damaged."""
     saved_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class SessionListing:
-    """One page of sessions, the last used first; `cursor` as of a `Listing`."""
+    """One page of sessions, last used first; `cursor` requests the next page, None on the last."""
 
     sessions: tuple[KeptSession, ...]
     cursor: str | None
@@ -296,7 +296,7 @@ class SourceMemory(FeedMemory, AnswerMemory, Protocol):
         """
 
     async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
-        """Reserve units if they fit; of two processes racing for the last, exactly one wins."""
+        """Reserve units if they fit the limit; when two processes compete for the last, one succeeds."""
 
     async def give_back(self, scope: str, day: date, units: int) -> None:
         """Release reserved units that were not used; never below zero."""
@@ -320,7 +320,7 @@ class Sessions(Protocol):
     """Chat sessions: an opaque JSON text by tenant and session id."""
 
     async def session(self, tenant: str, session_id: str) -> str | None:
-        """The session as JSON, as it was last saved; None where there is none."""
+        """The session as last saved, in JSON; None when there is none."""
 
     async def keep_session(self, tenant: str, session_id: str, text: str, report_id: str | None = None) -> None:
         """Save the text of a session, and the report it began over, in place of an earlier one."""
@@ -329,11 +329,11 @@ class Sessions(Protocol):
 class Store(
     SourceMemory, Sessions, CorrectionBook, Archive, Imports, Watches, Inbox, Streams, FeedStore, SampleMemory, Protocol
 ):  # fmt: skip
-    """Everything remembered; one object, one database."""
+    """The whole store; one object for one database."""
 
     @property
     def embedding(self) -> ArchiveEmbedding | None:
-        """Vectors of a server; None: there is none, or nothing here compares vectors."""
+        """Vectors of an embedding server; None when none is configured or the database cannot compare vectors."""
 
     async def aclose(self) -> None:
         """Close the connections; analyses still running here are marked as failed."""
@@ -360,7 +360,7 @@ class Store(
         """Note that a running analysis ended without a report; `work_id` and what is returned as of `finish`."""
 
     async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
-        """The analysis with its report; None where the tenant has none of this id."""
+        """The analysis with its report; None when the tenant has no analysis of this id."""
 
     async def listing(self, tenant: str, filters: Filters, limit: int, cursor: str | None = None) -> Listing:
         """Analyses, newest first, with summaries instead of reports.
@@ -419,7 +419,7 @@ class Store(
         """Show other processes that this one runs, until the store is closed; returns its id."""
 
     async def gone(self, processes: Collection[str]) -> Collection[str]:
-        """Of these processes, by id, those that have ended or sent no heartbeat for a minute."""
+        """Ids of those processes that have ended or sent no heartbeat for a minute."""
 
     # Budgets of work that another process may continue: it is charged once, by its id.
 
@@ -427,10 +427,10 @@ class Store(
         """Reserve units for a piece of work if they fit, or were reserved for it before."""
 
     async def settle(self, work_id: str, scope: str, units: int) -> None:
-        """Correct what was reserved for a piece of work to what it used; the first call counts."""
+        """Replace the units reserved for a piece of work by those it used; only the first call counts."""
 
     async def release(self, work_id: str, scope: str) -> None:
-        """Give back all that was reserved for a piece of work and is not settled; `charge` reserves it anew."""
+        """Give back everything reserved for a piece of work that is not settled; `charge` reserves it again."""
 
     # Opinions on analyses; they are deleted with their analysis and with their item.
 

@@ -1,1 +1,1 @@
-"""What has been heard already, searched instead of asked for again."""
+"""Search and import of stored items, without asking the sources again."""

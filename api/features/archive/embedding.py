@@ -22,8 +22,8 @@ class ModelVectors:
     """Vectors of one model, in the order of their texts."""
 
     model: str
-    """Name and dimensions (`text-embedding-3-small 1536`), by which vectors are stored and compared; empty: the word
-    vectors of this machine."""
+    """Model name and dimensions (`text-embedding-3-small 1536`) that stored vectors belong to; empty: local word
+    vectors."""
     vectors: tuple[bytes, ...]
     """Signed bytes, as many as the model has dimensions."""
     tokens: int = 0
@@ -45,7 +45,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int | None:
-        """Dimensions that are asked for; None: those that the model has."""
+        """Dimensions requested from the server; None: the model's own number."""
         ...
 
     async def of_question(self, text: str) -> ModelVectors:
@@ -57,7 +57,7 @@ class Embedder(Protocol):
         ...
 
     def usd(self, tokens: int) -> float | None:
-        """What so many tokens cost; None: nobody knows."""
+        """Price of this many tokens in USD; None when unknown."""
         ...
 
     async def aclose(self) -> None:
@@ -71,7 +71,7 @@ class Waiting:
 
     entries: int
     tokens: int
-    """About so many tokens have their texts, by those of the first thousand."""
+    """Estimated tokens of their texts, from the first thousand."""
 
 
 class ArchiveEmbedding(Protocol):
@@ -87,7 +87,7 @@ class ArchiveEmbedding(Protocol):
         ...
 
     async def waiting(self, tenant: str) -> Waiting:
-        """What has no vector yet; nothing is sent."""
+        """Number of entries without a vector; sends nothing."""
         ...
 
     async def embed(self, tenant: str, listener: Callable[[int, int], None]) -> None:

@@ -28,10 +28,10 @@ from api.features.archive.imports import (
 )
 
 STUB = "only comments on it were imported; its own text was in none of the files"
-"""The note of a stub; its title, if any, comes from its address."""
+"""Note on an item that is imported only through its comments; its title, if any, comes from its address."""
 MOST_COMMENTS = 500  # comments stored of one item: those with most votes, of equal votes the newest
 ENTRIES, LETTERS = 2_000, 4_000_000
-"""Entries and characters of a batch; it ends with whichever comes first."""
+"""Most entries and characters in a batch; it ends at whichever is reached first."""
 LONGEST, LONGEST_COMMENT = 100_000, 20_000  # characters stored of an item's text and of a comment's
 CUT = f"its text was longer than {LONGEST:,} characters and was cut"
 EXAMPLES = 10  # items and refusals that a preview shows
@@ -128,10 +128,10 @@ class OpenedImport(Protocol):
 
     @property
     def identity(self) -> FileIdentity:
-        """What tells this file from every other."""
+        """Identity by which this file is recognised."""
 
     def portions(self, since: ImportPosition) -> Iterator[ImportPortion]:
-        """Its records from this position on."""
+        """The records from this position on."""
 
 
 ImportListener = Callable[[ImportProgress, ImportPosition], None]
@@ -171,7 +171,7 @@ async def import_file(
 
 @dataclass(frozen=True, slots=True)
 class ImportPreview:
-    """What a file holds, with nothing written."""
+    """Contents of a file, without writing anything."""
 
     progress: ImportProgress
     """Counts of all entries; whether one is stored already, or repeated, is not known."""
@@ -180,7 +180,7 @@ class ImportPreview:
 
 
 def preview_import(source: OpenedImport, listener: ImportListener) -> ImportPreview:
-    """Read all of a file and write nothing; the first `EXAMPLES` items and refusals."""
+    """Read the whole file without writing, and return the first `EXAMPLES` items and refusals."""
     progress = ImportProgress()
     examples: list[Item] = []
     refusals: list[Refusal] = []
@@ -200,7 +200,7 @@ def preview_import(source: OpenedImport, listener: ImportListener) -> ImportPrev
 
 
 def _batches(portions: Iterator[ImportPortion]) -> Iterator[ImportBatch]:
-    """Portions as batches; the last may hold nothing but the position."""
+    """Group portions into batches; the last may hold only the position."""
     taken: list[ImportPortion] = []
     entries = letters = 0
     for portion in portions:

@@ -35,7 +35,7 @@ Entry = Item | Refusal | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class ImportPosition:
-    """How far a file is read."""
+    """Position up to which a file has been read."""
 
     offset: int = 0  # bytes of the unpacked text as UTF-8
     line: int = 0
@@ -51,7 +51,7 @@ class ImportPortion:
 
 @dataclass(frozen=True, slots=True)
 class ImportProgress:
-    """Counts of a file's entries by what became of them."""
+    """Counts of a file's entries by result."""
 
     items: int = 0  # items whose own text is new
     comments: int = 0  # new comments, reviews included
@@ -72,7 +72,7 @@ class ImportProgress:
 
 @dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """What is stored in one transaction, and the position of the file after it."""
+    """Items stored in one transaction, and the file position after them."""
 
     items: tuple[Item, ...]
     refusals: tuple[Refusal, ...]
@@ -87,7 +87,7 @@ class FileIdentity:
     name: str  # without its folder; `-` of standard input
     form: str  # the format it is read as
     digest: str
-    """Of its size, its first and last bytes and how it is read; empty where unknown (a pipe)."""
+    """Digest of the file's size, its first and last bytes and how it is read; empty when unknown (a pipe)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Imports(Protocol):
         """Store a batch and the position after it; `Conflict` when another process imports it."""
 
     async def finish_import(self, tenant: str, begun: Import) -> Import:
-        """Note that all of it is stored."""
+        """Record that the whole file is stored."""
 
     async def imports(self, tenant: str) -> Sequence[Import]:
         """All imports of a tenant, newest first."""

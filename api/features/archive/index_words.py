@@ -103,7 +103,7 @@ def holds_phrase(entry: Sequence[str], phrase: Sequence[str]) -> bool:
 
 
 def bm25(query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int) -> float:
-    """How well an entry fits a query, both as tokens; 0 without a common word, no upper bound.
+    """BM25 score of an entry for a query, both as tokens; 0 without a common word, unbounded above.
 
     `frequencies` are the numbers of entries that hold each token of the query, of `entries` in all.
     """
@@ -185,7 +185,7 @@ def chunked(item: Item) -> list[Chunk]:
 
 
 def comment_of(item: Item, piece: Chunk) -> Comment | None:
-    """The comment that a piece of this item is of; None: it is of the item's own text."""
+    """The comment that this piece belongs to; None when it belongs to the item's own text."""
     return item.comments[int(piece.comment) - 1] if piece.comment else None
 
 

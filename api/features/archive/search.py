@@ -45,7 +45,7 @@ from api.settings import RankingSettings, RetrievalSettings
 
 CANDIDATES = 50  # entries that each of the two searches gives
 CHECKED = 8
-"""Best entries of which a model is asked whether they answer a question, where none holds enough of its words."""
+"""Number of best entries that a model is asked about when none holds enough words of the question."""
 WEAK = "What is stored does not answer this."
 READ = "None holds enough of its words; a model read the nearest."
 SCATTERED = "None of them holds all of the words."
@@ -66,7 +66,7 @@ _NAMING = regex.compile(
 
 
 def guidance_for(text: str, names: Iterable[str], least: int) -> str:
-    """Why a text is not searched, and what to write instead; empty when it is.
+    """Why a text is not searched, and what to write instead; empty when it is searched.
 
     A text is searched with `least` words with a meaning (0: any text), a word of `names` that are
     known, such as earlier queries, or what is a name by its form.
@@ -109,18 +109,18 @@ def passage_of(query: str, vector: bytes | None, piece: Chunk, item: Item, embed
 
 
 def searched_words(query: str) -> list[str]:
-    """The tokens of a query, without words that only ask; all of them where nothing else is left."""
+    """Tokens of a query without question words; all tokens when nothing else is left."""
     return index_tokens(" ".join(question_parts(query).content)) or index_tokens(query)
 
 
 _CacheKey = tuple[str, str, int, ArchiveFilters, bool]
 
 Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
-"""How well each piece answers a question, in order; higher is better."""
+"""Scores each piece by how well it answers a question, in order; higher is better."""
 
 
 Check = Callable[[str, Sequence[Chunk]], Awaitable[tuple[Sequence[bool], Usage]]]
-"""Which pieces answer a question, in order, by one call of a model, and what that cost; raises `ModelError`."""
+"""Decides by one model call which pieces answer a question, in order; also returns its cost. Raises `ModelError`."""
 
 
 async def by_words(query: str, pieces: Sequence[Chunk]) -> list[float]:
@@ -132,7 +132,7 @@ async def by_words(query: str, pieces: Sequence[Chunk]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSearch:
-    """Searches one store; one object for a process, since it remembers answers for a while."""
+    """Searches one store; one object for each process, since it caches answers."""
 
     archive: Archive
     embed: Embed
@@ -144,7 +144,7 @@ class ArchiveSearch:
     embedder: Embedder | None = None
     """Makes the question's vector in place of `embed`, which then finds sentences for passages alone."""
     check: Check | None = None
-    """Opens what shares no words with the question; None: nothing does, nor in a chat."""
+    """Finds entries that share no words with the question; None: these are never shown."""
     clock: Callable[[], float] = time.monotonic
     _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(default_factory=OrderedDict)
 
@@ -190,7 +190,7 @@ class ArchiveSearch:
         return answer
 
     async def _remembered(self, key: _CacheKey) -> ArchiveAnswer | None:
-        """The same answer, unless it is too old or an item of it was deleted since."""
+        """The cached answer; None when it is too old or one of its items has been deleted."""
         stored, answer = self._answers.get(key, (-math.inf, None))
         if answer is None or self.clock() - stored >= self.retrieval.cache_seconds:
             return None
@@ -273,7 +273,7 @@ class ArchiveSearch:
     async def _checked(
         self, tenant: str, query: str, best: Sequence[Scored], retrieved: Retrieval
     ) -> tuple[list[Scored], Retrieval]:
-        """Those of the best entries that a model says answer the question; none when it fails, which is noted."""
+        """The best entries that a model says answer the question; none when it fails, which is noted."""
         if self.check is None or not (best and self.retrieval.answer_check):
             return [], retrieved
         _, pieces = await self._read(tenant, best)

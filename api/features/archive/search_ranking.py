@@ -1,4 +1,4 @@
-"""Scores of the entries that both searches found, and the rules by which they are shown; no I/O.
+"""Scores the entries that word and vector search found, and selects which to show; no I/O.
 
 The same input gives the same order; ties go by the entry's id.
 """
@@ -42,7 +42,7 @@ class Scored:
     aspect: float = 1.0  # share of what is asked about the product that it holds
     in_order: bool = False  # it holds all of the question's words, one after another
     words_share: float = 0.0
-    """`words` stretched over what was found by words, 0 to 1; 0 for what was not."""
+    """`words` scaled to 0 to 1 over all entries found by words; 0 for others."""
     vector_share: float = 0.0  # `cosine` stretched likewise
     combined: float = 0.0
 
@@ -118,7 +118,7 @@ def combine_scores(entries: Sequence[Scored], weight: float, *, vectors: bool) -
 
 
 def _stretched(scores: Mapping[ChunkId, float]) -> dict[ChunkId, float]:
-    """From 0 for the least to 1 for the best; all 1 where they are equal."""
+    """Scores scaled from 0 (least) to 1 (best); all 1 when they are equal."""
     least, best = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     if least == best:
         return dict.fromkeys(scores, 1.0)

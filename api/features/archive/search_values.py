@@ -17,7 +17,7 @@ from api.errors import UsageError
 from api.reports.report import Share
 
 Embed = Callable[[Sequence[str]], Sequence[bytes] | None]
-"""Texts as vectors of `DIMENSIONS` signed bytes, at length 127; None where there are no vectors."""
+"""Turns texts into vectors of `DIMENSIONS` signed bytes, of length 127; None when there are no vectors."""
 DIMENSIONS = 256
 MOST_COUNTED = 20_000
 """Entries of a tenant up to which they are counted."""
@@ -27,22 +27,22 @@ ChunkId = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFilters:
-    """Which entries a search covers; what is None narrows nothing."""
+    """Conditions on the searched entries; None sets no condition."""
 
     source: str | None = None
     since: datetime | None = None
-    """Only entries written then or later; those without a date are left out."""
+    """Only entries written at this time or later; entries without a date are excluded."""
     until: datetime | None = None
-    """Only entries written before this moment."""
+    """Only entries written before this time."""
     kept: bool | None = None
     """True: kept by a report or imported; False: dropped by every report that saw it."""
     product: str | None = None
-    """Seen by an analysis with this query, in any case."""
+    """Only entries seen by an analysis with this query, in any case."""
     language: str | None = None
     """Code of a language (`de`): only entries whose small words may mostly be of it; a short text may be of several
     languages. Hits are filtered by it, not the search."""
     sample: bool = False
-    """Made-up entries of the sample data instead of what was really heard; never both."""
+    """Whether entries of the sample data are searched instead of real ones; they are never mixed."""
 
 
 EVERYTHING = ArchiveFilters()
@@ -57,23 +57,23 @@ class Match:
     """Key of the item, or of the thread whose title it bears."""
     tokens: tuple[str, ...]
     vector: bytes | None
-    """Signed bytes, of the question's model; None where there is none."""
+    """Vector as signed bytes, by the question's model; None when there is none."""
     by_words: bool
     """Whether its words were found, not only its meaning."""
     by_vector: bool
-    """Its vector is among the nearest."""
+    """Whether the vector is among the nearest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What both searches found, and what is needed to score it."""
+    """Results of both searches, with the counts for scoring."""
 
     matches: tuple[Match, ...]
     """Each entry once, in the order of their ids."""
     frequencies: Mapping[str, int]
-    """How many entries hold each word, counted up to a bound."""
+    """Number of entries that hold each word, counted up to a bound."""
     entries: int
-    """How many the tenant has, up to `MOST_COUNTED`."""
+    """Number of entries of the tenant, up to `MOST_COUNTED`."""
     vectors: bool
     """Whether there were vectors to compare."""
     unread: int = 0
@@ -96,29 +96,29 @@ class Archive(Protocol):
         """
 
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, Item]:
-        """Items as they are stored; without those that are gone or damaged."""
+        """Items as stored; deleted or damaged ones are missing."""
 
     async def queries(self, tenant: str, most: int) -> Sequence[str]:
         """Queries of this tenant's analyses, the newest first, each once."""
 
 
 class ArchiveHit(Published):
-    """One stored entry: an item's own text, or a comment under it."""
+    """One stored entry: an item's own text or one comment on it."""
 
     label: str
     """`E1` and so on, in the order of the answer."""
     key: str
     """Key of the stored item, such as `reddit:t3_1abc`."""
     comment_id: str | None
-    """None: the item's own text."""
+    """Id of the comment; None for the item's own text."""
     source: str
     title: str
-    """The item's, or that of the thread it stands in."""
+    """Title of the item, or of the thread that holds the comment."""
     url: str
     place: str | None
     created_at: Timestamp | None
     passage: str
-    """Its sentence that is nearest to the question, verbatim."""
+    """The sentence of the entry that is nearest to the question, verbatim."""
     relevance: Share
     """Relevance beside the other hits of this answer: of both scores, each stretched over all hits."""
     low_relevance: bool
@@ -138,9 +138,9 @@ class Retrieval(Published):
     """Scores and counts of a search: the best raw ones, and what the floor removed."""
 
     vectorMax: float | None = None  # noqa: N815
-    """Highest raw cosine of all that was found; None: nobody looked for the nearest."""
+    """Highest raw cosine similarity found; None when vectors were not compared."""
     keywordMax: float | None = None  # noqa: N815
-    """Highest raw BM25; None: no word was found."""
+    """Highest raw BM25 score found; None when no word was found."""
     combinedTop: float | None = None  # noqa: N815
     usedRerank: bool = False  # noqa: N815
     rerankMs: Annotated[int, Field(ge=0)] | None = None  # noqa: N815
@@ -150,33 +150,33 @@ class Retrieval(Published):
     shown: int = 0
     cacheHit: bool = False  # noqa: N815
     words_only: bool = False
-    """There were no vectors to compare."""
+    """Whether no vectors could be compared."""
     unread: Annotated[int, Field(ge=0)] = 0
     """Entries whose vectors were not compared, since they are still being made or read."""
     embedding_failed: str | None = None
-    """Why the question has no vector of the server of embeddings: words alone were searched."""
+    """Why the question has no vector of the embedding server, so that only words were searched."""
     rerank_failed: str | None = None
-    """Why the order stayed as it was."""
+    """Why reranking failed, so that the order stayed the same."""
     checked: Annotated[int, Field(ge=0)] = 0
     """Entries that a model was asked about, since none held enough of the question's words."""
     check_tokens: Annotated[int, Field(ge=0)] = 0
     check_usd: float | None = 0.0
-    """What that cost; None: nobody knows the price."""
+    """Cost of the model's check in USD; None when the price is unknown."""
     check_failed: str | None = None
-    """Why the model said nothing of these entries, so that none is shown; None: it did, or was not asked."""
+    """Why the model's check failed, so that none of these entries is shown; None when it succeeded or was not made."""
 
 
 class ArchiveAnswer(Published):
-    """What is stored about a question; `text` says how much, the hits say what."""
+    """Stored entries about a question; `text` says how many, `hits` hold them."""
 
     query: str
     text: str
     guidance: str
-    """What to ask instead, when nothing was searched; else empty."""
+    """What to search for instead when nothing was searched; otherwise empty."""
     hits: tuple[ArchiveHit, ...]
     """Entries that were found, at most as many as were asked for, in falling order of relevance."""
     sample: bool = False
-    """Everything in it is made up."""
+    """Whether the entries are sample data."""
     retrieval: Retrieval
 
 
@@ -188,7 +188,7 @@ def filters_of(
     language: str | None = None,
     kept: bool | None = None,
 ) -> ArchiveFilters:
-    """The filters that an interface takes, as values; empty text is no filter.
+    """An interface's filters as values; an empty text sets no condition.
 
     Raises:
         UsageError: there is no such source, or no language with that code.

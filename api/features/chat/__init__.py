@@ -1,1 +1,1 @@
-"""One chat turn: what a session remembers, looks up, says and cites."""
+"""Chat about products: sessions, look-ups in sources, answers and citations."""

@@ -51,13 +51,13 @@ _SPARE_REQUESTS = 3
 # Tokens of one answer of the model: a few short sentences, with room for reasoning before them.
 _ANSWER_TOKENS = 4096
 STOPPED = "(The person stopped the answer here and has seen nothing more of it.)"
-"""What a model reads below an earlier answer that is not whole."""
+"""Note for a model below an earlier answer that was stopped."""
 UNREADABLE = "the stored conversation cannot be read: it starts again without its earlier turns"
 RECALLED = "this rests on items of earlier reports; no source was asked"
 
 
 class AnswerDraft:
-    """Takes the model's words, passes on what may stand of them, and makes the turn."""
+    """Filters the model's words as they come, and makes the turn."""
 
     def __init__(self, lookups: ChatLookups) -> None:
         self._lookups = lookups
@@ -157,7 +157,7 @@ class AnswerDraft:
         yield from self._cleaner.flaws.notes
 
     def _citable(self, sentence: str) -> CitableText:
-        """What a sentence may cite now; computed again when a look-up adds to it."""
+        """What a sentence may cite now; computed again after each look-up that adds exhibits."""
         lookups, session = self._lookups, self._lookups.session
         exhibits = lookups.citable_in(sentence)
         state = (len(lookups.replies), frozenset(exhibits))
@@ -178,7 +178,7 @@ class Chat:
     bounds: ChatSettings
     archive: ArchiveSearch | None = None  # searches the stored items; None: only sources are asked
     usd: Callable[[RunUsage], float | None] | None = None
-    """The price of a run of the model; None: as its library knows it."""
+    """Price of a run of the model in USD; None: the library's price is used."""
 
     @property
     def max_sources(self) -> int:
@@ -194,7 +194,7 @@ class Chat:
         return session
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
-        """A session as it was saved; None when the text cannot be read."""
+        """A session restored from its text; None when the text cannot be read."""
         return restored(session_id, tenant, self.product.start(), text)
 
     def stream(self, session: Session, message: str, depth: DepthName = "quick") -> AsyncGenerator[ChatEvent]:
@@ -202,7 +202,7 @@ class Chat:
         return streamed(partial(self._turn, session, message, depth))
 
     async def answer(self, session: Session, message: str, depth: DepthName = "quick") -> Turn:
-        """One turn, when it is over."""
+        """Run one turn to its end and return it."""
         *_, last = [event async for event in self.stream(session, message, depth)]
         assert isinstance(last, Turn)
         return last
@@ -275,7 +275,7 @@ class Chat:
     async def _failure(
         self, lookups: ChatLookups, depth: DepthName, answer: AnswerDraft, usage: RunUsage
     ) -> str | None:
-        """Let the model answer; the reason code when it could not."""
+        """Let the model answer; returns the reason code of a failure, None on success."""
         if self.model is None:
             return "no_key"
         running = self._run_agent(self.model, lookups, depth, answer, usage)
@@ -343,7 +343,7 @@ class Chat:
 
 
 def _history(exchanges: Iterable[Exchange]) -> list[messages.ModelMessage]:
-    """Earlier turns as a model's messages, words alone: the exhibits stand in each prompt."""
+    """Earlier turns as messages without exhibits, which are in each prompt."""
     history: list[messages.ModelMessage] = []
     for exchange in exchanges:
         history.append(messages.ModelRequest([messages.UserPromptPart(exchange.question)]))
@@ -355,7 +355,7 @@ def _history(exchanges: Iterable[Exchange]) -> list[messages.ModelMessage]:
 
 
 def _tools(product: Product, usual: DepthName, archive: ArchiveSearch | None) -> FunctionToolset[ChatLookups]:
-    """A look-up for each source, one of all, one of the stored items; each takes a query alone."""
+    """Tools that look up each source, all sources, and the stored items."""
     toolset: FunctionToolset[ChatLookups] = FunctionToolset(id="chat")
 
     def add(source: str) -> None:
@@ -388,7 +388,7 @@ def _tools(product: Product, usual: DepthName, archive: ArchiveSearch | None) ->
 
 
 async def _reported(ctx: RunContext[ChatLookups], arguments: dict[str, str], lookup: Awaitable[str]) -> str:
-    """The text of a look-up for the model; the person sees when it starts and how it ends."""
+    """The text of a look-up for the model; its start and end are emitted as events."""
     call, tool = ctx.tool_call_id or "", ctx.tool_name or ""
     ctx.deps.emit(LookupStarted(call, tool, arguments))
     text = await lookup

@@ -30,7 +30,7 @@ from api.reports.quotes import ADDRESSES, LABEL, READ, beginning, sentences, ver
 from api.reports.report import LONGEST_PASSAGE
 
 WEB_ENDING = regex.compile(r"(?i)(?<=\w)\.(?:ai|app|co|com|dev|io|net|org|so)\b")
-"""What a name may stand with or without: `.ai` of `plaud.ai`."""
+"""Ending that a name may have or lack, such as `.ai` of `plaud.ai`."""
 # a word that is a name by its form: `Yeti`, `rtx4090`, `3m`, `cal.com`, but not `60`
 _MARKED = regex.compile(r"\p{Lu}|\p{L}\d|\d\p{L}|\p{L}\.\p{L}")
 # an aspect and whose it is: `the support of Oura`
@@ -168,7 +168,7 @@ def citations_of(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -
 
 
 def plain_text(words: str) -> str:
-    """Strangers' words without markup; an ellipsis stands where an address was."""
+    """Quoted words without markup; each address is replaced by an ellipsis."""
     return md(ADDRESSES.sub("…", words))
 
 
@@ -274,7 +274,7 @@ class _ReadExhibit:
         return Question(spelled[0] if spelled else name)
 
     def quoted(self, words: str) -> _Part | None:
-        """The sentence that holds the words of a quotation, else the words as they stand there."""
+        """The sentence that contains a quotation, else the quotation itself."""
         for part in self.parts:
             if _shown(words) == _shown(part.text):
                 return part
@@ -285,7 +285,7 @@ class _ReadExhibit:
         return next(holding, _Part(one_line(quote.text), quote.comment_id))
 
     def carrying(self, claim: str) -> tuple[float, _Part] | None:
-        """The part that carries a claim best, with the share of its words that it holds; None where none does."""
+        """The part that supports a claim best, and the share of the claim's words in it; None when none does."""
         words = _keywords(claim)
         named = {_stem(word) for name in self.names for word in name.split()}
         shared = [len((words - named) & own) for own in self.keywords]
@@ -305,7 +305,10 @@ class _ReadExhibit:
         return (best[0][1], best[1]) if best else None
 
     def _share(self, claim: str, part: _Part) -> float:
-        """By the local support check, which reads English, else of words in common; 0 where that is too few."""
+        """Share of the claim that the part supports, by the local check or by common words; 0 when too small.
+
+        The local check reads English only.
+        """
         if _is_foreign(claim) or _FOREIGN.search(part.text):
             words = _written(claim)
             share = len(words & _written(part.text)) / max(1, len(words))
@@ -320,7 +323,7 @@ class _ReadExhibit:
         return share if share >= _LEAST_SHARE else 0
 
     def passage(self, part: _Part) -> CitedPassage:
-        """The part with where it stands."""
+        """The passage of a part, with its comment, address and author."""
         item = self.exhibit.item
         comment = next((comment for comment in item.comments if comment.id == part.comment_id), None)
         place = comment or item

@@ -30,18 +30,18 @@ class ListedChat:
 
     id: str
     title: str
-    """The first question that is remembered; empty when there is none, or none that can be read."""
+    """The first stored question; empty when there is none or it cannot be read."""
     updated_at: datetime  # when its last turn ended
     sample: bool  # it rests on made-up posts, in part at least
     turns: int = 0
-    """Questions that were asked, those that are no longer remembered included."""
+    """Number of questions, including those no longer stored."""
     report_id: Annotated[str, IF_SET] = ""
     """The report that it began over."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatListing:
-    """One page of conversations, the last used first; `cursor` asks for the next."""
+    """One page of conversations, last used first; `cursor` requests the next page."""
 
     chats: list[ListedChat]
     cursor: str | None
@@ -63,7 +63,7 @@ class PastTurn:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One conversation as far as it is remembered, oldest turn first."""
+    """The stored part of one conversation, oldest turn first."""
 
     id: str
     turns: list[PastTurn]
@@ -72,7 +72,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """What a listing reads of a session, since its exhibits are long."""
+    """Parts of a session that a list needs, since its exhibits are long."""
 
     exchanges: list[Exchange]
     sample: bool = False

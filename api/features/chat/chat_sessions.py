@@ -35,7 +35,7 @@ class ChatEngine(Protocol):
         """A new session, which knows a report's findings and items if one is given."""
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
-        """A session as it was saved; None when the text cannot be read."""
+        """A session restored from its text; None when the text cannot be read."""
 
     def stream(self, session: Session, message: str, depth: DepthName = "quick") -> AsyncGenerator[ChatEvent]:
         """The events of one turn, the `Turn` last."""
@@ -48,7 +48,7 @@ class SessionsInMemory:
     _texts: dict[_Key, str] = field(default_factory=dict)
 
     async def session(self, tenant: str, session_id: str) -> str | None:
-        """The session as JSON, as it was last saved; None where there is none."""
+        """The session as last saved, in JSON; None when there is none."""
         return self._texts.get((tenant, session_id))
 
     async def keep_session(self, tenant: str, session_id: str, text: str, report_id: str | None = None) -> None:
@@ -63,7 +63,7 @@ class ChatSessions:
     engine: ChatEngine
     store: Sessions
     _live: OrderedDict[_Key, tuple[Session, str | None]] = field(default_factory=OrderedDict)
-    """Sessions with the text that the store has of them."""
+    """Sessions with their text in the store."""
     _running: dict[_Key, Session] = field(default_factory=dict)
     _locks: WeakValueDictionary[_Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 

@@ -25,7 +25,7 @@ class CitedPassage:
     text: str
     """Word for word, on one line, at most `LONGEST_PASSAGE` characters unless the answer quotes more."""
     comment_id: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
-    """The comment in which they stand; None: title or body of the item."""
+    """Id of the comment that holds the words; None: the item's title or body does."""
     url: str = ""
     credit: Credit = None  # who wrote them
 
@@ -39,7 +39,7 @@ class Citation:
     title: str
     url: str
     passage: str = ""
-    """The words of the exhibit that carry the sentence citing it; empty where none do."""
+    """Words of the exhibit that support the citing sentence; empty when none do."""
     credit: Credit = None  # the author of the passage
     source: str = ""
     place: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
@@ -49,7 +49,7 @@ class Citation:
     engagement: Annotated[Mapping[str, Measure], IF_SET] = field(default_factory=dict)
     """Measures of that post or comment, the source's main one first."""
     passages: Annotated[tuple[CitedPassage, ...], IF_SET] = ()
-    """`passage` with where it stands, then that of a second citing sentence; up to eight where they are quoted."""
+    """The passages of up to two citing sentences with their positions; up to eight where they are quoted."""
 
     def json(self) -> dict[str, Any]:
         """The citation as the JSON of every interface has it."""
@@ -69,13 +69,13 @@ class Turn:
     citations: tuple[Citation, ...] = ()  # in the order of first mention
     notes: tuple[str, ...] = ()  # what was removed, cut short or could not be asked
     partial: bool = False
-    """A limit or a failure ended the turn early; the text rests on what was found by then."""
+    """Whether a limit or a failure ended the turn early; the text uses what was found until then."""
     outcome: str = "answered"
     """`answered`, `clarify` (the gate gave guidance), `insufficient_data` or `not_asked`."""
     usage: Usage = field(default_factory=Usage)
     trace_id: str | None = None
     number: int | None = None
-    """In the session, from 1, by which it is rated; None of guidance, which is not kept."""
+    """Number of the turn in the session, from 1, by which it is rated; None for guidance, which is not stored."""
     sample: bool = False  # it rests on made-up posts, in part at least
 
     def json(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class AnswerPiece:
 
 @dataclass(frozen=True, slots=True)
 class LookupStarted:
-    """Event: the chat began to look something up."""
+    """The chat began a look-up."""
 
     id: str
     tool: str
@@ -110,7 +110,7 @@ class LookupStarted:
 
 @dataclass(frozen=True, slots=True)
 class LookupEnded:
-    """A look-up has ended; `line` says how, for a person."""
+    """A look-up has ended; `line` describes the result for a person."""
 
     id: str
     tool: str

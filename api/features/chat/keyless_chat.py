@@ -131,7 +131,7 @@ def who_said(
     exhibits: Mapping[str, Exhibit],
     escape: Escape = str,
 ) -> tuple[str, list[str]]:
-    """For `who said that?`, the posts that the last answer cites, and their labels; else empty."""
+    """The posts that the last answer cites, and their labels, for a question such as `who said that?`; else empty."""
     last = answers[-1] if answers and _WHO.match(question) else ""
     labels = [label for label in dict.fromkeys(LABEL.findall(last)) if label in exhibits]
     lines = []
@@ -151,7 +151,7 @@ def on_topics(
     lean: int | None = None,
     escape: Escape = str,
 ) -> tuple[str, list[str]]:
-    """What is said of a product, or of topics that are asked about it, and the labels cited.
+    """Findings about a product, or about topics that the question names, and the labels cited.
 
     Where no sentence speaks plainly of the topics, the text says so, and quotes the sentences that
     mention them and what else is said. It is empty where nothing can be shown.
@@ -182,7 +182,7 @@ def on_topics(
 
 
 def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = ()) -> list[str]:
-    """What a question asks about the products of these names; empty where too many words remain.
+    """Topics that a question asks about these products; empty when too many words remain.
 
     Without names, `exhibits` are posts that were found for the whole question: then a topic is an
     aspect of products, or a word that stands in few of them and is no name.
@@ -221,7 +221,7 @@ def side_by_side(
     topics: Sequence[str] = (),
     lean: int | None = None,
 ) -> tuple[str, list[str]]:
-    """Theme by theme what is said of each product in `sides`, and the labels cited, in order.
+    """What is said of each product in `sides`, theme by theme, and the labels cited, in order.
 
     Themes of more products come first. Where no product has a theme, and with one product alone, the
     findings of each stand under its name. The text is empty where nobody speaks of the `topics`.
@@ -266,7 +266,7 @@ def _quoted(passages: Iterable[ThemePassage], escape: Escape) -> str:
 
 
 def theme_list(findings: Iterable[ThemeFinding], lean: int | None = None, escape: Escape = str) -> str:
-    """Findings as a list with labels; those that do not surely lean as asked for stand last."""
+    """Findings as a list with labels; those without a certain lean of the wanted kind come last."""
     groups: dict[bool, list[str]] = {True: [], False: []}
     by_name: dict[tuple[bool, str], list[ThemePassage]] = {}
     for finding in findings:
@@ -285,7 +285,7 @@ def theme_list(findings: Iterable[ThemeFinding], lean: int | None = None, escape
 
 
 def not_searched(question: str, lines: Iterable[str]) -> str:
-    """The answer where no source could be asked, and why: nothing is known then."""
+    """The answer when no source could be asked, with the reasons and the remedy."""
     outcomes = " ".join(f"{formatted(line)}." for line in dict.fromkeys(lines))
     remedy = "`listenpost doctor` says what to set or to wait for."
     return f"“{formatted(question)}” was not searched for. {outcomes} {remedy}"

@@ -1,4 +1,4 @@
-"""The look-ups of one chat turn: answered from the session where possible, within limits.
+"""Look-ups of one chat turn, answered from the session where possible, within limits.
 
 What a look-up returns is text for the model; a failure is text too.
 """
@@ -43,7 +43,7 @@ _QUERIES = 200
 
 @dataclass(slots=True)
 class ChatLookups:
-    """The look-ups of one turn, and what they brought."""
+    """Look-ups of one turn, and what they found."""
 
     product: Product
     session: Session
@@ -58,22 +58,22 @@ class ChatLookups:
     refused: int = 0  # look-ups beyond the limits
     gathered: list[Gathered] = field(default_factory=list)
     exhibits: dict[str, Exhibit] = field(default_factory=dict)
-    """By label, those that look-ups of this turn brought or recalled."""
+    """Exhibits that look-ups of this turn found or recalled, by label."""
     usage: Usage = field(default_factory=Usage)  # of judging and grading
     replies: list[str] = field(default_factory=list)
     """Our own words to the model in this turn, whose numbers it may repeat."""
     queries: list[str] = field(default_factory=list)  # what was looked up, or would have been
     lines: dict[str, str] = field(default_factory=dict)
-    """By source, how the last look-up went, for a person."""
+    """Outcome of the last look-up of each source, in words for a person."""
     previous_subjects: tuple[str, ...] = field(init=False)
-    """Those of the turn before; empty: there was none."""
+    """Subjects of the previous turn; empty when there was none."""
     implied_subjects: tuple[str, ...] = field(init=False)
     """The previous ones, where the question names nothing else, or words of their posts."""
     continues: bool = field(init=False)
     """The question names no product, so that it is about the previous subjects."""
 
     def __post_init__(self) -> None:
-        """Note the subjects before any look-up changes them."""
+        """Store the subjects of the previous turn before a look-up changes them."""
         self.previous_subjects = tuple(self.session.last_subjects)
         words = set(map(query_guard.singular, query_guard.naming_words(self.question)))
         exhibits = self.session.exhibits_for(self.previous_subjects).values()
@@ -102,11 +102,11 @@ class ChatLookups:
 
     @property
     def citable(self) -> Mapping[str, Exhibit]:
-        """What the answer may cite: what was found for the turn's subjects."""
+        """Exhibits that the answer may cite: those found for the turn's subjects."""
         return self.session.exhibits_for(self.subjects)
 
     def citable_in(self, sentence: str) -> Mapping[str, Exhibit]:
-        """What one sentence may cite.
+        """Exhibits that one sentence may cite.
 
         A sentence that names subjects of the turn may cite what was found for those, unless it
         compares them with others; naming another subject of the session adds that one's.
@@ -117,7 +117,7 @@ class ChatLookups:
 
     @property
     def found_nothing(self) -> bool:
-        """Whether there is nothing to cite, or this turn's look-ups brought nothing."""
+        """Whether there is nothing to cite, or this turn's look-ups found nothing."""
         return not self.citable or bool(self.lines and not self.exhibits)
 
     def knows(self, name: str) -> bool:
@@ -196,7 +196,7 @@ class ChatLookups:
         return answer
 
     async def search_archive(self, archive: ArchiveSearch, query: str) -> str:
-        """Search the stored items for a query of the model; the text that the model reads."""
+        """Search the stored items for the model's query; returns the text for the model."""
         answer = await contained(archive.search(self.session.tenant, query, KEPT), "the archive")
         return await self._recall(archive, query, [answer])
 
@@ -219,7 +219,7 @@ class ChatLookups:
         name: str = "",
         least: int = 1,
     ) -> str:
-        """Show the items that searches found, with a `name` those that hold it."""
+        """Show the items that searches found; with `name` only those that have it."""
         self.queries.append(query)
         kept, first = list[Assessed](), answers[0]
         if isinstance(first, Failure):
@@ -288,7 +288,7 @@ class ChatLookups:
             self.emit(LookupEnded(call, ARCHIVE_TOOL, self.lines.pop("archive")))  # what is known stays
 
     def _noted(self, gathered: Gathered, query: str, depth: DepthName, labels: list[str]) -> str:
-        """How a look-up went; one that was answered is remembered with all it brought."""
+        """Outcome of a look-up in words; an answered look-up is stored with all it found."""
         self.gathered.append(gathered)
         line = self.lines[gathered.source] = gate_line(gathered)
         if gathered.outcome.answered:

@@ -1,4 +1,4 @@
-"""What a chat session remembers: exhibits under lasting labels, look-ups, words and subjects.
+"""State of a chat session: exhibits under lasting labels, look-ups, words and subjects.
 
 Saved as one bounded JSON text, in which an item's key stands in that item's own entry only, so that
 an item which its source deleted can be removed from the text.
@@ -27,7 +27,7 @@ from api.reports.report import Report
 
 VERSION = 1
 TURNS, EXHIBITS, LOOKS, BYTES = 12, 60, 60, 400_000
-"""What a saved session keeps at most: turns, exhibits, look-ups, and bytes of JSON."""
+"""Most turns, exhibits, look-ups, and bytes of JSON in a saved session."""
 # Of a saved item: characters of its text and of a comment, and comments; a prompt shows less.
 _BODY, _COMMENT, _COMMENTS = 2000, 500, 8
 _DEPTHS: Mapping[DepthName, int] = {"quick": 0, "standard": 1, "deep": 2}
@@ -53,13 +53,13 @@ class Exchange:
     sample: bool = False  # it rests on made-up posts, in part at least
     trace_id: str | None = field(default=None, compare=False)
     number: int = field(default=0, compare=False)
-    """Of its turn in the session, from 1; 0 of one that an older release saved."""
+    """Number of its turn in the session, from 1; 0 in sessions saved by an older release."""
     opinions: tuple[Thumb, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """One query to one source that answered."""
+    """One query that a source has answered."""
 
     source: str
     query: str  # in its canonical form
@@ -78,9 +78,9 @@ class KnownExhibit:
     turn: int  # when it was last shown or cited
     assessed: Assessed
     subjects: list[str] = field(default_factory=list)
-    """The products it was found for, sorted; empty: unknown, so it may be about any."""
+    """Products it was found for, sorted; empty when unknown, so that it may be about any."""
     sample: bool | None = None
-    """It is made up; None in the text of an older release: as the whole session."""
+    """Whether it is sample data; None in sessions saved by an older release, where the session says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def read_session(text: str) -> SavedSession | None:
 
 @dataclass(slots=True)
 class Session:
-    """The exchanges, exhibits and look-ups of one conversation of one tenant."""
+    """Exchanges, exhibits and look-ups of one conversation."""
 
     id: str
     tenant: str
@@ -132,9 +132,9 @@ class Session:
     looks: list[Lookup] = field(default_factory=list)
     subjects: list[str] = field(default_factory=list)  # the products asked about so far
     last_subjects: list[str] = field(default_factory=list)
-    """Those of the last turn; saved as `asked`."""
+    """Subjects of the last turn; saved as `asked`."""
     unreadable: bool = False
-    """Its saved text could not be read; noted in its first turn, never saved."""
+    """Whether the saved text could not be read; noted in the first turn, never saved."""
     deleted: bool = False  # it was deleted while a turn ran in it; that turn is not kept
     report_id: str = ""  # the report that it began over
     _known: dict[str, KnownExhibit] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class Session:
         return self.is_sample(self._known) or any(turn.sample for turn in self.exchanges)
 
     def is_sample(self, labels: Iterable[str]) -> bool:
-        """Whether one of these exhibits is made up."""
+        """Whether one of these exhibits is sample data."""
         return any(self._known[label].sample for label in labels)
 
     @property
@@ -160,7 +160,7 @@ class Session:
         return "\n".join(exchange.question for exchange in self.exchanges)
 
     def exhibits_for(self, subjects: Iterable[str]) -> Mapping[str, Exhibit]:
-        """Those found for one of these subjects, or for unknown ones."""
+        """Exhibits found for one of these subjects, or for unknown subjects."""
         wanted = set(subjects)
         return {
             label: exhibit
@@ -182,7 +182,7 @@ class Session:
         return self.current_names(names)  # after all: in `ember mug lid vs ember` the second counts
 
     def current_names(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What these subjects go by now, each once."""
+        """Current names of these subjects, each once."""
         now: dict[str, None] = {}
         for name in names:
             wider = (known for known in self.subjects if is_variant(name, known))
@@ -211,7 +211,7 @@ class Session:
         return shown
 
     def lookup(self, source: str, query: str, depth: DepthName, *, sample: bool = False) -> Lookup | None:
-        """An earlier look-up of the same source and name, no less deep, that answers this one."""
+        """An earlier look-up of the same source and name, at the same depth or deeper; None without one."""
         name = canonical(query)
         for lookup in reversed(self.looks):
             same = (lookup.source, lookup.query, lookup.sample) == (source, name, sample)
@@ -220,7 +220,7 @@ class Session:
         return None
 
     def remember(self, lookup: Lookup) -> None:
-        """Note a look-up that was answered; its query is made canonical."""
+        """Store a look-up that was answered, under its canonical query."""
         self.looks = [*self.looks, replace(lookup, query=canonical(lookup.query))][-LOOKS:]
 
     def best(self, question: str, limit: int, subjects: Sequence[str] = ()) -> dict[str, list[Exhibit]]:
@@ -298,7 +298,7 @@ class Session:
 
 
 def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:
-    """The session that was saved, on a new run; None when the text cannot be read."""
+    """The saved session on a new run; None when the text cannot be read."""
     saved = read_session(text)
     if saved is None:
         return None
@@ -314,7 +314,7 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
 
 
 def load_report(session: Session, report: Report) -> None:
-    """Let a session know a report as if it had been asked there: items, look-ups and answer.
+    """Add a report's items, look-ups and answer to a session, as if it had been asked there.
 
     What the report asked is then not asked again. Cited items and comments go first, since a saved
     session holds less than a report.

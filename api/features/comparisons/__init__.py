@@ -1,1 +1,1 @@
-"""One product beside another: the same question to each, and what of it may be compared."""
+"""Comparison of products: the same question for each, and which differences may be stated."""

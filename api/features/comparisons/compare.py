@@ -1,4 +1,4 @@
-"""One question about several products at once, and the comparison of their reports.
+"""Asks one question about several products at once, and compares their reports.
 
 Every sentence and number of a comparison is made by code.
 """
@@ -28,7 +28,7 @@ from api.reports.report import Cost, Report
 from api.services.product import Ask, question_of
 
 MOST_ASPECTS = 8
-"""Most findings without a marked difference; the JSON has the counts of every aspect."""
+"""Most findings about aspects without a significant difference; the JSON has the counts of every aspect."""
 AT_ONCE = timedelta(hours=1)
 """Reports made within it are of one moment: sources hardly change, and one may have waited."""
 # Terms that decide which posts are counted. Sources and limits may differ: volumes are compared
@@ -127,7 +127,7 @@ def comparison_of(asks: Sequence[Ask], answers: Sequence[Report | Failure], plac
 def _findings(
     compared: Sequence[ProductCounts], names: Sequence[str], marked: Sequence[str]
 ) -> Iterator[ComparedFinding]:
-    """The aspects in which something differs, then those that most posts speak of."""
+    """Findings on aspects with a significant difference, then on those that most posts mention."""
     counts = Counter({n: sum(len(each.passages.get(n, ())) for each in compared) for n in names})
     shared = [name for name, count in counts.most_common() if count >= SHARED]
     for name in (*marked, *[name for name in shared if name not in marked][:MOST_ASPECTS]):
@@ -152,7 +152,7 @@ def _findings(
 
 
 def _items(compared: Sequence[ProductCounts], cited: Collection[str]) -> Iterator[ComparedItem]:
-    """What is cited, and what counts for several products, each once."""
+    """Items that are cited or count for several products, each once."""
     products: dict[str, list[str]] = {}
     for each in compared:
         for item in each.items:

@@ -16,15 +16,15 @@ from api.reports.report import Cost, KeptItem, Passage
 
 VERSION = 1  # of a `Comparison`; raised when a field changes meaning
 State = Literal["compared", "nothing", "unjudged", "not_asked", "failed"]
-"""Of a product: posts about it were counted; there were none; those found went unjudged; no source
-could be asked; its analysis ended without a report."""
+"""Result for one product: posts were counted; there were none; those found went unjudged; no source could be asked;
+its analysis ended without a report."""
 Measure = Literal["posts", "sounds_positive", "sounds_negative", "mentions", "praise", "complaint"]
-"""What two products differ in: how many posts, how the graded ones sound, and of an aspect how many
-posts speak of it, plainly praise it, or plainly complain of it."""
+"""What is compared: number of posts, sentiment of graded posts, and for an aspect the posts that mention, praise, or
+complain of it."""
 
 
 class SourceVolume(Published):
-    """One source's posts about one product."""
+    """Posts of one source about one product."""
 
     outcome: Outcome
     reason: str | None
@@ -32,7 +32,7 @@ class SourceVolume(Published):
     posts: int
     """Judged to be about the product, and kept in the end."""
     capped: bool
-    """It may hold more than was asked for, or that is unknown: both counts are a minimum."""
+    """Whether the source may hold more than was requested, or that is unknown; both counts are then a minimum."""
     judged: bool
     """Whether a judge gave verdicts on its posts."""
 
@@ -43,24 +43,24 @@ class SourceVolume(Published):
 
 
 class Standing(Published):
-    """One product's row: its posts, and what these speak of."""
+    """One product's row: its posts and what they mention."""
 
     query: str
     about: str
     analysis_id: str | None
-    """Of the stored report; None where there is none."""
+    """Id of the stored report; None when it is not stored."""
     state: State
     reason: str | None
     """Why it could not be compared."""
     posts: int
-    """Kept posts that a judge found to be about the product; all shares are of these."""
+    """Kept posts that a judge found relevant; the base of all shares."""
     capped: bool
     """A source may hold more."""
     sources: Mapping[str, SourceVolume]
     sentiment: Sentiment | None
-    """Of the graded posts; None where no model graded, and of sample data."""
+    """Sentiment of the graded posts; None when no model graded, and for sample data."""
     aspects: tuple[AspectCount, ...]
-    """Posts that surely speak of each aspect: a minimum, for every product alike."""
+    """Posts that surely mention each aspect: a minimum, equally for every product."""
 
 
 class Contrast(Published):
@@ -73,14 +73,14 @@ class Contrast(Published):
     less: str
     """Queries of the two products."""
     estimate: float | None
-    """The ratio of `posts`, None where the other has none; else the difference of two shares."""
+    """Ratio of `posts`, None when the other product has none; for other measures, the difference of two shares."""
     low: float
     high: float | None
-    """95 % interval of the estimate; None: no upper end."""
+    """Upper end of the 95 % interval of the estimate; None: unbounded."""
     chance: float
     """Probability that chance makes one as large, after Holm's correction for `looked_at`."""
     sources: tuple[str, ...]
-    """Whose posts are counted: all that answered for both, for `posts` without a limit."""
+    """Sources whose posts are counted: all that answered for both; for `posts`, those without a limit."""
     cites: tuple[str, ...]
     """Keys of the counted posts: of `more`, then of `less`."""
     text: str
@@ -94,36 +94,36 @@ class Side(Published):
     of: int
     positive: int
     negative: int
-    """Counted posts whose passage plainly praises the aspect, and plainly complains of it."""
+    """Counted posts whose passage plainly complains of the aspect; `positive` counts plain praise."""
     evidence: tuple[Passage, ...]
     """A passage of each counted post, the most telling first."""
 
 
 class ComparedFinding(Published):
-    """What is said of one aspect, for every product."""
+    """What posts say of one aspect, for every product."""
 
     aspect: str
     text: str
     sides: tuple[Side, ...]
     marked: bool
-    """One of the `contrasts` is of this aspect."""
+    """Whether one of the `contrasts` concerns this aspect."""
 
 
 class ComparedItem(KeptItem):
-    """An item that is cited, or counts for several products; its assessment is of the first."""
+    """An item that is cited or counts for several products; its assessment is for the first of them."""
 
     products: tuple[str, ...]
     """Queries of the products it counts for."""
 
 
 class Voice(Published):
-    """One product's part in what is said of all of them."""
+    """One product's share among all that are compared."""
 
     query: str
     people: int
-    """Who wrote kept posts about it: one author is one person in a place."""
+    """Number of people who wrote kept posts about it; one author in one source is one person."""
     share: float | None
-    """Of the people of all products; None of nobody."""
+    """Share of the people of all products; None when there are none."""
     interval: Interval | None
     """95 % interval of the share (Wilson)."""
 
@@ -136,18 +136,18 @@ class VoiceWeek(Published):
 
 
 class ShareOfVoice(Published):
-    """How the people who speak of the products divide among them, counted from posts; no model counts."""
+    """How people divide among the products they mention, counted from posts by code."""
 
     reason: str | None
-    """Why no share can be stated; None where one is."""
+    """Why no share can be stated; None when one is."""
     total: tuple[Voice, ...]
-    """Of all counted places together, by product."""
+    """Over all counted sources, by product."""
     places: Mapping[str, tuple[Voice, ...]]
-    """By source, those that were read to the end for every product."""
+    """By source, for the sources that were read to the end for every product."""
     weeks: tuple[VoiceWeek, ...]
     """Weeks in which anybody wrote, in order, of all counted places."""
     left_out: Mapping[str, str]
-    """Source -> why nobody there is counted, for any product."""
+    """Why a source is excluded for every product, by source."""
     undated: int
     """Counted posts without a date, which no week holds."""
 
@@ -158,21 +158,21 @@ class Comparison(Published):
     version: int
     depth: DepthName
     sources: tuple[str, ...]
-    """As chosen; empty: those of the settings."""
+    """Chosen sources; empty: those of the settings."""
     since: Window
     limit: int | None
     unlike: Annotated[tuple[str, ...], IF_SET] = ()
-    """How the requests differed, a phrase each; differences of the products may come from it."""
+    """How the requests differed, one phrase each; differences between products may come from it."""
     products: tuple[Standing, ...]
-    """In the order in which they were named."""
+    """Products in the order in which they were named."""
     looked_at: int
-    """How many differences were tested for significance."""
+    """Number of differences that were tested for significance."""
     contrasts: tuple[Contrast, ...]
-    """Those least likely by chance first."""
+    """Contrasts, those least likely by chance first."""
     findings: tuple[ComparedFinding, ...]
-    """Those with a contrast first, then by the number of posts."""
+    """Findings with a contrast first, then by number of posts."""
     items: tuple[ComparedItem, ...]
-    """By product, best first."""
+    """Items by product, best first."""
     voice: Annotated[ShareOfVoice | SkipJsonSchema[None], WHERE_THERE] = None
     sample: bool
     cost: Cost

@@ -42,14 +42,14 @@ _WORDS: dict[Measure, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ProductCounts:
-    """One product of a comparison: its row, and the posts and passages it is counted from."""
+    """One product of a comparison: its row, and the posts and passages behind its counts."""
 
     standing: Standing
     items: tuple[KeptItem, ...] = ()  # the counted posts, best first
     passages: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
-    """By aspect, a passage of each post that speaks of it, the most telling first."""
+    """One passage of each post that mentions an aspect, by aspect, the most telling first."""
     leans: Mapping[tuple[str, Measure], frozenset[str]] = field(default_factory=dict)
-    """By aspect and `praise` or `complaint`, keys of the posts whose passage surely leans so."""
+    """Keys of posts whose passage surely praises or complains, by aspect and `praise` or `complaint`."""
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class ProductCounts:
         return tuple(item.key for item in self.items if item.source in sources and item.key in keys)
 
     def total(self, measure: Measure, sources: Container[str]) -> int:
-        """Of how many posts from these sources a measure is a share: of a feeling, graded ones."""
+        """Number of posts from these sources that a measure is a share of; for sentiment, only graded ones."""
         graded = measure in FEELINGS
         posts = (item for item in self.items if item.source in sources)
         return sum(not graded or item.sentiment is not None for item in posts)
@@ -92,7 +92,7 @@ def common_aspects(reports: Iterable[Report]) -> tuple[str, ...]:
 
 
 def count_product(ask: Ask, report: Report | Failure, names: Sequence[str]) -> ProductCounts:
-    """The counts of a product, with what its posts say of the aspects of these names."""
+    """Counts of a product's posts, in total and for the named aspects."""
     if isinstance(report, Failure):
         return ProductCounts(_standing(ask, None, "failed", report.message))
     items = tuple(item for item in report.items if item.verdict)
@@ -175,7 +175,7 @@ def _standing(
 
 @dataclass(frozen=True, slots=True)
 class DifferenceTest:
-    """One measure for two products: which posts count, of how many."""
+    """One measure for two products: the posts that count, and the totals."""
 
     measure: Measure
     aspect: str
@@ -186,7 +186,7 @@ class DifferenceTest:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many posts count for each product."""
+        """Number of posts that count for each product."""
         return len(self.counted[0]), len(self.counted[1])
 
     @property
@@ -205,7 +205,7 @@ class DifferenceTest:
 
     @property
     def turned(self) -> DifferenceTest:
-        """The same with the products swapped."""
+        """The same test with the products swapped."""
         return replace(self, pair=self.pair[::-1], counted=self.counted[::-1], totals=self.totals[::-1])
 
 

@@ -1,4 +1,4 @@
-"""How the people who speak of several products divide among them, by place and week.
+"""Divides the people who mention several products among them, by source and week.
 
 Counted from the posts of reports that were asked alike. A place counts for all products or for none: it has to be
 read to its end, and judged, for each of them.
@@ -58,7 +58,7 @@ def _no_share(reason: str, left_out: Mapping[str, str]) -> ShareOfVoice:
 
 
 def _reason(parties: Sequence[Party], unlike: Sequence[str]) -> str:
-    """Why nothing can be shared; empty where it can."""
+    """Why no share can be stated; empty when one can."""
     if len(parties) < MIN_PRODUCTS:
         return "posts were counted for fewer than two products"
     if unlike:
@@ -71,7 +71,7 @@ def _reason(parties: Sequence[Party], unlike: Sequence[str]) -> str:
 
 
 def _left_out(parties: Sequence[Party]) -> dict[str, str]:
-    """Places that count for no product, since something is unknown for one; not those that nobody has set up."""
+    """Sources excluded for every product because a count is unknown for one; unconfigured sources are not listed."""
     known: dict[str, str] = {}
     for name in dict.fromkeys(name for standing, _ in parties for name in standing.sources):
         volumes = [standing.sources.get(name) for standing, _ in parties]
@@ -88,7 +88,7 @@ def _left_out(parties: Sequence[Party]) -> dict[str, str]:
 
 
 def _lack(volume: SourceVolume | None, report: Report, name: str) -> str:
-    """Why a count of a place cannot be used; empty where it can."""
+    """Why the count of a source cannot be used; empty when it can."""
     if volume is None or volume.outcome in {Outcome.NOT_CONFIGURED, Outcome.NOT_ASKED}:
         return "not asked"
     if not volume.outcome.answered:

@@ -26,50 +26,50 @@ class FeedEntry:
     """One entry of a feed, its texts plain."""
 
     key: str
-    """The same for the same entry, whatever becomes of its guid or its link."""
+    """Stable key of the entry, which stays the same when its guid or its link changes."""
     title: str
     body: str
     url: str = ""
     link: str = ""
-    """What it points at, where `url` is the page on which that is discussed."""
+    """Address that the entry is about, when `url` is the page of its discussion."""
     author: str = ""
-    """A pseudonym; empty: unknown."""
+    """Author's pseudonym; empty when unknown."""
     created_at: datetime | None = None
-    """None: its feed does not say."""
+    """Time of writing; None when the feed does not say."""
     guid: str = ""
-    """Digest of its guid; empty: it has none."""
+    """Digest of its guid; empty when it has none."""
     same_link: str = ""
-    """Digest of its address without what changes; empty: it has none."""
+    """Digest of its address without the parts that change; empty when it has none."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FeedState:
-    """What is known of a feed; shared by everybody who follows it."""
+    """State of a feed, shared by all tenants who follow it."""
 
     address: str
-    """As it is followed."""
+    """The address that is followed."""
     title: str = ""
     location: str = ""
-    """Where it is asked, if not at its address: it moved for good, or a page announces it there."""
+    """Address that is requested when it differs: the feed moved for good, or a page announces it there."""
     answered_by: str = ""
     """The address that gave `etag` and `modified`, which are sent to no other."""
     etag: str = ""
     modified: str = ""
     asked_at: datetime | None = None
-    """When it was last asked; None: never."""
+    """Time of the last request; None: never requested."""
     read_at: datetime | None = None
-    """When it last answered with its entries, or that they are unchanged; None: never."""
+    """When it last answered with entries or as unchanged; None: never."""
     next_at: datetime | None = None
     """Earliest time of the next request; None: there is none, since the site said that the feed has ended."""
     outcome: str = ""
-    """`ok`, or the code of the error of the last request; empty: never asked."""
+    """`ok`, or the error code of the last request; empty: never requested."""
     detail: str = ""
-    """The error of the last request in words; empty where there was none."""
+    """Error of the last request in words; empty when it succeeded."""
     entries: int = 0
     """Entries that it held when it was last read."""
     notes: tuple[str, ...] = ()
-    """On what was read, such as entries that were cut off."""
+    """Notes on the entries read, such as entries that were cut off."""
 
     def is_due(self, now: datetime) -> bool:
         """Whether it may be asked now."""
@@ -82,7 +82,7 @@ class FollowedFeed:
 
     address: str
     name: str = ""
-    """What the tenant calls it; empty: its own title."""
+    """Name given by the tenant; empty: use the feed's title."""
     since: datetime | None = None
 
 
@@ -90,7 +90,7 @@ class FeedMemory(Protocol):
     """Feeds and their entries, shared by tenants and processes."""
 
     async def feeds(self, addresses: Collection[str]) -> Mapping[str, FeedState]:
-        """What is known of those that were ever asked."""
+        """States of those feeds that were ever requested, by address."""
 
     async def claim_feed(self, address: str, now: datetime, until: datetime) -> bool:
         """Let the caller alone ask a feed until then; False: it is not due, or another asks it."""
@@ -103,7 +103,7 @@ class FeedMemory(Protocol):
         """
 
     async def release_feed(self, address: str, next_at: datetime) -> None:
-        """End a claim and store no result; the feed may be requested again from `next_at` on."""
+        """End a claim without storing a result; the feed may be requested again from `next_at` on."""
 
     async def feed_entries(self, addresses: Collection[str], most: int) -> Mapping[str, Sequence[FeedEntry]]:
         """Entries by address, the newest first, at most so many of all; undated ones by when they were first seen."""
@@ -131,7 +131,7 @@ class FeedStore(FeedMemory, Protocol):
     async def new_entries(
         self, shared: Collection[str], since: datetime
     ) -> Mapping[str, tuple[Sequence[FeedEntry], Collection[str]]]:
-        """By address the entries that were first seen since then, and the tenants with such watches that follow it.
+        """Entries first seen since then, by address, with the tenants whose watches follow that feed.
 
         Of those tenants' feeds and of the `shared` ones, without what a feed held when it was first read.
         """
@@ -151,13 +151,13 @@ class ListedFeed:
     feed: FollowedFeed
     state: FeedState
     newest: datetime | None = None
-    """When its newest dated entry was written."""
+    """When its newest dated entry was written; None when none has a date."""
     of_settings: bool = False
-    """It stands in `FEEDS`, and everybody's questions read it."""
+    """Whether it stands in `FEEDS`, so that every question reads it."""
 
 
 async def follow_feed(store: FeedStore, asker: FeedAsker, tenant: str, written: str, name: str = "") -> ListedFeed:
-    """Ask a feed, unless that was done within the hour, and add it to the tenant's; of a page, the feed it announces.
+    """Request a feed, unless that was done within the hour, and add it to the tenant's feeds.
 
     Raises:
         UsageError: it is no address, no feed, cannot be read now, or there are too many.
@@ -182,7 +182,7 @@ async def follow_feed(store: FeedStore, asker: FeedAsker, tenant: str, written: 
 
 
 async def _known_at(store: FeedStore, state: FeedState, place: str) -> FeedState:
-    """What was just read, under the address where it stands, so that nobody asks there again within the hour."""
+    """Store the state also under the feed's actual address, so that it is not requested again within the hour."""
     now = state.asked_at or datetime.now(UTC)
     moved = replace(state, address=place, location="")
     if await store.claim_feed(place, now, now + timedelta(minutes=1)):
@@ -204,7 +204,7 @@ def _when(state: FeedState) -> str:
 
 
 async def listed_feeds(store: FeedStore, tenant: str, of_settings: Sequence[str]) -> list[ListedFeed]:
-    """The tenant's feeds, then those of the settings; nothing is asked."""
+    """The tenant's feeds, then those of the settings; sends no request."""
     own = await store.followed(tenant)
     addresses = {feed.address for feed in own}
     others = [FollowedFeed(address) for address in of_settings if address not in addresses]

@@ -1,4 +1,4 @@
-"""What is new to a watch in a report, and the counts of a run.
+"""Finds the posts of a report that are new to a watch, and counts them.
 
 A post is new once, whatever its edits, crossposts and copies. Counts are of a source's posts since the last run.
 """
@@ -33,13 +33,13 @@ class NewPosts:
     counted: tuple[KeptItem, ...]
     """Judged to be about it, without copies of what earlier runs had and what they dropped."""
     new: tuple[KeptItem, ...]
-    """Of these, what no run has seen, written since the watch began or at an unknown time."""
+    """Posts that no run has seen, written since the watch began or at an unknown time."""
     learnt: tuple[SeenPost, ...]
-    """What is known from now on."""
+    """Posts to remember from now on."""
 
 
 def sifted(report: Report, watch: Watch, known: Iterable[SeenPost], similarity: float) -> NewPosts:
-    """Compare with what is known; what passed unjudged is neither new nor known."""
+    """Compare a report with the posts seen before; unjudged posts are neither new nor remembered."""
     memory = {entry.key: entry for entry in known}
     kept = {key for key, entry in memory.items() if not entry.dropped_by}
     dropped = {key for key, entry in memory.items() if entry.dropped_by == watch.rule}
@@ -67,7 +67,7 @@ def sifted(report: Report, watch: Watch, known: Iterable[SeenPost], similarity: 
 
 
 def _recognisable(item: Item) -> Item:
-    """As much of it as is compared."""
+    """The item with only the parts that are compared."""
     return item.edited(body=item.body[:COMPARED], comments=(), notes=(), engagement={}, places=())
 
 
@@ -78,7 +78,7 @@ def sources_heard(report: Report) -> Sequence[str]:
 
 POSTS: Measure = "posts"
 Keys = Mapping[tuple[Measure, str], tuple[str, ...]]
-"""By measure and subject, the keys of the posts that count."""
+"""Keys of the posts that count, by measure and subject."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def _idle_words() -> frozenset[str]:
 
 
 def new_questions(question: Question, new: Sequence[KeptItem], earlier: Iterable[Item]) -> tuple[NewQuestion, ...]:
-    """What `new` posts, best first, ask and no `earlier` post did; what most ask comes first."""
+    """Questions that `new` posts ask and no `earlier` post did; those that most posts ask come first."""
     subject = Subject.of(question, [beginning(text) for item in new for text in item.texts])
     candidates = [
         (_keywords(sentence, subject), sentence, item.key) for item in new for sentence in questions_of(item, subject)
@@ -146,7 +146,7 @@ def _is_headline(title: str) -> bool:
 
 
 def _possible_questions(item: Item, roots: Collection[str]) -> Iterator[str]:
-    """Sentences with one of these roots that may ask; the slow test comes last, for 1000 posts."""
+    """Sentences with one of these roots that may be questions; the slow test comes last."""
 
     def holds(text: str) -> bool:
         folded = fold(text)

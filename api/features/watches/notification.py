@@ -1,4 +1,4 @@
-"""The message of a run: text for people and Slack, JSON for programs; of a post only a quote."""
+"""Message of a run: text for people and chats, JSON for programs; posts are only quoted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from api.features.watches.watch_run import NEWS, NewPost, RunCounts, WatchRun
 
 SHOWN, DIGEST_SHOWN = 10, 30  # new posts in a text, and in one of a digest; the JSON has them all
 DIGEST_POSTS = 1_000
-"""New posts in the JSON of a digest; of its runs, the oldest first, `more` counts the others."""
+"""Most new posts in the JSON of a digest, those of the oldest runs first; `more` counts the others."""
 # Characters of a title in a text.
 _TITLE = 120
 LINK_LIFETIME = timedelta(days=14)
-"""How long after its run the link of a post works."""
+"""Lifetime of a post's link after its run."""
 # signs by which Markdown makes a link or a picture, and the one that takes their meaning away
 _LINK = re.compile(r"[\\\[\]]")
 # the name of a setting: `REDDIT_CLIENT_ID`
@@ -38,20 +38,20 @@ def _unlinked(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: of a run, of the runs of a digest, or a trial."""
+    """One message about a run, about the runs of a digest, or as a trial."""
 
     run_id: str  # the same whenever the same run is sent again
     text: str  # its first line is the result
     body: bytes  # the JSON document, in UTF-8
     linked: Callable[[str], str] | None = field(default=None, compare=False)
-    """The text with a link below each post for what people do with it, by the address of a server."""
+    """Returns the text with links below each post, for the address of a server."""
 
     def text_for(self, server: str) -> str:
-        """What a person gets; with links where the server's address is known."""
+        """Text for a person, with links when the server's address is known."""
         return self.linked(server) if server and self.linked is not None else self.text
 
     def for_chat(self, target: Target, server: str = "") -> bytes:
-        """The body that a chat takes, within its limit; nothing that a stranger wrote calls anybody or hides a link."""
+        """The body for a chat, within its limit; quoted text can neither mention anybody nor hide a link."""
         text = self.text_for(server)
         match target.kind:
             case "discord":
@@ -78,7 +78,7 @@ def run_message(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
 
 
 def digest_message(watch: Watch, runs: Sequence[WatchRun], receiver: str, places: SourceLabels) -> Message:
-    """One message of `runs`, which are given oldest first.
+    """One message about `runs`, which are given oldest first.
 
     Its id is computed from watch, `receiver` and runs, so that a second try has the same.
     """
@@ -196,7 +196,7 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = ut
 def run_text(
     watch: Watch, run: WatchRun, places: SourceLabels, server: str = "", parts: Sequence[WatchRun] = ()
 ) -> str:
-    """A run for a person; one line when nothing is new. `parts` are the runs that it gathers, of a digest.
+    """A run as text for a person; one line when nothing is new.
 
     With the address of a `server` each post has a link by which whoever reads the text stars it, marks it as read or
     corrects it.

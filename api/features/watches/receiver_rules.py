@@ -19,13 +19,13 @@ Send = Callable[[Watch, Target, Message], Awaitable[Delivery]]
 
 
 def mark_of(watch: Watch, target: Target) -> str:
-    """By which a delivery names its receiver without its address: HMAC-SHA256 by the watch's secret, shortened."""
+    """Identifies a delivery's receiver without its address: HMAC-SHA256 with the watch's secret, shortened."""
     address = f"receiver {target.kind}:{target.address}".encode("utf-8", "surrogatepass")
     return hmac.new(watch.secret.encode(), address, hashlib.sha256).hexdigest()[:16]
 
 
 def run_for(watch: Watch, run: WatchRun, target: Target) -> tuple[Watch, WatchRun] | None:
-    """Watch and run as a receiver is notified of them; None where its rule leaves the run out.
+    """Watch and run as a receiver is notified of them; None when its rule excludes the run.
 
     Of a watch that fails or gets no answer all are notified, whatever their rule.
     """
@@ -43,12 +43,12 @@ def run_for(watch: Watch, run: WatchRun, target: Target) -> tuple[Watch, WatchRu
 
 
 def message_to(target: Target, watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
-    """The message of a run for a receiver; the whole run where its present rule would leave it out."""
+    """The message of a run for a receiver; the whole run when its present rule would exclude it."""
     return run_message(*(run_for(watch, run, target) or (watch, run)), places)
 
 
 def held_back(watch: Watch, run: WatchRun, target: Target) -> Delivery | None:
-    """Why a receiver is not notified of a run now; None where it is."""
+    """Why a receiver is not notified of a run now; None when it is notified."""
     if run_for(watch, run, target) is None:
         without = "nothing unusual" if target.only == "unusual" else f"no {NEWS[target.only].noun}"
         return _held(watch, target, "rule", f"{without} in it")
@@ -64,7 +64,7 @@ def _held(watch: Watch, target: Target, held: Held, reason: str) -> Delivery:
 
 
 def targets_of(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
-    """By index of a delivery of a run, its receiver, where the watch still has it.
+    """Receivers of a run by index of its delivery, if the watch still has them.
 
     In runs of older versions, which name none, equally shown receivers stand in their order.
     """

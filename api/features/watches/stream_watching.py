@@ -47,11 +47,11 @@ CLAIM = timedelta(seconds=60)
 JUDGING = timedelta(minutes=5)
 """Time after which another process judges the posts of a watch, when the one that judged them was killed."""
 PAUSE_BETWEEN = timedelta(seconds=60)
-"""From a message of a watch to its next one: what comes meanwhile goes together."""
+"""Shortest time between two messages of a watch; posts that come meanwhile are sent together."""
 MOST_AN_HOUR = 12
 """Messages of a watch in an hour; after them what comes goes into one, when an hour has passed since the first."""
 MOST_JUDGED = 50
-"""Posts of one call of the judge, and posts that one message lists; it says how many more there are."""
+"""Most posts in one call of the judge, and most posts listed in one message, which counts the rest."""
 MOST_GATHERED = 1_000
 """Posts that are judged for one message."""
 MOST_FAILED = 12
@@ -83,7 +83,7 @@ class Names(Protocol):
     """The names that are looked for; `NameIndex` implements it."""
 
     def add(self, key: WatchId, query: str, about: str = "") -> None:
-        """Look for the name of a query, too; it replaces the key's earlier one."""
+        """Also look for the name of a query; it replaces the key's earlier one."""
 
     def remove(self, key: WatchId) -> None:
         """Look for the name of this key no longer."""
@@ -93,7 +93,7 @@ class Names(Protocol):
 
 
 class StreamStore(Streams, Watches, Protocol):
-    """What both loops need of the store."""
+    """Methods of the store that both loops need."""
 
     async def forget(self, keys: Sequence[str]) -> int:
         """Delete items everywhere; how many were stored."""
@@ -104,7 +104,7 @@ class StreamStore(Streams, Watches, Protocol):
 
 @dataclass(slots=True)
 class ListenerCounts:
-    """What a listener has done since it began."""
+    """Counts of a listener since it began."""
 
     posts: int = 0
     matched: int = 0
@@ -115,13 +115,13 @@ class ListenerCounts:
 
 @dataclass(slots=True)
 class StreamListener:
-    """Reads one stream, finds names, and stores what holds one; belongs to one event loop."""
+    """Reads one stream, finds names and stores posts that hold one; belongs to one event loop."""
 
     stream: Stream
     store: StreamStore
     names: Names
     reader: str
-    """Names this process among those that could read the stream."""
+    """Name of this process among those that could read the stream."""
     clock: Callable[[], datetime]
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     on_match: Callable[[], None] = lambda: None
@@ -129,7 +129,7 @@ class StreamListener:
     sample: bool = False
     """Whether the posts are made up."""
     follows: Callable[[Watch], bool] = lambda watch: not watch.sandbox
-    """Which of the watches that notify as it happens get posts of this stream."""
+    """Whether a watch that notifies as it happens gets posts of this stream."""
     counts: ListenerCounts = field(default_factory=ListenerCounts)
     _watched: dict[WatchId, tuple[str, str]] = field(default_factory=dict)
     """Query and description of each watch whose name is looked for."""
@@ -145,7 +145,7 @@ class StreamListener:
         return f"{self.stream.name} (sample)" if self.sample else self.stream.name
 
     async def run(self) -> None:
-        """Read until it is cancelled; what fails is logged and tried again, later each time."""
+        """Read until cancelled; a failure is logged and retried after a growing pause."""
         wait = _BACK_OFF
         while True:
             before = self.counts.posts
@@ -159,7 +159,7 @@ class StreamListener:
             await self.pause(wait)
 
     async def read_once(self) -> bool:
-        """Read one connection to its end; False where another process reads the stream.
+        """Read one connection to its end; False when another process reads the stream.
 
         Raises:
             SourceError: the stream cannot be read, or ended.
@@ -257,17 +257,17 @@ _Run = Callable[[RunClaim, datetime], Awaitable[WatchRun | None]]
 
 @dataclass(slots=True)
 class _Judged:
-    """What became of posts that waited; those that no judge came to are in none of the lists."""
+    """Result of judging waiting posts; those that were not judged are in none of the lists."""
 
     relevant: list[Item] = field(default_factory=list)
     others: list[Item] = field(default_factory=list)
     """Judged not to be about the product."""
     refused: list[Item] = field(default_factory=list)
-    """Nobody can judge them."""
+    """Posts that the judge refuses even alone."""
     failed: bool = False
-    """The judge answers nothing; what is left waits."""
+    """Whether the judge failed, so that the remaining posts wait."""
     agreement: Agreement | None = None
-    """Of all calls together."""
+    """Agreement over all calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,17 +280,17 @@ class StreamNotifier:
     sample: bool = False
     """Whether the posts are made up."""
     notifies: Callable[[Watch], bool] = lambda watch: True
-    """Whether a watch notifies here; of others nothing is looked at."""
+    """Whether this notifier handles a watch; other watches are skipped."""
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
     _under_way: set[WatchId] = field(default_factory=set)
     _untold: set[WatchId] = field(default_factory=set)
     """Watches that `notifies` refused; they are not claimed again."""
     _lone_failures: Counter[str] = field(default_factory=Counter)
-    """By key of a post, how often a call for it alone failed."""
+    """How often a call for a single post failed, by its key."""
     _pauses: dict[WatchId, timedelta] = field(default_factory=dict)
-    """By watch, the length of the pause after its judge failed."""
+    """Length of the pause after a watch's judge failed, by watch."""
     _retries: dict[WatchId, datetime] = field(default_factory=dict)
-    """By watch, when its first run is tried again."""
+    """When the first run of a watch is tried again, by watch."""
 
     async def run_pending(self) -> Sequence[tuple[Watch, WatchRun]]:
         """A run of each watch that has posts and whose turn it is, several at a time; raises `StoreUnavailable`."""
@@ -369,7 +369,7 @@ class StreamNotifier:
         await self.store.postpone_posts(watch_id, self.watching.clock() + pause)
 
     async def _next_turn(self, watch: Watch, now: datetime) -> datetime:
-        """When the message after that of now may be sent: some time later, and not too many in an hour."""
+        """When the next message may be sent: after a pause, and within the limit for an hour."""
         # those of the schedule stand between them
         runs = await self.store.watch_runs(watch.tenant, watch.id, 2 * MOST_AN_HOUR, news=True)
         sent = [now, *(run.created_at for run in runs if run.as_it_happens)]
@@ -377,7 +377,7 @@ class StreamNotifier:
         return max(free_again, now + PAUSE_BETWEEN)
 
     async def _run(self, claim: RunClaim, now: datetime) -> WatchRun | None:
-        """The run; None where the judge failed, so that its posts wait for the next try."""
+        """Make and store a run; None when the judge failed, so that its posts wait for the next try."""
         watch = claim.watch
         watch_id = watch.tenant, watch.id
         waiting = await self.store.posts_of_watch(watch_id, MOST_GATHERED)
@@ -407,7 +407,7 @@ class StreamNotifier:
         )
 
     async def _judged(self, watch: Watch, posts: Sequence[Item]) -> _Judged:
-        """Judge some at a time; those that a call fails for are halved, until the one that it fails for is alone."""
+        """Judge posts in groups; a group whose call fails is halved until the failing post is alone."""
         result, failures = _Judged(), 0
         calls = deque(posts[start : start + MOST_JUDGED] for start in range(0, len(posts), MOST_JUDGED))
         while calls:

@@ -27,18 +27,18 @@ _WEEK = timedelta(days=7)
 
 
 class SourceWeek(Published):
-    """One source in a week, by the runs in which it answered."""
+    """One source in a week, over the runs in which it answered."""
 
     posts: int
-    """About the product, and written in the time of these runs, which do not overlap."""
+    """Posts about the product, written in the time of these runs, which do not overlap."""
     capped: bool
     """Whether `posts` is a minimum, since a limit cut the search."""
     days: float
-    """Length of the time of these runs: more than 7 where missed runs were made up."""
+    """Time covered by these runs in days: above 7 when missed runs were made up."""
     heard: int
     """Runs in which it answered."""
     undated: int | None = None
-    """New posts without a date, so in no week's `posts`; None where a run did not count them."""
+    """New posts without a date, which are in no week's `posts`; None when a run did not count them."""
 
 
 class WeekShare(Published):
@@ -47,11 +47,11 @@ class WeekShare(Published):
     count: int
     of: int
     interval: Interval
-    """Of the share among all that people write (Wilson, 95 %)."""
+    """95 % Wilson interval of the share."""
 
 
 class AspectWeek(Published):
-    """New posts of a week that speak of an aspect, praise it and complain of it."""
+    """New posts of a week that mention an aspect, praise it or complain of it."""
 
     mentions: int
     praise: int
@@ -65,16 +65,16 @@ class TrendWeek(Published):
     """ISO week, such as `2026-W45`."""
     monday: date
     runs: int
-    """Including those that failed or got no answer."""
+    """Number of runs, including failed and unanswered ones."""
     heard: int
     """Runs in which any source answered; with 0 nothing below is known."""
     sources: Mapping[str, SourceWeek | None]
     """Every source of the line; `null`: it did not answer in this week."""
     fresh: int | None
-    """Posts that were new to the watch; `aspects` are of these."""
+    """Number of posts new to the watch; the base of `aspects`."""
     positive: WeekShare | None
     negative: WeekShare | None
-    """Of the new posts that a model graded; `null` without any."""
+    """Share of negative posts among those that a model graded; `null` when none was graded."""
     aspects: Mapping[str, AspectWeek] | None
     """Every aspect that posts of the line mention."""
 
@@ -86,22 +86,22 @@ class TrendLine(Published):
     """Digest of the request; see `Watch.rule`."""
     since: Timestamp
     until: Timestamp
-    """Of its first and its last run."""
+    """Times of its first and its last run."""
     sources: tuple[str, ...]
-    """Those that answered in any week."""
+    """Sources that answered in any week."""
     weeks: tuple[TrendWeek, ...]
-    """From the first to the last, without gaps."""
+    """Weeks from first to last, without gaps."""
 
 
 class Trend(Published):
-    """What a watch counted, week by week."""
+    """Counts of a watch, week by week."""
 
     version: int
     watch_id: str
     tz: str
     """Time zone in which weeks begin."""
     lines: tuple[TrendLine, ...]
-    """The oldest first; the question was changed between two of them."""
+    """Lines, oldest first; a new line begins when the question is changed."""
     cut: bool
     """Earlier runs were left out, since there are too many."""
     sample: bool

@@ -1,4 +1,4 @@
-"""What is unusual in a run by the watch's own past: computed, and corrected for every test.
+"""Finds what is unusual in a run compared with the watch's own past, corrected for the number of tests.
 
 A source that did not answer is in no count, then or now, so its silence is no drop.
 """
@@ -22,7 +22,7 @@ from api.reports.keyless.theme_sentences import SHARED
 
 FEWEST_RUNS = 3  # earlier runs below which nothing is called unusual
 SHORTEST = timedelta(days=7)
-"""How long these runs must be together, so that no night is compared with days alone."""
+"""Shortest total time of the past runs, so that a night is not compared with days only."""
 FEW = 5  # posts that must be counted, or for a drop be expected: chance explains changes of fewer
 ALPHA = 0.05  # probability that chance alone calls anything unusual in a run
 _WORDS: dict[Measure, str] = {
@@ -49,7 +49,7 @@ class Measurement:
     sources: tuple[str, ...]
     capped: bool = False
     least: tuple[tuple[int, float], ...] = ()
-    """All earlier runs, where those at a limit of their source are not in `before`: minima."""
+    """Counts of all earlier runs, including those at a source's limit, which are minima and not in `before`."""
 
     @property
     def past(self) -> int:
@@ -120,7 +120,7 @@ def measurements_of(now: RunCounts, past: Sequence[RunCounts]) -> list[Measureme
 
 
 def marked_changes(measurements: Sequence[Measurement], keys: Keys, places: SourceLabels) -> tuple[Change, ...]:
-    """What chance does not explain, the surest first; leans of an aspect replace its mentions."""
+    """Changes that chance does not explain, the surest first; leans of an aspect replace its mentions."""
     chances = figures.holm([measurement.chance for measurement in measurements])
     ordered = sorted(zip(chances, measurements, strict=True), key=lambda pair: pair[0])
     marked = [(chance, m) for chance, m in ordered if chance <= ALPHA and m.marked]
@@ -169,7 +169,7 @@ def _volumes(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]
 
 
 def _shares(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
-    """What the new posts speak of, and how they sound.
+    """Measurements of the aspects and the sentiment of new posts.
 
     Over the same sources then and now: those that answered in most runs before, by the runs in
     which all of them did. A source that is new, or comes back, would change every share.

@@ -27,7 +27,7 @@ from api.settings.value_types import is_mail_address
 MOST_WATCHES = 100
 """Watches of one tenant at most."""
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-"""As they are written, in the order of `datetime.weekday`."""
+"""Names of the days as written in schedules, in the order of `datetime.weekday`."""
 _MOST = timedelta(days=31)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FORMS = "`mon 08:00`, `mon,thu 08:00`, `daily 08:00`, `hourly` or `every 15 min`"
@@ -42,13 +42,13 @@ class Schedule:
     """Days of the week and a time of day, or an interval."""
 
     days: frozenset[int] = frozenset()
-    """0 is Monday; empty of an interval."""
+    """Weekdays, 0 is Monday; empty when the schedule has an interval."""
     at: time = time()
     interval: timedelta = timedelta()
 
 
 def schedule_of(text: str) -> Schedule:
-    """What these words mean.
+    """Parse the words of a schedule.
 
     Raises:
         UsageError: they are none of the forms, or an interval is below a minute or above 31 days.
@@ -113,23 +113,23 @@ def digest_after(watch: Watch, target: Target, moment: datetime) -> datetime:
 
 
 def next_digest(watch: Watch, moment: datetime) -> datetime | None:
-    """The first time after this moment at which any receiver gets a digest; None where none does."""
+    """The next time after this moment when any receiver gets a digest; None when none gets digests."""
     return min((digest_after(watch, target, moment) for target in watch.notify if target.digest), default=None)
 
 
 def length_of(schedule: Schedule, moment: datetime, zone: ZoneInfo) -> timedelta:
-    """From the next time that it is due to the one after that."""
+    """Time between the next two times that it is due."""
     following = next_after(schedule, moment, zone)
     return next_after(schedule, following, zone) - following
 
 
 def runs_a_week(schedule: Schedule) -> float:
-    """How often it is due in a week; below 1 of an interval that is longer."""
+    """Number of times that it is due in a week; below 1 for an interval longer than a week."""
     return timedelta(weeks=1) / schedule.interval if schedule.interval else len(schedule.days)
 
 
 def _instant(local: datetime, zone: tzinfo) -> datetime:
-    """When a clock in this zone first shows this, or shows more than it."""
+    """The first UTC moment at which a clock in this zone shows this local time or a later one."""
     before = local.replace(tzinfo=zone).astimezone(UTC)
     if before.astimezone(zone).replace(tzinfo=None) == local:
         return before
@@ -174,24 +174,24 @@ class Target:
     address: str = field(repr=False)
     """A URL, which may hold a secret, an address of e-mail, or a path."""
     only: TargetOnly | None = None
-    """Of what it is notified: complaints, or runs with an unusual change; None: every run with news."""
+    """News the receiver is notified of, by kind, or `unusual` changes; None: every run with news."""
     digest: str = ""
-    """`08:00` or `mon 08:00`: when it is notified of everything new since the time before; empty: at once."""
+    """`08:00` or `mon 08:00`: when it gets a digest of everything new since the last one; empty: at once."""
 
     @property
     def rule(self) -> str:
-        """The words of its rule, as `with_rule` reads them; empty where it has none."""
+        """Text of its rule as `with_rule` reads it; empty when it has none."""
         only = f"only {self.only}" if self.only else ""
         return " ".join(filter(None, (only, self.digest and f"digest {self.digest}")))
 
     @property
     def described(self) -> str:
-        """What may be shown of it, with its rule."""
+        """The receiver without secrets, with its rule."""
         return f"{self.shown} {self.rule}".strip()
 
     @property
     def shown(self) -> str:
-        """On one line its kind and server, without what may be secret; of others the whole."""
+        """Kind and server on one line, without secret parts; for mail and files the whole address."""
         whole = self.kind in {"mail", "file"}
         public = self.address if whole else urlsplit(self.address).hostname
         return f"{self.kind}:{one_line(clean(public))}"
@@ -268,36 +268,36 @@ def _address_of(text: str, *, files: bool) -> Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch(QuestionOptions):
-    """One question of one tenant, asked again and again."""
+    """One tenant's question that is asked on a schedule."""
 
     id: str
     tenant: str
     name: str
-    """By which its tenant calls it; no two of a tenant have the same."""
+    """Name given by the tenant, unique among its watches."""
     every: str
     zone: str = "UTC"
     only: Only | None = None
-    """Of what it notifies; None: every new post."""
+    """Kind of news that it notifies of; None: every new post."""
     notify: tuple[Target, ...] = ()
     secret: str = field(repr=False)
-    """With which what a webhook gets is signed."""
+    """Secret that signs webhook messages and links to posts."""
     tell_first: bool = False
-    """It notifies of its first run, too."""
+    """Whether it also notifies of its first run."""
     as_it_happens: bool = False
-    """It notifies of posts of streams as they come, beside what its schedule finds."""
+    """Whether it also notifies of posts of streams when they appear, in addition to its schedule."""
     notes: tuple[str, ...] = ()
     """What happened on a day: `2026-11-20 Version 2.1`; a mark in its picture over time."""
     paused: bool = False
     created_at: datetime
     due_at: datetime
     began_at: datetime | None = None
-    """When its first run asked; what was written before is no news."""
+    """When its first run asked; posts written before that are not new."""
     feed: str | None = field(default=None, repr=False)
-    """Digest of the token that reads its feed; None: it has none."""
+    """Digest of the token that reads its feed; None when it has no feed."""
 
     @property
     def follows_streams(self) -> bool:
-        """Whether posts of streams are judged: not while it is paused; of the sample data made-up ones alone."""
+        """Whether posts of streams are judged: it notifies as it happens and is not paused."""
         return self.as_it_happens and not self.paused
 
     @property
@@ -311,7 +311,7 @@ class Watch(QuestionOptions):
 
     @property
     def is_signed(self) -> bool:
-        """Its notifications are signed with its secret, which the receiver needs to know."""
+        """Whether it has a webhook, whose receiver needs the secret to check signatures."""
         return any(target.kind == "webhook" for target in self.notify)
 
     @property
@@ -361,7 +361,7 @@ def check_one_product(watch: Watch) -> None:
 
 
 def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:
-    """A watch that is called as it asks, and is due at once; the rest is `replace`d into it."""
+    """A new watch, named after its query and due at once; the caller sets other fields by `replace`."""
     name = name_of_query(query)
     return Watch(
         id=uuid.uuid4().hex,
@@ -376,5 +376,5 @@ def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:
 
 
 def name_of_query(query: str) -> str:
-    """What a watch is called that was given no name."""
+    """Default name of a watch, made from its query."""
     return cut(one_line(clean(query)), _LONGEST_NAME)

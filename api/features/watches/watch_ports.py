@@ -1,4 +1,4 @@
-"""Where watches and the inbox are kept; `store/` implements it. All methods raise `StoreUnavailable`."""
+"""Protocols of the store of watches and the inbox. All methods raise `StoreUnavailable`."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ class KeptCounts:
 
 @dataclass(frozen=True, slots=True)
 class StreamBatch:
-    """What came of a stream since the batch before."""
+    """Posts and deletions of a stream since the previous batch."""
 
     posts: tuple[Item, ...] = ()
     deleted: tuple[str, ...] = ()
-    """Keys of posts that are gone; one that ends with `*` stands for all that begin so, as of an account."""
+    """Keys of deleted posts; a key that ends with `*` covers all keys with that beginning, such as an account's."""
     cursor: str = ""
-    """Where the next reading begins: a batch that was not stored comes again."""
+    """Position of the next read; a batch that was not stored is read again."""
     at: datetime | None = None
-    """Up to when the stream was read; None where it does not say."""
+    """Time up to which the stream was read; None when it does not say."""
     tenants: frozenset[str] | None = None
-    """Whose watches may get the posts; None: everybody's."""
+    """Tenants whose watches may get the posts; None: all."""
 
 
 class Stream(Protocol):
@@ -84,7 +84,7 @@ class Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """How far a stream was read, by the process that alone may read it."""
+    """Position up to which a stream was read, for the one process that may read it."""
 
     cursor: str
     at: datetime | None
@@ -95,10 +95,10 @@ WatchId = tuple[str, str]
 
 
 class Streams(Protocol):
-    """How far streams were read, and the posts in which names of watches were found."""
+    """Positions of streams, and posts in which names of watches were found."""
 
     async def take_stream(self, name: str, reader: str, now: datetime, until: datetime) -> StreamPosition | None:
-        """Claim a stream for this process, or prolong its claim; None while another process reads it."""
+        """Claim a stream for this process or extend its claim; None while another process holds it."""
 
     async def keep_stream(
         self, name: str, reader: str, batch: StreamBatch, matches: Mapping[str, Sequence[WatchId]], now: datetime
@@ -109,7 +109,7 @@ class Streams(Protocol):
         """
 
     async def held_keys(self, keys: Sequence[str]) -> Sequence[str]:
-        """Those of `keys` by which an item, a comment, a waiting or seen post, an entry or a correction is stored.
+        """The given keys under which an item, comment, waiting or seen post, entry or correction is stored.
 
         Of a key that ends with `*`, all stored keys that begin so.
         """
@@ -127,16 +127,16 @@ class Streams(Protocol):
         """Watches that follow streams and were not notified yet of what was written before, the oldest first."""
 
     async def pending_watches(self, now: datetime, most: int) -> Sequence[WatchId]:
-        """Watches that have posts to be judged and whose turn it is, those that wait longest first."""
+        """Watches with posts to be judged whose turn has come, those that wait longest first."""
 
     async def postpone_posts(self, watch_id: WatchId, until: datetime) -> None:
         """Leave a watch out of `pending_watches` until then."""
 
     async def unjudged(self, watch_id: WatchId) -> int:
-        """How many posts of a watch went unjudged since its last message."""
+        """Number of posts of a watch that went unjudged since its last message."""
 
     async def posts_of_watch(self, watch_id: WatchId, most: int) -> Sequence[Item]:
-        """At most `most` posts that wait to be judged for a watch, those that came first before others."""
+        """At most `most` posts that wait to be judged for a watch, oldest first."""
 
 
 class Watches(Protocol):
@@ -173,7 +173,7 @@ class Watches(Protocol):
         run_id: str,
         due_at: datetime | None = None,
     ) -> RunClaim | None:
-        """Claim a watch, due or not; None when it is gone or another process has claimed it.
+        """Claim a watch, whether it is due or not; None when it is gone or another process holds it.
 
         A claim of the same run id is continued. With `due_at` also None when the watch was run
         since then, or has been paused.
@@ -201,18 +201,18 @@ class Watches(Protocol):
         """Let any process continue an interrupted run, by the same id."""
 
     async def claim_digest(self, now: datetime, until: datetime) -> DigestClaim | None:
-        """Claim the longest due digests of a watch, of any tenant; None where none are due and free."""
+        """Claim the digests of any tenant that are overdue longest; None when none is due and free."""
 
     async def finish_digest(
         self, claim: DigestClaim, deliveries: Mapping[str, Sequence[Delivery]], now: datetime
     ) -> None:
-        """Store deliveries by id of the run, and when a digest is due after `now`; nothing when the claim is lost."""
+        """Store deliveries by run id, and when a digest is due after `now`; does nothing when the claim is lost."""
 
     async def watch_runs(self, tenant: str, watch_id: str, limit: int, *, news: bool = False) -> Sequence[WatchRun]:
         """Runs, the newest first; with `news` only those that were sent."""
 
     async def keep_deliveries(self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]) -> None:
-        """Store the deliveries of a run that was sent again; what was delivered stays so."""
+        """Store the deliveries of a run that was sent again; successful deliveries stay unchanged."""
 
     async def set_feed(self, watch: Watch, digest: str | None) -> bool:
         """Set the digest of the token that reads its feed; False when the watch is gone."""
@@ -221,7 +221,7 @@ class Watches(Protocol):
         """The watch of this id, of any tenant, whose feed this token reads."""
 
     async def watch_of_link(self, watch_id: str) -> Watch | None:
-        """The watch of this id, of any tenant; whoever calls it checks what the watch's secret signed."""
+        """The watch of this id, of any tenant; the caller checks the signature made with its secret."""
 
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
         """Counts of its runs by its present rule since then, the newest first."""
@@ -233,18 +233,18 @@ class Watches(Protocol):
         """Whether a claim is still valid; not when the watch is gone."""
 
     async def seen_posts(self, watch: Watch, most: int) -> Sequence[SeenPost]:
-        """All posts it has seen; of kept ones the last `most` with their words."""
+        """All posts that it has seen; the last `most` kept ones with their text."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryState:
-    """What people made of an entry of the inbox."""
+    """State of an entry of the inbox, set by people."""
 
     read_at: datetime | None = None
     starred: bool = False
     note: str = ""
     assigned: str = ""
-    """Name of whoever shall deal with it; empty: nobody."""
+    """Name of the person who shall handle it; empty: nobody."""
     not_about: bool = False
     """Somebody said that it is not about the product: a correction."""
 
@@ -264,9 +264,9 @@ class InboxEntry:
     watch: str
     """The name of the watch when it found the post."""
     site: str
-    """Where it was written, as `exclude_sites` takes it: `r/deals`, a channel, or `example.com`."""
+    """Site where it was written, as `exclude_sites` takes it: `r/deals`, a channel, or `example.com`."""
     report_id: str | None
-    """None of a post that came by a stream."""
+    """Id of the report; None for a post from a stream."""
     sample: bool
     came_at: datetime
     state: EntryState
@@ -274,7 +274,7 @@ class InboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class InboxFilter:
-    """Which entries are meant; what is empty leaves none out."""
+    """Conditions on entries; an empty field sets no condition."""
 
     show: Show = "unread"
     watch_id: str = ""
@@ -283,7 +283,7 @@ class InboxFilter:
     text: str = ""
     assigned: str = ""
     newest: str = ""
-    """Id of an entry; those that came later are left out."""
+    """Id of an entry; later entries are excluded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +291,10 @@ class InboxAction:
     """The last change of the inbox, and what takes it back."""
 
     words: str
-    """What was done, in the past tense."""
+    """Description of the action, in the past tense."""
     entry_id: str = ""
     before: EntryState | None = None
-    """The state of the entry before; None where it was not of one entry."""
+    """State of the entry before the action; None when the action did not concern one entry."""
     read_at: datetime | None = None
     """When all entries of a filter were marked as read at once."""
     site: str = ""
@@ -315,7 +315,7 @@ class InboxSettings:
 
 
 class Inbox(Protocol):
-    """New posts of all watches of a tenant, each once for each watch; those of muted sites are in no list or count."""
+    """New posts of a tenant's watches, each once for each watch; posts of muted sites are excluded."""
 
     async def inbox(self, tenant: str, wanted: InboxFilter, limit: int, before: str = "") -> Sequence[InboxEntry]:
         """Entries, the newest first; with `before` those older than the entry of this id.
@@ -325,7 +325,7 @@ class Inbox(Protocol):
         """
 
     async def inbox_count(self, tenant: str, wanted: InboxFilter, most: int) -> int:
-        """How many entries there are; no more than `most` are counted."""
+        """Number of entries, counted up to `most`."""
 
     async def inbox_entry(self, tenant: str, entry_id: str) -> InboxEntry | None:
         """The entry of this id."""
@@ -348,7 +348,7 @@ class Inbox(Protocol):
         """Mark the entries as unread that were read at this moment, and return their number."""
 
     async def inbox_settings(self, tenant: str) -> InboxSettings:
-        """Those of a tenant, or the usual ones."""
+        """Settings of a tenant's inbox, or the defaults."""
 
     async def change_inbox(self, tenant: str, change: Callable[[InboxSettings], InboxSettings]) -> InboxSettings:
         """Store what `change` makes of the settings, but for `has_feed`, one change after the other.

@@ -17,41 +17,41 @@ from api.features.comparisons.comparison import Measure
 from api.pipeline.evidence.figures import Interval
 
 VERSION = 1
-"""Of a `WatchRun`; raised when a field changes meaning."""
+"""Version of `WatchRun`; raised when a field changes meaning."""
 State = Literal["baseline", "changed", "nothing", "not_asked", "failed"]
-"""The first run, by which later ones are measured; something is new or unusual; nothing is; no
-source could be asked; it ended without a report."""
+"""Result of a run: the first run, used as baseline; something new or unusual; nothing new; no source could be asked;
+no report."""
 WITHOUT_ANSWER = frozenset({"not_asked", "failed"})
 
 
 class SourceCount(Published):
-    """What one source that answered, and was judged, held about it in a run."""
+    """Counts of one source that answered and was judged, in one run."""
 
     posts: int
     """Written since the run before."""
     capped: bool
-    """It may hold more: `posts` is a minimum."""
+    """Whether the source may hold more, so that `posts` is a minimum."""
     fresh: int
-    """New to the watch, whenever they were written; the shares are of these."""
+    """Posts that are new to the watch, whenever they were written; the base of all shares."""
     undated: int | None = None
-    """Of these, those without a date, so never in `posts`; None in a run of an earlier version."""
+    """New posts without a date, which are never in `posts`; None in a run of an earlier version."""
     graded: int
-    """Of these, those of which a model said how they sound."""
+    """New posts whose sentiment a model graded."""
     tallies: Mapping[str, int]
-    """Of the fresh ones: `MEASURE` or `MEASURE:ASPECT` -> how many."""
+    """Number of new posts for each `MEASURE` or `MEASURE:ASPECT`."""
 
 
 class RunCounts(Published):
-    """What later runs are compared with."""
+    """Counts with which later runs are compared."""
 
     since: Timestamp
     until: Timestamp
     sources: Mapping[str, SourceCount]
-    """Those that could not be asked are not in it: nothing is known, which is not 0."""
+    """Counts by source; a source that could not be asked is missing, since nothing is known of it."""
 
     @property
     def seconds(self) -> float:
-        """How long the time is; nothing where this machine's clock was set back."""
+        """Duration in seconds; 0 when this machine's clock was set back."""
         return max(0.0, (self.until - self.since).total_seconds())
 
 
@@ -64,7 +64,7 @@ class NewPost(Published):
     url: str
     created_at: Timestamp | None
     passage: str
-    """Verbatim, as a report quotes it; empty where none tells of a known aspect and the post has a title."""
+    """Passage as quoted in a report, verbatim; empty when none concerns a known aspect and the post has a title."""
     complains: bool
     """Plainly of an aspect, or by its grade."""
 
@@ -78,26 +78,25 @@ class Change(Published):
     more: bool
     count: int
     of: int | None
-    """New posts; None of `posts`."""
+    """Number of new posts; None for `posts`."""
     past: int
     past_of: int | None
     usual: Interval
-    """Of `posts` how many are usual in as long a time, else the ends of the difference of shares,
-    at 95 %."""
+    """Usual number of `posts` in the same time; for other measures, the 95 % interval of the difference of shares."""
     chance: Annotated[float, Field(ge=0, le=1)]
-    """How often chance alone makes one as large, after Holm's correction for `looked_at`."""
+    """Probability of a change of this size by chance, after Holm's correction for `looked_at`."""
     cites: tuple[str, ...]
     """Keys of the counted posts."""
     text: str
 
 
 class NewQuestion(Published):
-    """What somebody asks in a new post, and nobody in a post of an earlier run."""
+    """A question asked in a new post and in no post of an earlier run."""
 
     text: str
-    """One sentence, word for word."""
+    """One sentence, verbatim."""
     cites: tuple[str, ...]
-    """Keys of the new posts that ask it, the best first; the words are the first one's."""
+    """Keys of the new posts that ask it, best first; the text is from the first."""
 
 
 class Gap(Published):
@@ -114,22 +113,22 @@ Failure = Literal[
 ]  # fmt: skip
 """Why a message did not arrive; docs/watches.md has a row for each."""
 Held = Literal["rule", "digest", "removed"]
-"""Why a receiver was not notified: its rule leaves the run out; it waits for its digest; it was removed before that."""
+"""Why a receiver was not notified: its rule excludes the run; it waits for its digest; it was removed before."""
 
 
 class Delivery(Published):
-    """What became of one notification: delivered, or the reason why not."""
+    """Result of one notification: delivered, or the reason of the failure."""
 
     target: str
-    """Its kind and server; of e-mail and files the whole."""
+    """Kind and server of the receiver; for mail and files the whole address."""
     delivered: bool
     tries: int
-    """All of them, also those of `notify-again`."""
+    """Number of all tries, including those of `notify-again`."""
     failure: Failure | None = None
     reason: str = ""
     """Why it was not, with what helps."""
     at: Timestamp | None = None
-    """When it was tried last."""
+    """Time of the last try."""
     held: Annotated[Held | SkipJsonSchema[None], WHERE_THERE] = None
     """Why it was not tried, which is no failure; `reason` says it in words."""
     receiver: Annotated[str, IF_SET] = ""
@@ -142,66 +141,67 @@ class Delivery(Published):
 
 
 class WatchRun(Published):
-    """One run of a watch, as it is stored and published."""
+    """One run of a watch, as stored and published."""
 
     version: int
     id: str
     watch_id: str
     state: State
     reason: str | None
-    """Why it failed or no source answered; else None."""
+    """Why it failed or no source answered; otherwise None."""
     report_id: str | None
     counts: RunCounts | None
     new: tuple[NewPost, ...]
-    """Told by this run, best first."""
+    """New posts that this run reports, best first."""
     kept: int
     """Posts that its report holds, known ones too."""
     unusual: tuple[Change, ...]
-    """Those least likely by chance first."""
+    """Unusual changes, those least likely by chance first."""
     looked_at: int
-    """Comparisons that could have been unusual; 0 while there is too little past."""
+    """Number of comparisons that could have been unusual; 0 while the past is too short."""
     new_aspects: tuple[str, ...]
     gaps: tuple[Gap, ...]
     sample: bool
     created_at: AwareDatetime
     news: bool = False
-    """News: receivers were notified, and it stands in the feed."""
+    """Whether the run is news: receivers were notified, and the feed lists it."""
     questions: tuple[NewQuestion, ...] = ()
-    """Asked for the first time; those that most posts ask first."""
+    """Questions asked for the first time; those asked by most posts come first."""
     deliveries: tuple[Delivery, ...] = ()
     as_it_happens: Annotated[bool, IF_SET] = False
-    """It is of posts that came by a stream, apart from the schedule: it has no counts, and no report unless it is the
-    first, which says what was written before."""
+    """Whether its posts came by a stream, apart from the schedule. Such a run has no counts, and no report unless it
+    is the first, which lists older posts."""
     more: Annotated[int, IF_SET] = 0
     """New posts beyond those of `new`, which the archive holds."""
     unjudged: Annotated[int, IF_SET] = 0
     """Posts that hold the name and were not judged: too many waited, or the model's provider refused them."""
     agreement: Annotated[Agreement | SkipJsonSchema[None], WHERE_THERE] = None
-    """Of such posts, where `LISTENPOST_AGREEMENT` is set; other runs have it in their report."""
+    """Agreement of the judges on these posts, when `LISTENPOST_AGREEMENT` is set; other runs have it in their
+    report."""
 
     @property
     def waits_for_digest(self) -> bool:
-        """Whether some receiver is notified of it later."""
+        """Whether any receiver is notified of it later."""
         return any(delivery.held == "digest" for delivery in self.deliveries)
 
 
 @dataclass(frozen=True, slots=True)
 class NewsKind:
-    """Which posts and changes are news to a watch by its `only`, and the words for them."""
+    """Which posts and changes are news for a watch's `only`, and the words for them."""
 
     noun: str
-    """One post: `complaint`."""
+    """Word for one such post, for example `complaint`."""
     label: str
     """The choice among others: `complaints only`."""
     has_post: Callable[[NewPost], bool]
     has_change: Callable[[Change], bool]
 
     def posts(self, new: Sequence[NewPost]) -> tuple[NewPost, ...]:
-        """Those of the new posts that are news, in their order."""
+        """The new posts that are news, in their order."""
         return tuple(filter(self.has_post, new))
 
     def changes(self, unusual: Sequence[Change]) -> tuple[Change, ...]:
-        """Those of the unusual changes that are news, in their order."""
+        """The unusual changes that are news, in their order."""
         return tuple(filter(self.has_change, unusual))
 
 

@@ -37,10 +37,10 @@ Analyze = Callable[[Watch, Ask, str], Awaitable[Report]]
 LEASE = timedelta(minutes=30)  # after this time another process may take a run that has not ended
 PAST = timedelta(days=84)
 MOST_PAST = 2100
-"""How far back a run is compared, in time and in runs: a week of one every five minutes."""
+"""Most past runs that a run is compared with: a week of one run every five minutes."""
 MOST_WORDED = 1000  # posts, the last seen, whose copies are recognised by their words
 SLACK = timedelta(minutes=30)
-"""By how much a window may be too short: else a run that starts late would need the next longer."""
+"""How much shorter than required a window may be, so that a late start does not need another run."""
 MOST_NEWS = 100  # runs with news, the newest, that can be sent again
 # Within this time a source that stopped answering is asked for all it had meanwhile.
 _PATIENCE = timedelta(days=31)
@@ -69,7 +69,7 @@ class WatchRunner:
     similarity: float  # percent from which two long texts are copies
     clock: Callable[[], datetime] = utc_now
     window: float = 0.0
-    """Seconds for which runs that are due share what sources answer; 0: they share nothing."""
+    """Seconds in which due runs share answers of sources; 0: they share nothing."""
 
     async def run_due(self) -> AsyncIterator[tuple[Watch, WatchRun]]:
         """Run all that is due, one after the other; missed runs are made up by a single one."""
@@ -107,7 +107,7 @@ class WatchRunner:
     async def _run_claimed(
         self, claim: RunClaim, run_step: StepRunner = run_step, *, scheduled: bool = False
     ) -> WatchRun:
-        """The run; one that is interrupted, by a person for example, releases the watch."""
+        """Make and store a run; an interruption, for example by a person, releases the watch."""
         run: WatchRun | None = None
         try:
             run = await self._run(claim, run_step, scheduled)
@@ -162,7 +162,7 @@ class WatchRunner:
         return run
 
     async def send_digests(self) -> Sequence[Watch]:
-        """Send all digests that are due; the watches whose receivers were notified."""
+        """Send all due digests; returns the watches whose receivers were notified."""
         watches: list[Watch] = []
 
         async def send_next() -> None:
@@ -351,7 +351,7 @@ async def run_to_resend(store: Watches, watch: Watch, run_id: str, *, abbreviate
 
 
 def undelivered_targets(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
-    """By index of the delivery, receivers that missed a run."""
+    """Receivers that missed a run, by index of the delivery."""
     return {index: target for index, target in targets_of(watch, run).items() if run.deliveries[index].missed}
 
 

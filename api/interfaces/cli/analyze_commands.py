@@ -149,7 +149,7 @@ def _exit_code(report: Report) -> int:
 
 
 async def _chosen_sense(report: Report) -> int | None:
-    """The number of the group that somebody at the terminal chooses; None where nobody does."""
+    """Number of the sense that a person chooses at the terminal; None without a choice."""
     if not (report.senses and sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     import asyncio

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from api.interfaces.shared.listing_requests import SearchRequest
 
 FAILED = 3
-"""Exit code where the server gave no vectors for some entries; what it gave before is stored."""
+"""Exit code when the server gave no vectors for some entries; the vectors it gave before are stored."""
 _NOTHING_FOUND = 3
 # Steps between two lines of progress.
 _STEPS = 20

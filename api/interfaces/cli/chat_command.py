@@ -62,13 +62,13 @@ class _Conversation:
     known: bool
     """Whether the session was stored before this command."""
     report: Report | None = None
-    """Whose items a session that begins knows."""
+    """Report whose items a new session knows."""
     begun: bool = False
-    """There is something to continue."""
+    """Whether there is a conversation to continue."""
     send: Send | None = None
-    """Sends a thumb to Langfuse."""
+    """Sends ratings to Langfuse."""
     last: int | None = None
-    """The number of the last answer."""
+    """Number of the last answer."""
 
     async def take(self, line: str) -> int:
         """Ask a question, or rate the last answer: `/good`, `/bad [words]`."""
@@ -106,7 +106,7 @@ class _Conversation:
 
 
 def chat_command(request: ChatRequest, question: str | None, depth: DepthName) -> int:
-    """Converse; the code of the last answer, 0 after Ctrl-D.
+    """Hold a conversation; returns the exit code of the last answer, 0 after Ctrl-D.
 
     Raises:
         NotFound: there is no such session, or no such report.
@@ -172,7 +172,7 @@ async def _list_chats(settings: Settings, report_id: str | None) -> int:
 
 
 async def _opened(settings: Settings, request: ChatRequest, depth: DepthName) -> _Conversation:
-    """Without a database it is not remembered, unless a session or report is named."""
+    """The conversation; without a database it is not stored, unless a session or report is named."""
     store: Store | None = None
     async with AsyncExitStack() as closing:  # when the model's client cannot be built
         try:
@@ -215,7 +215,7 @@ def _converse(runner: asyncio.Runner, conversation: _Conversation, question: str
 
 
 def _typed() -> Iterator[str]:
-    """What a person types, until Ctrl-D; Ctrl-C forgets the line."""
+    """Lines that a person types, until Ctrl-D; Ctrl-C discards a line."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - gives `input` a history
     while True:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def built(settings: Settings, own: OwnItems | None, sources: Sequence[str]) -> AsyncIterator[Product]:
-    """The product for a question to `sources`; it knows what was asked before, and is closed."""
+    """A product for a question to `sources`, with the store's memory of earlier requests; closed at the end."""
     from api import bootstrap
     from api.bootstrap.storage import open_store_of, with_agreement, with_archive
 
@@ -42,7 +42,7 @@ async def built(settings: Settings, own: OwnItems | None, sources: Sequence[str]
 
 
 async def with_followed_feeds(stack: AsyncExitStack, product: Product, settings: Settings, store: Store) -> Product:
-    """The product with the feeds that this machine's user follows; what that opens is closed by `stack`."""
+    """The product with the feeds that this machine's user follows; `stack` closes what it opens."""
     from api.bootstrap.storage import with_feeds
     from api.sources.feeds import FeedReader
 
@@ -53,7 +53,7 @@ async def with_followed_feeds(stack: AsyncExitStack, product: Product, settings:
 
 @asynccontextmanager
 async def remembered(settings: Settings) -> AsyncIterator[Store | None]:
-    """The searches that are left today and the pages of the last minutes; None in the sandbox.
+    """The store with counted searches and recent pages; None in the sandbox.
 
     A database that cannot be used is one warning: then nothing is remembered or counted.
     """

@@ -138,7 +138,7 @@ def _sampled(report: Report, left: Sequence[Entry], count: int) -> list[Entry]:
 
 
 def _quality_lines(quality: GateQuality, *, audited: bool) -> list[str]:
-    """How right the gate was, a sentence a line; nothing before enough items were read."""
+    """Quality of the gate, one sentence per line; empty before enough items were read."""
     from api.features.analyses.corrections import FEWEST_READ
 
     lines = []
@@ -194,7 +194,7 @@ def _word(relevant: bool) -> str:
 
 
 def _pressed() -> str:
-    """One key of a person; of a pipe the next character that is no line's end, empty at its end."""
+    """One key press of a person; from a pipe, the next character that is no line break, empty at its end."""
     if sys.stdin.isatty():
         return typer.getchar().lower()
     while (character := sys.stdin.read(1)) == "\n":

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from api import bootstrap
 from api.choices import JudgeName
 from api.errors import ConfigurationError, LangfuseError, UsageError
-from api.evaluation.candidates import PAID, candidate, labelled_corpus, sampled, support_checker
-from api.evaluation.evaluate import (
+from api.evaluation.judge_candidates import PAID, candidate, labelled_corpus, sampled, support_checker
+from api.evaluation.judge_evaluation import (
     AnswerCache,
     EvaluationOptions,
     Progress,
@@ -25,7 +25,7 @@ from api.evaluation.evaluate import (
 )
 from api.evaluation.labelled_items import LabelledClaim, LabelledQuery, pure, read_claims, read_labelled
 from api.evaluation.metrics import compare, is_regression
-from api.evaluation.retrieval import (
+from api.evaluation.search_scores import (
     Search,
     checked_search,
     plain_searches,
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
 _SAMPLE = "Sample model: the offline sandbox answers, no key is used."
 _REGRESSED, _UNREACHABLE = 1, 4
 _CHECKED = ", answers known"
-"""Of a search whose answer check knows the labels."""
+"""Suffix of a search whose answer check knows the labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """Who is evaluated on what, and how the result is wanted."""
+    """What is evaluated on which data, and the form of the result."""
 
     files: Sequence[Path]
     judge: JudgeName
@@ -176,7 +176,7 @@ def _search_archive(options: EvalOptions, file: Path) -> int:
 
 
 def _compared(mine: Mapping[str, Any], other: Mapping[str, Any], options: EvalOptions) -> int:
-    """Print two results side by side; nothing is asked."""
+    """Print two results side by side, without asking a model."""
     result = {"comparison": compare(mine, other)}
     if options.form == "json":
         say(as_json(result["comparison"]))
@@ -187,7 +187,7 @@ def _compared(mine: Mapping[str, Any], other: Mapping[str, Any], options: EvalOp
 
 
 def _is_worse(result: Mapping[str, Any], options: EvalOptions) -> bool:
-    """Whether that is a regression beyond what is allowed; it is said."""
+    """Whether the result is a regression beyond the limit; if so, print it."""
     threshold = options.fail_below
     if threshold is None or not is_regression(result["comparison"], threshold):
         return False
@@ -206,7 +206,7 @@ def _benched(
     queries: Sequence[LabelledQuery],
     claims: Sequence[LabelledClaim],
 ) -> Iterator[ExperimentRun | None]:
-    """Where the evaluation is recorded, with its labels uploaded; None without `--langfuse`."""
+    """The run that records the evaluation, with its labels uploaded; None without `--langfuse`."""
     if options.langfuse is None:
         yield None
         return
@@ -295,7 +295,7 @@ async def _check(
 
 
 def _result(path: Path) -> dict[str, Any] | None:
-    """What `--format json` wrote; None when it is something else."""
+    """A result that `--format json` wrote; None when it is something else."""
     with suppress(ValueError):
         held = json.loads("\n".join(read_lines(path)))
         if isinstance(held, dict) and "queries" in held:

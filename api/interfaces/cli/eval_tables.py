@@ -8,7 +8,7 @@ from operator import getitem
 from typing import Any
 
 from api.core.text import clean, one_line, quantity
-from api.evaluation.evaluate import ALIKE, UNSTABLE
+from api.evaluation.judge_evaluation import ALIKE, UNSTABLE
 from api.interfaces.cli.terminal_text import table_lines
 from api.interfaces.shared import svg
 
@@ -99,7 +99,7 @@ def comparison_table(comparison: Mapping[str, Any], *, markdown: bool = False) -
 
 
 def order_lines(orders: Mapping[str, Any], *, markdown: bool = False) -> str:
-    """What stays of the verdicts in another order and on a page of another yield, and what that means."""
+    """How many verdicts stay in another order and on a page of another yield, and what that means."""
     lines = []
     for key, where in (("shuffled", "in another order"), ("other_yield", "on a page of another yield")):
         part = orders[key]
@@ -120,7 +120,7 @@ def order_lines(orders: Mapping[str, Any], *, markdown: bool = False) -> str:
 
 
 def support_line(result: Mapping[str, Any]) -> str:
-    """How good a support check is, in two lines."""
+    """Scores of a support check, in two lines."""
     measures = (
         ("precision", "precision"), ("recall", "recall"), ("let_by", "unsupported let by"),
         ("mcc", "MCC"), ("kappa", "kappa"),

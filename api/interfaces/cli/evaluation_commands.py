@@ -208,7 +208,7 @@ async def _fetched(names: Sequence[str], folder: Path | None, mirror: str) -> in
 def _prepared(names: Sequence[str], part: BenchPart, folder: Path | None) -> tuple[BenchRun, FetchedTexts]:
     from api.evaluation.bench_results import BenchRun
     from api.evaluation.bench_sets import FetchedTexts, read_sets
-    from api.evaluation.evaluate import EvaluationOptions
+    from api.evaluation.judge_evaluation import EvaluationOptions
 
     sets, place = read_sets(), _texts_folder(folder)
     chosen = sets.chosen(names, part)
@@ -257,7 +257,7 @@ async def _baselines(
     from api import bootstrap
     from api.evaluation.bench_gates import FREE, baseline
     from api.evaluation.bench_results import measure
-    from api.evaluation.evaluate import AnswerCache, EvaluationOptions, RememberedAnswers
+    from api.evaluation.judge_evaluation import AnswerCache, EvaluationOptions, RememberedAnswers
     from api.interfaces.cli.eval_run import progress_line
 
     settings = bootstrap.load_settings()

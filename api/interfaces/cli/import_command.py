@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FILE = "FILE"
 """Stands in the place of a command's name when a file is named."""
 DAMAGED = 3
-"""Exit code where the rest of a file was not read, since it is damaged or beyond a limit; what was read is stored."""
+"""Exit code when the rest of a file was not read because it is damaged or beyond a limit; the rest is stored."""
 # Between two lines of progress where there is no terminal.
 _SECONDS = 5.0
 ImportId = Annotated[str, typer.Argument(metavar="ID", help="Id of an import, or its beginning.")]
@@ -90,7 +90,7 @@ async def import_file(
 
 
 def _damage_code(source: CollectedFile) -> int:
-    """Say what of a file was not read; the exit code."""
+    """Print what of a file was not read; returns the exit code."""
     for loss in source.opened.losses:
         tell(f"listenpost: warning: {loss}")
     return DAMAGED if source.opened.damage else 0
@@ -164,7 +164,7 @@ async def forget(
 
 
 class _Following(AbstractContextManager["_Following"]):
-    """How far a file is read, on stderr: a bar in a terminal, else a line now and then."""
+    """Progress of reading a file on stderr: a bar in a terminal, otherwise occasional lines."""
 
     def __init__(self, source: CollectedFile) -> None:
         self._opened, self._began = source.opened, time.monotonic()

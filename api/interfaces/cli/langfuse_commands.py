@@ -16,8 +16,8 @@ from api.errors import LangfuseError
 from api.interfaces.cli.output import say, tell
 
 if TYPE_CHECKING:
+    from api.langfuse.dashboards.apply_plan import Difference, Plan, Step
     from api.langfuse.dashboards.dashboard_client import Server
-    from api.langfuse.dashboards.plan import Difference, Plan, Step
 
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and write nothing.")]
@@ -33,8 +33,8 @@ def apply(
     """Create what is missing and update what differs; what others created is left alone."""
     from api import bootstrap
     from api.langfuse.dashboards import definitions
+    from api.langfuse.dashboards.apply_plan import check, plan_apply, plan_settling
     from api.langfuse.dashboards.dashboard_client import read_stock
-    from api.langfuse.dashboards.plan import check, plan_apply, plan_settling
 
     with _opened_server() as server:
         wanted = definitions.load()
@@ -51,8 +51,8 @@ def apply(
 def remove(dry_run: DryRun = False) -> int:
     """Delete what `apply` created, and nothing else; score configs are archived, datasets stay."""
     from api.langfuse.dashboards import definitions
+    from api.langfuse.dashboards.apply_plan import plan_remove
     from api.langfuse.dashboards.dashboard_client import read_stock, read_versions
-    from api.langfuse.dashboards.plan import plan_remove
 
     with _opened_server() as server:
         prompts = definitions.load().prompts
@@ -64,9 +64,9 @@ def remove(dry_run: DryRun = False) -> int:
 def open_dashboards() -> int:
     """Print the addresses of the dashboards."""
     from api.interfaces.cli.terminal_text import shown
+    from api.langfuse.dashboards.apply_plan import ours
     from api.langfuse.dashboards.dashboard_client import read_project, read_rows
     from api.langfuse.dashboards.definitions import Kind
-    from api.langfuse.dashboards.plan import ours
 
     with _opened_server() as server:
         project = read_project(server)
@@ -88,10 +88,10 @@ def _carry_out(
     dry_run: bool,
     diff: bool = False,
 ) -> int:
-    """Do the steps, or say them; the exit code. After what was made comes what `settle` says."""
+    """Carry out the steps, or only print them; returns the exit code. `settle` adds steps afterwards."""
     from api.core.text import clean
     from api.interfaces.cli.terminal_text import shown
-    from api.langfuse.dashboards.plan import carry_out
+    from api.langfuse.dashboards.apply_plan import carry_out
 
     reasons: list[str | None] = []
 
@@ -126,7 +126,7 @@ def _differences(step: Step) -> Iterator[str]:
 
 
 def _lines(difference: Difference) -> Iterator[str]:
-    """As in a diff of files, without its heads; what is the same within a long text is left out."""
+    """A difference in the form of a unified diff without its header."""
     there, wanted = _text(difference.there), _text(difference.wanted)
     changes = difflib.unified_diff(there, wanted, lineterm="", n=1)
     for line in itertools.islice(changes, 2, None):

@@ -75,7 +75,7 @@ class LazyCommand(TyperCommand):
 
     @params.setter
     def params(self, none: object) -> None:
-        """Typer sets those of the function that stands in until the options are made."""
+        """Ignore the assigned list: Typer sets the parameters of the stand-in function."""
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function with what was written."""
@@ -83,7 +83,7 @@ class LazyCommand(TyperCommand):
 
 
 def with_options(function: Callable[..., Any], without: Collection[str]) -> Callable[..., None]:
-    """The function with a parameter for each option, as Typer reads it; it exits with its code."""
+    """The function with one parameter for each option, as Typer reads it; it exits with its result."""
     from pydantic import BaseModel
 
     from api.interfaces.shared import listing_requests, requests, watch_requests
@@ -130,14 +130,14 @@ class _Option:
     """Type of its value, of each where several may be given."""
     is_list: bool
     sets: str
-    """Of a flag: the value that it gives the field."""
+    """Value that the flag sets."""
     help: str
-    """Instead of the field's description, which speaks of both values; empty: that."""
+    """Help of a flag in place of the field's description, which describes both values; empty: the description."""
     unsets: Any
-    """Of a flag that may be negated: the other value."""
+    """Value that the negated flag sets."""
     bounds: Mapping[str, int]
     can_be_removed: bool
-    """Of a patch: it can be set to nothing, for which its own spelling has no word."""
+    """Whether an option of a patch can be set to nothing, which its own spelling cannot express."""
 
     @property
     def negative(self) -> str:
@@ -170,7 +170,7 @@ def _option_of(model: type[RequestBody], name: str, hint: Any) -> _Option:
 
 
 def request_options(model: type[RequestBody], without: Collection[str]) -> Iterator[inspect.Parameter]:
-    """A parameter for each field; of a patch also one that removes what an option set."""
+    """One parameter for each field; for a patch also one that removes the option's value."""
     for name, hint in get_type_hints(model, include_extras=True).items():
         if name in without or name not in model.model_fields:
             continue
@@ -200,7 +200,7 @@ def request_options(model: type[RequestBody], without: Collection[str]) -> Itera
 
 
 def request_of(model: type[RequestBody], given: Mapping[str, Any]) -> Any:
-    """The request that was written, which Typer has checked; what was left out is not set.
+    """The request from the options that were given; other fields stay unset.
 
     Raises:
         UsageError: an option is set and removed at once.
@@ -265,7 +265,7 @@ def add_group(name: str, help_text: str, **how: Any) -> typer.Typer:
 def add_command(
     group: typer.Typer, function: Callable[..., Any], name: str = "", without: Collection[str] = ()
 ) -> None:
-    """Make a function a command, named as it is; its request has no option for `without`."""
+    """Register a function as a command under its own name; its options leave out the fields in `without`."""
     attributes = {"function": staticmethod(function), "without": without}
     lazy = type("Command", (LazyCommand,), attributes)
 

@@ -45,7 +45,7 @@ _CONTEXT = "OTEL_PYTHON_CONTEXT"
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """How an answer is printed or written."""
+    """Format and destination of an answer."""
 
     format: ReportFormat
     dropped: bool = False
@@ -176,7 +176,7 @@ def _rendered(answer: Answer, options: OutputOptions, columns: int | None) -> st
 
 
 def as_json(value: Any, indent: int | None = None, *, encoding: str | None = None) -> str:
-    """One JSON object as text, escaped where the encoding (default: stdout's) lacks letters."""
+    """One JSON object as text; characters that the encoding (default: stdout's) lacks are escaped."""
     wide = (encoding or sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
     text = json.dumps(value, ensure_ascii=not wide, indent=indent)
     return text.encode("utf-8", "replace").decode() if wide else text
@@ -201,7 +201,7 @@ def show_loading() -> None:
 
 
 def langfuse_words(state: str, reason: str) -> str:
-    """That a rating is kept, and whether Langfuse has it, from the state of a `Given`."""
+    """Confirms that a rating is stored, and whether Langfuse has it, from the state of a `Given`."""
     if state == "failed":
         return f"listenpost: warning: it is kept here, but not in Langfuse: {reason}"
     return "kept, and sent to Langfuse" if state == "sent" else "kept"
@@ -229,14 +229,14 @@ def _give(data: bytes) -> None:
 
 
 def _let_go(stream: TextIO) -> None:
-    """From now on the stream leads nowhere, what it still holds included."""
+    """Redirect the stream to nowhere, with what it still buffers."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 class Closable(Protocol):
-    """What a command builds and must close."""
+    """An object that a command builds and must close."""
 
     async def aclose(self) -> None:
         """Close connections and threads, at the end of the command."""

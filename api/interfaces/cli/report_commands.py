@@ -238,7 +238,7 @@ async def kept_of(store: Store, name: str) -> StoredAnalysis:
 
 
 def _line(listed: AnalysisSummary) -> str:
-    """One analysis: on one line, or with its question on a second where the terminal is narrow."""
+    """One analysis in one line, or with its question on a second line in a narrow terminal."""
     from api.core.text import SHORT_ID, utc_minute
     from api.interfaces.cli.terminal_text import padded, shown
 

@@ -242,7 +242,7 @@ _PATIENCE = 10
 
 
 def words_of_waiting(models: ModelSettings) -> str:
-    """What `doctor` waits for, and how long that may take at most."""
+    """What `doctor` waits for, and for how long at most."""
     scoring, report = models.scoring_timeout, models.report_timeout
     return (
         f"waiting for the model server: four questions of up to {scoring:g} s (`LISTENPOST_SCORING_TIMEOUT`), "

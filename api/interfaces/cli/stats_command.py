@@ -1,4 +1,4 @@
-"""`stats`: statistics of stored analyses; no source is asked."""
+"""`stats`: statistics of stored analyses, without asking a source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees while waiting, on stderr: one line per source, and grades when verbose."""
+"""Progress on stderr: one line per source, and grades when verbose."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LiveProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop following; the last state stays on the screen, what is still under way as failed."""
+        """Stop following; the last state stays on the screen, and unfinished sources are shown as failed."""
         if self._others and self._unset:
             self._say(f"Not configured: {', '.join(self._unset)}; see `listenpost doctor`")
         else:
@@ -77,7 +77,7 @@ class LiveProgress:
         self._live = None
 
     def listen(self, event: Event, product: str = "") -> None:
-        """Show one event; of a `product` beside others in a line of its own."""
+        """Show one event; with several products, each has a line of its own."""
         if isinstance(event, ProductEvent):
             self.listen(event.event, shortened(event.product, LONGEST_PRODUCT))
             return

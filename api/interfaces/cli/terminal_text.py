@@ -1,4 +1,4 @@
-"""Answers as text for a terminal: plain words, bars and footnotes; nothing of it is markup.
+"""Answers as plain text for a terminal: words, bars and footnotes without markup.
 
 A Chinese character takes two columns.
 """
@@ -126,7 +126,7 @@ def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
 
 
 def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
-    """What is stored about a question: each hit with its words, its place, its day and its link."""
+    """Stored entries about a question: each hit with its text, place, date and link."""
     page = _TextPage(width)
     if answer.sample:
         page.wrapped(_SAMPLE)
@@ -259,7 +259,7 @@ class _TextPage:
         self.address(profile)
 
     def address(self, url: object) -> None:
-        """A link on a line of its own; nothing when it is not http."""
+        """Add a link on a line of its own; adds nothing when it is not http."""
         if target := web_url(url):
             self._lines.append(f"    {target}")
 
@@ -335,7 +335,7 @@ def _dropped(page: _TextPage, dropped: Sequence[DroppedItem]) -> None:
 
 
 def shown(text: object) -> str:
-    """Anything as one line without control characters, escapes, overrides and links of its own."""
+    """Any value as one line without control characters, escapes, overrides and links."""
     return unlinked(one_line(clean(text)))
 
 
@@ -381,7 +381,7 @@ def table_lines(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[s
 
 
 def stats_text(stats: Stats, columns: int) -> str:
-    """All of it; tables keep their width, sentences are wrapped."""
+    """Statistics as text; tables keep their width, sentences are wrapped."""
     columns = max(min(columns, 120), 40)
     lines = [line for head in statistics_text.heads(stats) for line in wrapped(head, columns)]
     if not stats.runs:

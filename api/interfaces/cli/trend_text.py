@@ -73,7 +73,7 @@ def _volume(week: TrendWeek, name: str, line: TrendLine) -> str:
 
 
 def _partly(week: TrendWeek, source: SourceWeek) -> str:
-    """What keeps a week from being compared with others at a glance."""
+    """Why a week cannot simply be compared with others."""
     notes = [f"{source.heard} of {week.runs} runs"] if source.heard < week.runs else []
     notes += [f"{source.days:.0f} days"] if source.days >= _LONG else []
     return f" ({', '.join(notes)})" if notes else ""

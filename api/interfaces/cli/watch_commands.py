@@ -114,7 +114,7 @@ async def remove(watch: Annotated[str, typer.Argument(metavar="NAME", help="Name
 
 
 def _with_whole_paths(request: WatchOptions) -> WatchOptions:
-    """The request with whole paths of files: whoever runs the watch may be in another folder."""
+    """The request with absolute paths of files, since the watch may run in another folder."""
     texts = getattr(request, "notify", None)
     if not texts:
         return request

@@ -37,7 +37,7 @@ _scheme = HTTPBearer(auto_error=False, description="An API key; none is needed w
 
 
 async def app_context_of(request: Request) -> AppContext:  # not `def`: FastAPI would hand each call to a thread
-    """What the app was made for."""
+    """The app context of the app that serves this connection."""
     app_context: AppContext = request.app.state.app_context
     return app_context
 
@@ -113,7 +113,7 @@ async def identified(
         ),
     ] = None,
 ) -> None:
-    """For the OpenAPI document alone: `authenticated` reads both, also where there is none."""
+    """Describe key and user in the OpenAPI document; `authenticated` reads both."""
 
 
 _Shown = Annotated[None, Depends(identified)]
@@ -151,7 +151,7 @@ def is_loopback_origin(origin: str) -> bool:
 
 
 def host_of(netloc: str) -> str:
-    """The host without user and port; empty when there is none that can be read."""
+    """The host without user and port; empty when none can be read."""
     try:
         return urlsplit(f"//{netloc}").hostname or ""
     except ValueError:
@@ -167,7 +167,7 @@ EXPOSED = (
 
 
 def install(app: FastAPI, app_context: AppContext) -> None:
-    """Let the pages in that may call; to be added last, so that it stands before everything."""
+    """Add the middleware that admits origins; added last, so that it runs before everything else."""
     setting = app_context.settings.general.cors_origins
     named = [origin.strip() for origin in setting.split(",")] if setting else []
     app.add_middleware(KeyNotice, keys=app_context.keys)
@@ -199,7 +199,7 @@ class Origins(CORSMiddleware):
     """
 
     def __init__(self, app: ASGIApp, keys: Keys, named: Collection[str]) -> None:
-        """No cookies are in use, so none are allowed."""
+        """Allow named origins, without cookies, since none are used."""
         super().__init__(
             app,
             allow_origins=named,

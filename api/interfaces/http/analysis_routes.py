@@ -79,7 +79,7 @@ EVENTS = b"".join(
         frame("report", _REPORT.model_dump(mode="json"), f"{_ID}:end"),
     )
 ).decode()
-"""Of one source that had nothing, which is short."""
+"""Example of a short event stream: one source without posts."""
 
 
 router = APIRouter(prefix="/v1/analyses", tags=["analyses"])
@@ -168,7 +168,7 @@ class ReadQuery(RequestBody):
 
 
 async def beginner(request: Request, tenant: Reader, app_context: OpenContext) -> Tenant:
-    """Counts a request; whoever comes back for an analysis begins nothing, and only looks."""
+    """Count a request; a request with `Last-Event-ID` continues an analysis, so it counts as a read."""
     await app_context.limits.admit(tenant, looks=bool(_last_event_id(request)))
     return tenant
 
@@ -185,13 +185,13 @@ async def comeback(
 
 
 def _last_event_id(request: Request) -> str:
-    """What is sent of it, twice too, which is no id; empty when there is nothing."""
+    """The last event id as sent, joined when sent twice, which is then invalid; empty without one."""
     return ",".join(filter(None, map(str.strip, request.headers.getlist("last-event-id"))))
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisStart:
-    """How a request begins an analysis, or follows one: whose it is and how it is answered."""
+    """How a request begins or follows an analysis: its tenant and the form of the answer."""
 
     request: Request
     tenant: Tenant
@@ -320,7 +320,7 @@ async def replay(
 async def list_analyses(
     tenant: Asker, app_context: OpenContext, query: Annotated[ListingRequest, Query()]
 ) -> AnalysesPage:
-    """Yours only; the reports themselves are at `/v1/analyses/{id}`."""
+    """List your analyses; the reports themselves are at `/v1/analyses/{id}`."""
     since, until = _aware(query.since), _aware(query.until)
     if since is not None and until is not None and until < since:
         raise UsageError("`until` is before `since`, so that nothing lies between: swap them")
@@ -350,7 +350,7 @@ async def get_analysis(
     last_event_id: LastEventId = None,
     if_none_match: Annotated[str | None, Header(description="`ETag`s of the copies that you have.")] = None,
 ) -> Response:
-    """One that runs or failed is answered with its state; 409 where `format` names no JSON.
+    """Read an analysis, or its state when it runs or failed; then a `format` other than JSON gets 409.
 
     As events it is followed, from `Last-Event-ID` or the start to its report; whoever has seen that
     gets 204, so that an `EventSource` ends.
@@ -412,13 +412,13 @@ def preferred(accept: str) -> Format:
     summary="Delete one",
 )
 async def delete_analysis(analysis_id: str, tenant: Asker, app_context: OpenContext) -> None:
-    """With every item that only it held; one that runs is cancelled first."""
+    """Delete an analysis with every item that only it has; a running one is cancelled first."""
     if not is_possible(analysis_id) or not await app_context.runner.delete(tenant, analysis_id):
         raise _nothing(analysis_id)
 
 
 def is_possible(analysis_id: str) -> bool:
-    """Whether an analysis can have this id; of another the store is not asked."""
+    """Whether an analysis can have this id; if not, the store is not queried."""
     return analysis_id.isascii() and analysis_id.isalnum() and len(analysis_id) <= 64
 
 

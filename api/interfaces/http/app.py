@@ -81,7 +81,7 @@ async def readiness(app_context: OpenContext) -> Readiness:
     summary="Counters for Prometheus",
 )
 async def metrics(request: Request, tenant: Reader) -> Response:
-    """Needs a key when keys are configured; of all tenants together."""
+    """Counters of all tenants together for Prometheus; needs a key when keys are configured."""
     shown = metrics_of(request.app)
     return Response(shown.page(), media_type=shown.media_type)
 
@@ -106,8 +106,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     watch_routes.feeds,
     watch_routes.trend_router,
 )
-"""Every route; another interface over HTTP is another router here. A router's routes are built when a
-request first gets to it: whoever asks whether this is ready waits for the first one's alone."""
+"""Routers of the app; another interface over HTTP is another router here. A router's routes are built at its first
+request, so that the first request of all, such as a readiness check, waits only for one router."""
 SCREENS: tuple[APIRouter, ...] = (
     ask_page.router,
     analysis_page.router,
@@ -141,7 +141,7 @@ _MCP_METHODS = ("POST",)
 
 @asynccontextmanager
 async def mounted(app: FastAPI, app_context: AppContext) -> AsyncIterator[None]:
-    """Serve `/mcp` while the app lives; the protocol's library loads with the first request."""
+    """Serve `/mcp` while the app runs; the protocol's library is imported at the first request."""
     mount = McpMount(app_context)
     for path in (PATH, f"{PATH}/"):
         app.router.routes.append(Route(path, mount, methods=_MCP_METHODS, include_in_schema=False))
@@ -155,7 +155,7 @@ class McpMount:
     """Lets in who has a key and a request left, then hands over to the MCP server."""
 
     def __init__(self, app_context: AppContext) -> None:
-        """Nothing is imported until the first request to `/mcp`."""
+        """Import nothing until the first request to `/mcp`."""
         self._app_context = app_context
         self._serving: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[ASGIApp] | None = None
@@ -241,7 +241,7 @@ PARTS: tuple[Part, ...] = (mounted,)
 def create_app(
     app_context: AppContext, routers: Sequence[APIRouter] = ROUTERS, parts: Sequence[Part] = PARTS
 ) -> FastAPI:
-    """The app; it loads the product once it serves, and closes the app context at the end."""
+    """The app; it builds the product when it starts, and closes the app context at the end."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -42,7 +42,7 @@ router = APIRouter(prefix="/v1", tags=["chat"])
 
 @with_config(ConfigDict(extra="allow"))
 class MessagePart(TypedDict, total=False):
-    """A piece of a message; of type `text` it is read."""
+    """One part of a message; only parts of type `text` are read."""
 
     type: Any
     text: Any
@@ -96,7 +96,7 @@ class AgUiChat(EvidenceOptions, _FrontEnd):
 
 
 def _kind(body: object) -> str:
-    """Which of the three forms a body has by its fields, so that its errors are those of this form alone."""
+    """Which of the three forms a body has, by its fields, so that its errors are those of this form."""
     fields = body.keys() if isinstance(body, dict) else set[str]()
     if fields & {"threadId", "runId"}:
         return _AG_UI
@@ -109,7 +109,7 @@ Body = Annotated[
     Annotated[ChatRequest, Tag(_OURS)] | Annotated[UiChat, Tag(_USE_CHAT)] | Annotated[AgUiChat, Tag(_AG_UI)],
     Discriminator(_kind),
 ]
-"""What a turn is asked with; the fields that are there decide which one it is."""
+"""Body of a turn in one of three forms; its fields decide which."""
 
 
 class ChatTurn(BaseModel):
@@ -117,7 +117,7 @@ class ChatTurn(BaseModel):
 
     session_id: str
     turn: int | None
-    """Its number in the session, by which it is rated; null of guidance, which is not kept."""
+    """Number of the turn in the session, by which it is rated; null for guidance, which is not stored."""
     text: str
     citations: list[Citation]
     notes: list[str]
@@ -164,7 +164,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 @router.post("/chat", responses=_ANSWERS, response_model=None, summary="One turn of a chat")
 async def chat(request: Request, body: Body, tenant: Asker, app_context: OpenContext) -> Response:
-    """Answer from what the session has gathered, and look up what is missing.
+    """Answer from what the session knows, and look up what is missing.
 
     Hanging up cancels the turn's work. A front end names its session itself; a `session_id` that
     you do not have is not found.
@@ -249,7 +249,7 @@ class TurnFeedback(RequestBody):
 
 
 class KeptTurnFeedback(BaseModel):
-    """As it is kept with the turn: the last word of its author, and whether Langfuse took it."""
+    """Feedback as stored with the turn: its author's last rating, and whether Langfuse accepted it."""
 
     session_id: str
     turn: int
@@ -302,7 +302,7 @@ async def rate_turn(request: Request, body: TurnFeedback, tenant: Asker, app_con
     summary="Read one conversation",
 )
 async def get_chat(session_id: str, tenant: Asker, app_context: OpenContext) -> Transcript:
-    """The last turns with their citations; one that was stopped holds what was shown by then."""
+    """Read the last turns with their citations; a stopped turn has what was shown until then."""
     return await chat_history.read_chat(app_context.store, tenant.id, session_id)
 
 

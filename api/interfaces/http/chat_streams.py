@@ -55,7 +55,7 @@ def _safe(error: Exception) -> Exception:
 
 
 class Vercel(VercelAIEventStream[Any, Any]):
-    """The Vercel AI data stream; what an answer cites are its sources."""
+    """The Vercel AI data stream; cited items are its sources."""
 
     async def handle_custom_event(self, event: CustomEvent) -> AsyncIterator[BaseChunk]:
         """The turn's citations as sources, then the turn as data."""

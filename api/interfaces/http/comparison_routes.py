@@ -32,7 +32,7 @@ _WRONG = f"`products` must be a list of {MIN_PRODUCTS} to {MAX_PRODUCTS}, not of
 
 
 class PendingComparison(BaseModel):
-    """Its analyses run; the same request with the same `Idempotency-Key` gives the comparison."""
+    """A comparison whose analyses run; the same request with the same `Idempotency-Key` returns it when done."""
 
     analyses: list[Pending]
 
@@ -98,7 +98,7 @@ async def create_comparison(
 
 
 def left_running(tasks: Sequence[AnalysisTask | StoredAnalysis]) -> list[Pending]:
-    """Those that have not ended; from now on they run whoever waits."""
+    """Analyses that have not ended; they then run even when nobody waits for them."""
     running = []
     for task in tasks:
         if isinstance(task, AnalysisTask):

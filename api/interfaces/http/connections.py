@@ -34,15 +34,15 @@ _PAUSE_SECONDS = 60.0
 
 
 class BoundedConnection(H11Protocol):
-    """One connection; beyond `most` it is refused, and what it does not say in time ends it."""
+    """One connection; refused beyond `most` connections, and closed when a time limit passes."""
 
     most: int = MOST
     header_seconds: float = 10.0
-    """From the start, or the last answer, to the end of a request's headers."""
+    """Seconds from the start, or the last answer, to the end of a request's headers."""
     body_seconds: float = 30.0
-    """From there to the end of its body."""
+    """Seconds from the end of the headers to the end of the body."""
     answer_seconds: float = 60.0
-    """To take what was sent, once the network holds no more of it."""
+    """Seconds to read the answer, once the network buffers no more of it."""
     _awaited: str | None = None
     _clock: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
@@ -60,27 +60,27 @@ class BoundedConnection(H11Protocol):
         self._watch()
 
     def handle_events(self) -> None:
-        """As uvicorn does it; then look what is awaited."""
+        """Handle events as uvicorn does, then start the timer of what is expected next."""
         super().handle_events()
         self._watch()
 
     def on_response_complete(self) -> None:
-        """As uvicorn does it; then the next request is awaited."""
+        """Complete the answer as uvicorn does, then start the timer of the next request."""
         super().on_response_complete()
         self._watch()
 
     def pause_writing(self) -> None:
-        """As uvicorn does it; then there is only so long to read on."""
+        """Pause as uvicorn does, then limit the time for reading the answer."""
         super().pause_writing()
         self._unread = self.loop.call_later(self.answer_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """As uvicorn does it; everything was taken."""
+        """Resume as uvicorn does, and stop the timer, since everything was read."""
         self._read()
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Say in the one shape that this is no HTTP; nothing where an answer was given already."""
+        """Answer in the common shape that this is not HTTP; does nothing when an answer was sent already."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             words = "this is no valid HTTP/1.1 request"
             self.transport.write(_answer(HTTPStatus.BAD_REQUEST, "invalid_request", words))
@@ -137,7 +137,7 @@ def _answer(status: HTTPStatus, code: str, words: str) -> bytes:
 
 
 def bounded_config(app: ASGIApp) -> uvicorn.Config:
-    """How `app` is served: a quarter of the descriptors stays free for files and upstream."""
+    """Configuration to serve `app`; a quarter of the file descriptors stays free for files and upstream connections."""
     descriptors = _descriptors()
 
     class Connection(BoundedConnection):
@@ -166,7 +166,7 @@ class AnnouncedServer(uvicorn.Server):
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn does it; then say so."""
+        """Start as uvicorn does, then call `on_start`."""
         await super().startup(sockets)
         if self.started:
             self._on_start()

@@ -45,7 +45,7 @@ class HeadAsGet:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on; the head is the whole answer."""
+        """Answer a HEAD request with the headers of GET."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
@@ -61,7 +61,7 @@ class HeadAsGet:
 
 _log = logging.getLogger(__name__)
 Page = Callable[[Request, int], Response | None]
-"""What a browser shows of an error of this status that no screen has words for; None elsewhere."""
+"""Page for a browser about an error of this status that no screen handles; None for other clients."""
 LARGEST = 1_000_000
 """Bytes a request's body may have."""
 _TOO_LARGE = "the body is larger than 1 MB"
@@ -141,12 +141,12 @@ def described(error: ListenpostError, trace_id: str) -> dict[str, Any]:
 
 
 def trace_id_of(scope: Mapping[str, Any]) -> str:
-    """What a log line, an answer and its trace have in common."""
+    """Trace id shared by a log line, an answer and its trace."""
     return str(scope.get("listenpost.trace_id", ""))
 
 
 def install(app: FastAPI, page: Page) -> None:
-    """Answer every error in the one shape; in a browser by a page where no route knows better."""
+    """Answer every error in the common shape; in a browser by a page when no route has its own."""
 
     async def expected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ListenpostError)
@@ -195,7 +195,7 @@ _MAKING = Lock()
 
 
 def _refusal(request: Request, faults: Sequence[Mapping[str, Any]]) -> str:
-    """What is wrong with a request, by what the OpenAPI document says of its route."""
+    """What is wrong with a request, in terms of the route's OpenAPI schema."""
     location, *_ = faults[0]["loc"]  # the body, or the parameters of a kind: `("query", "limit")`
     inner = [{**each, "loc": each["loc"][1:]} for each in faults if each["loc"][0] == location]
     with _MAKING:

@@ -41,19 +41,19 @@ EVENT_SCHEMA = {
     },
     "required": ["data"],
 }
-"""One event, as OpenAPI describes it."""
+"""OpenAPI schema of one event."""
 # Keeps a connection open. No blank line follows: httpx-sse would take that for an empty event.
 _COMMENT = b": ping\n"
 RETRY = 1_000
-"""Milliseconds after which a client that lost the connection shall come back."""
+"""Milliseconds after which a client that lost the connection should reconnect."""
 HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
-"""Of every stream: no proxy may keep it or hold it back."""
+"""Headers of every stream: proxies may neither store nor buffer it."""
 GONE = 499
-"""The status of an answer that nobody is there to read."""
+"""Status of an answer whose client has disconnected."""
 
 
 async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
-    """What `work` gives; it is cancelled, and there is nothing, when the client hangs up."""
+    """The result of `work`; None when the client disconnects, which cancels it."""
 
     async def gone() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -98,11 +98,11 @@ class LastSeen:
     number: int | None
     """None: it was the last one."""
     ended: State | None = None
-    """How the analysis had ended by it, if it was the last one. One that failed may run again."""
+    """How the analysis had ended at this event, if it was the last; a failed analysis may run again."""
 
     @classmethod
     def read(cls, header: str) -> LastSeen | None:
-        """None when there is none, or it is no id of ours."""
+        """The parsed id; None when there is none, or it was not made here."""
         # `8c1f0a...:1764338400000012`; `8c1f0a...:end` behind a report, `8c1f0a...:failed` an error
         parts = re.fullmatch(r"([0-9a-f]{32}):(?:([0-9]{1,20})|end|(failed))", header)
         if parts is None:
@@ -113,7 +113,7 @@ class LastSeen:
 
     @classmethod
     def required(cls, header: str) -> LastSeen | None:
-        """None when there is none.
+        """The parsed id; None when there is none.
 
         Raises:
             UsageError: it is no id of ours.
@@ -128,7 +128,7 @@ class LastSeen:
 
 
 class EventStream(Response):
-    """What happens to an analysis, then its report; who hangs up leaves it."""
+    """Events of an analysis, then its report; a client that disconnects leaves the analysis."""
 
     media_type = MEDIA_TYPE
 
@@ -140,14 +140,14 @@ class EventStream(Response):
         keepalive: float,
         headers: Mapping[str, str],
     ) -> None:
-        """The analysis was joined already; it is left at the end of the stream."""
+        """The analysis has been joined already; the stream leaves it at its end."""
         super().__init__(headers={**headers, **HEADERS})
         del self.headers["content-length"]
         self._runner, self._analysis, self._keepalive = runner, analysis, keepalive
         self._after = -1 if last_seen is None or last_seen.number is None else last_seen.number
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until there is a report or nobody to read it."""
+        """Send until there is a report or the client disconnects."""
 
         async def sending() -> bool:
             await pour(send, self.raw_headers, self._frames(trace_id_of(scope)), self._keepalive)
@@ -200,13 +200,13 @@ class EventStream(Response):
 
 
 def frame(kind: str, data: Mapping[str, Any], mark: str, retry: int | None = None) -> bytes:
-    """One event on the wire; `mark` is its id."""
+    """One event in the stream's format; `mark` is its id."""
     return format_sse_event(event=kind, data_str=json.dumps(data), id=mark, retry=retry)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnWire:
-    """How a turn is written down for those who read it."""
+    """Format in which a turn is sent to its reader."""
 
     media_type: str
     frames: Callable[[AsyncIterator[ChatEvent]], AsyncGenerator[bytes]]
@@ -232,7 +232,7 @@ class TurnStream(Response):
         self._keepalive = keepalive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the turn is over or nobody reads."""
+        """Send until the turn is over or the client disconnects."""
         async with aclosing(self._moments):
             frames = self._wire.frames(self._all())
             try:

@@ -37,7 +37,7 @@ async def add_feed(body: FeedRequest, tenant: Asker, app_context: OpenContext) -
 
 @router.get("", responses=documented(422, *COMMON), summary="List followed feeds")
 async def list_feeds(tenant: Asker, app_context: OpenContext) -> FeedList:
-    """List the followed feeds, each with its state and when it was read and is read next; no feed is asked."""
+    """List the followed feeds, each with its state and its last and next read; sends no request."""
     settings = app_context.settings.sources
     listed = await listed_feeds(app_context.store, tenant.id, feeds_in(settings.feeds))
     return FeedList(feeds=list(map(FeedView.of, listed)))
@@ -49,5 +49,5 @@ async def remove_feed(
     tenant: Asker,
     app_context: OpenContext,
 ) -> None:
-    """It is followed no longer; what reports hold of it stays."""
+    """Stop following a feed; reports keep its items."""
     await unfollow_feed(app_context.store, tenant.id, address)

@@ -1,4 +1,4 @@
-"""What people think of a report (`/v1/analyses/{id}/feedback`), and corrections of the gate."""
+"""Feedback on a report (`/v1/analyses/{id}/feedback`), and corrections of the gate."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class KeptFeedback(BaseModel):
 
     @classmethod
     def of(cls, feedback: Feedback) -> Self:
-        """From what the store has of it."""
+        """Build it from the stored feedback."""
         return cls(**{name: getattr(feedback, name) for name in KeptFeedback.model_fields})
 
 
@@ -53,13 +53,13 @@ class LangfuseState(BaseModel):
 
 
 class GivenFeedback(KeptFeedback):
-    """What was kept just now, and whether Langfuse took it."""
+    """Feedback just stored, and whether Langfuse accepted it."""
 
     langfuse: LangfuseState
 
     @classmethod
     def of_given(cls, given: Given) -> Self:
-        """From what became of it."""
+        """Build it from the result of giving feedback."""
         state = LangfuseState(status=given.watched, reason=given.why or None)
         return cls(**dict(KeptFeedback.of(given.feedback)), langfuse=state)
 
@@ -71,7 +71,7 @@ class FeedbackList(BaseModel):
 
 
 def sender_of(app: FastAPI, app_context: AppContext) -> Send | None:
-    """The server's one way to tell Langfuse of a thumb; None while tracing is off."""
+    """The server's sender of ratings to Langfuse; None with tracing off."""
     if not hasattr(app.state, "send_feedback"):
         app.state.send_feedback = feedback_sender(app_context.settings)
     send: Send | None = app.state.send_feedback
@@ -103,7 +103,7 @@ async def give_feedback(
 
 @router.get("", responses=documented(*_COMMON), summary="Read what was thought of a report")
 async def list_feedback(analysis_id: str, tenant: Asker, app_context: OpenContext) -> FeedbackList:
-    """Of your own analyses alone."""
+    """List feedback on one of your analyses."""
     kept = await app_context.store.feedback(tenant.id, analysis_id)
     if not kept and await app_context.store.get(tenant.id, analysis_id) is None:
         raise missing_report(analysis_id)
@@ -135,7 +135,7 @@ class KeptCorrection(BaseModel):
 
     @classmethod
     def of(cls, entry: StoredCorrection) -> Self:
-        """From what the store has of it."""
+        """Build it from the stored correction."""
         correction = entry.correction
         return cls(
             key=correction.key, relevant=correction.relevant, title=correction.title,
@@ -154,7 +154,7 @@ class CorrectionList(BaseModel):
 async def put_correction(
     analysis_id: str, key: str, body: CorrectionRequest, tenant: Asker, app_context: OpenContext
 ) -> KeptCorrection:
-    """The last correction of an item stands; later analyses of the same question learn from it.
+    """Correct the verdict on an item; later analyses of the same question learn from the last correction.
 
     A corrected item is never judged again: it is kept or dropped as you say.
     """

@@ -57,7 +57,7 @@ async def fetch_source(
     summary="Which sources there are",
 )
 async def list_sources(tenant: Asker, app_context: OpenContext) -> SourceList:
-    """Configured or not; nothing is asked."""
+    """List the sources and whether each is configured; no source is asked."""
     built = (await app_context.product()).sources
     shown = [
         SourceState(
@@ -87,7 +87,7 @@ class _Echo(JSONResponse):
 async def judge_relevance(
     request: Request, body: RelevanceRequest, tenant: Asker, app_context: OpenContext
 ) -> Response:
-    """One model call for 50 items; a judge that fails lets all pass and says why."""
+    """Judge items by one model call for each 50; when the judge fails, all pass and the reason is given."""
     question = question_of(QuestionOptions.of(body))
     work = app_context.judge(tenant, question, body.own, body.source)
     gated = await unless_gone(request.receive, work)
@@ -107,7 +107,7 @@ search_router = APIRouter(prefix="/v1", tags=["search"])
 async def search_archive(
     tenant: Asker, app_context: OpenContext, query: Annotated[SearchRequest, fastapi.Query()]
 ) -> ArchiveAnswer:
-    """The entries that your analyses and imports brought, the best first; no place is asked."""
+    """Search the entries of your analyses and imports, best first; no source is asked."""
     return await app_context.search(tenant, query.query, query.filters(), query.k, sandbox=query.sandbox)
 
 

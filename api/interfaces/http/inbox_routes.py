@@ -46,7 +46,7 @@ class InboxPage(BaseModel):
     entries: list[EntryView]
     unread: Annotated[int, Field(description=f"Unread entries of the filter; {MOST_COUNTED} where there are more.")]
     cursor: str | None
-    """Where the next page begins; None after the last."""
+    """Cursor of the next page; None on the last."""
 
 
 class SavedFilter(BaseModel):
@@ -62,19 +62,19 @@ class InboxState(BaseModel):
     muted: list[str]
     filters: list[SavedFilter]
     last: str | None
-    """The last change, in words; None where there is nothing to take back."""
+    """The last change, in words; None when there is nothing to undo."""
     feed: bool
     """The inbox has a feed, whose address was shown once."""
 
 
 class ReadCount(BaseModel):
-    """How many entries became read."""
+    """Number of entries that became read."""
 
     changed: int
 
 
 class Undone(BaseModel):
-    """What was taken back, in words."""
+    """Words for the change that was undone."""
 
     undone: str
 
@@ -86,7 +86,7 @@ class FilterBody(RequestBody):
 
 
 class FeedFilters(InboxFilters):
-    """Which entries stand in the feed."""
+    """Filters of the entries in the feed."""
 
     token: str = ""
     show: Show = "all"
@@ -100,7 +100,7 @@ class MuteBody(RequestBody):
 
 @router.get("", responses=documented(*_COMMON, wrong=WRONG_LIMIT), summary="List the inbox")
 async def list_inbox(tenant: Looker, app_context: OpenContext, query: Annotated[InboxRequest, Query()]) -> InboxPage:
-    """New posts of all your watches, each once for each watch; those of muted sites are left out."""
+    """List new posts of all your watches, each once for each watch; posts of muted sites are excluded."""
     store = app_context.store
     wanted = query.filters(await store.watches(tenant.id) if query.watch else ())
     entries = await store.inbox(tenant.id, wanted, query.limit + 1, query.cursor or "")
@@ -129,7 +129,7 @@ async def read_settings(tenant: Looker, app_context: OpenContext) -> InboxState:
 async def mark_read(
     request: Request, tenant: Looker, app_context: OpenContext, query: Annotated[ReadRequest, Query()]
 ) -> ReadCount:
-    """All unread entries of a filter at once, up to the `newest` that was shown; the filter is the query string."""
+    """Mark all unread entries of a filter as read, up to `newest`; the filter is the query string."""
     if await request.body():  # else what was to be a filter would mark everything
         raise UsageError("this request has no body; write the filter into the query string, such as `?watch=NAME`")
     watches = await app_context.store.watches(tenant.id) if query.watch else ()
@@ -139,7 +139,7 @@ async def mark_read(
 
 @router.post("/undo", responses=documented(404, *_COMMON), summary="Take back the last change")
 async def take_back(tenant: Looker, app_context: OpenContext) -> Undone:
-    """Of an entry, of many that were marked as read, or of a muted site; once."""
+    """Undo the last change once: of an entry, of many marked as read, or of a muted site."""
     return Undone(undone=(await undo(app_context.store, tenant.id)).words)
 
 
@@ -148,7 +148,7 @@ _Name = Annotated[str, Path(max_length=LONGEST_NAME)]
 
 @router.put("/filters/{name}", status_code=204, responses=documented(413, *_COMMON), summary="Save a filter")
 async def put_filter(name: _Name, body: FilterBody, tenant: Looker, app_context: OpenContext) -> None:
-    """In place of the one of the same name; 20 at most."""
+    """Save a filter in place of the one of the same name; at most 20."""
     await save_filter(app_context.store, tenant.id, name, body.query)
 
 
@@ -160,7 +160,7 @@ async def delete_filter(name: _Name, tenant: Looker, app_context: OpenContext) -
 
 @router.post("/muted", status_code=204, responses=documented(413, *_COMMON), summary="Mute a site")
 async def mute_site(body: MuteBody, tenant: Looker, app_context: OpenContext) -> None:
-    """Its entries are in no list, count or feed of the inbox; watches still read it. 50 at most."""
+    """Mute a site: no list, count or feed of the inbox has its entries; watches still read it. At most 50."""
     await mute(app_context.store, tenant.id, body.site)
 
 
@@ -170,19 +170,19 @@ async def show_site(
     tenant: Looker,
     app_context: OpenContext,
 ) -> None:
-    """Its entries are listed again."""
+    """Unmute a site; its entries are listed again."""
     await unmute(app_context.store, tenant.id, site)
 
 
 @router.post("/feed", status_code=201, responses=documented(*_COMMON), summary="Give the inbox a feed")
 async def make_inbox_feed(tenant: Looker, app_context: OpenContext) -> FeedAddress:
-    """A new address, which needs no key and reads the inbox alone; the one before ends."""
+    """Make a new address of the feed, which needs no key and reads only the inbox; it replaces the old one."""
     return FeedAddress(path=await open_inbox_feed(app_context.store, tenant.id))
 
 
 @router.delete("/feed", status_code=204, responses=documented(*_COMMON), summary="Close the feed of the inbox")
 async def close_inbox_feed(tenant: Looker, app_context: OpenContext) -> None:
-    """Its address reads nothing from now on."""
+    """Remove the feed's address."""
     await app_context.store.set_inbox_feed(tenant.id, None)
 
 
@@ -207,6 +207,6 @@ async def read_inbox_feed(
 
 @router.patch("/entries/{entry_id}", responses=documented(404, 413, *_COMMON), summary="Change an entry")
 async def patch_entry(entry_id: str, body: EntryPatch, tenant: Looker, app_context: OpenContext) -> EntryView:
-    """Read, starred, with a note, assigned, or not about the product: a correction, from which the gate learns."""
+    """Change an entry: read, starred, note, assigned, or not about the product, from which the gate learns."""
     change = EntryChange(body.read, body.starred, body.note, body.assigned, body.not_about)
     return EntryView.of(await change_entry(app_context.store, tenant.id, entry_id, change))

@@ -22,7 +22,7 @@ _SHARES = tuple(tenth / 10 for tenth in range(11))
 
 
 class Metrics:
-    """One app's counters, in a registry of their own."""
+    """Counters of one app, in their own registry."""
 
     media_type = CONTENT_TYPE_LATEST
 
@@ -133,5 +133,5 @@ class Metrics:
         self._feedback.labels(given.decision, given.feedback.rating).inc()
 
     def page(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """All counters in Prometheus' text format."""
         return generate_latest(self._registry)

@@ -20,7 +20,7 @@ Format = Literal["json", "html", "markdown", "csv", "events"]
 
 
 class ErrorDetail(BaseModel):
-    """What went wrong: `code` is for programs and stable, `message` for people."""
+    """An error: `code` is for programs and stable, `message` for people."""
 
     code: str
     message: str
@@ -50,7 +50,7 @@ class Pending(BaseModel):
 
     @classmethod
     def of(cls, kept: AnalysisTask | StoredAnalysis) -> Self:
-        """One that runs here, or what the store has of one without a report."""
+        """Build it from a running task, or from a stored analysis without a report."""
         if isinstance(kept, AnalysisTask):
             return cls(id=kept.id, state="running", query=kept.query, created_at=kept.began)
         return cls(
@@ -63,7 +63,7 @@ class Pending(BaseModel):
 
 
 class ListedAnalysis(BaseModel):
-    """One analysis in a listing; of its report, what a table needs."""
+    """One analysis in a list, with the parts of its report that a table needs."""
 
     id: str
     state: State
@@ -77,13 +77,13 @@ class ListedAnalysis(BaseModel):
     fetched: int | None
     """Found by all sources together."""
     kept: int | None
-    """Of these, what the report kept in the end, past grades and copies."""
+    """Items that the report kept in the end, after grading and removal of copies."""
     total_survived: int | None
-    """The same, under its name in the report."""
+    """The same number under its name in the report."""
 
     @classmethod
     def of(cls, listed: AnalysisSummary) -> Self:
-        """One analysis of a listing, from what the store returns."""
+        """Build it from the store's summary."""
         summary = listed.summary
         sources = summary.sources.values() if summary else ()
         return cls(

@@ -51,7 +51,7 @@ class NewWatch(WatchView):
 
     secret: str
     note: Annotated[str, IF_SET] = ""
-    """Which meaning it takes, where the request did not say and the name has several."""
+    """The sense that the watch uses, when the request named none and the name has several."""
 
 
 class RunList(BaseModel):
@@ -106,7 +106,7 @@ async def remove_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -
     summary="Run a watch now",
 )
 async def run_watch(request: Request, watch_id: str, tenant: Asker, app_context: OpenContext) -> WatchRun | Response:
-    """Run a watch, due or not, within your limits like any analysis; its receivers are notified."""
+    """Run a watch now, within your limits like any analysis; its receivers are notified."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     running = ran_now(app_context, watch)
     return await unless_gone(request.receive, running) or Response(status_code=GONE)
@@ -132,19 +132,19 @@ _NOTIFICATION_ERRORS = (404, 422, *COMMON)
 
 
 class DeliveryList(BaseModel):
-    """What became of a message, for each receiver."""
+    """Result of a message for each receiver."""
 
     deliveries: list[Delivery]
 
 
 class UndeliveredList(BaseModel):
-    """What did not arrive, of the newest run first."""
+    """Failed deliveries, those of the newest run first."""
 
     undelivered: list[UndeliveredView]
 
 
 class FeedAddress(BaseModel):
-    """Where a feed is, below the server's address: shown this once."""
+    """Address of a feed, below the server's address; it is shown only once."""
 
     path: Annotated[str, Field(examples=["/v1/feeds/8c1f0d5e7b2a4963a1c4e8f7d2b60935?token=..."])]
 
@@ -204,7 +204,7 @@ async def notify_again(
     summary="Give a watch a feed",
 )
 async def make_feed(watch_id: str, tenant: Asker, app_context: OpenContext) -> FeedAddress:
-    """A new address, which needs no key and reads this feed alone; the one before ends."""
+    """Make a new address of the feed, which needs no key and reads only this feed; it replaces the old one."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     return FeedAddress(path=await open_feed(app_context.store, watch))
 
@@ -216,7 +216,7 @@ async def make_feed(watch_id: str, tenant: Asker, app_context: OpenContext) -> F
     summary="Close the feed of a watch",
 )
 async def close_feed(watch_id: str, tenant: Asker, app_context: OpenContext) -> None:
-    """Its address reads nothing from now on; the watch stays."""
+    """Remove the feed's address; the watch stays."""
     watch = await find_watch(app_context.store, tenant.id, watch_id)
     await app_context.store.set_feed(watch, None)
 

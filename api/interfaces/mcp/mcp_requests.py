@@ -36,7 +36,7 @@ class Arguments(RequestBody):
     @model_validator(mode="before")
     @classmethod
     def _forgiven(cls, given: Any) -> Any:
-        """Leave out what stands for a default, and read lists and numbers that came as text."""
+        """Drop values that stand for a default, and parse lists and numbers given as text."""
         if not isinstance(given, Mapping):
             return given
         read = {}
@@ -118,7 +118,7 @@ class CompareArguments(Arguments):
 
 
 def read(model: type[A], given: Mapping[str, Any] | None) -> A:
-    """The arguments, checked.
+    """The checked arguments.
 
     Raises:
         UsageError: a sentence for each fault, which names the argument and what it must be.

@@ -62,24 +62,24 @@ class Answer:
     text: str
     """The answer as a model reads it."""
     record: Mapping[str, Any]
-    """For a program, as the tool's output schema says."""
+    """Structured answer, as the tool's output schema describes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool as a client sees it, and what it does."""
+    """One tool as a client sees it, with its function."""
 
     name: str
     title: str
     says: str
-    """When to use it, for a model."""
+    """Description for a model: when to use it."""
     arguments: type[Arguments]
     output: Mapping[str, Any]
     """JSON schema of the record."""
     work: Callable[[Tenant, Any, Listener], Coroutine[Any, Any, Answer]]
     """Gets the checked arguments. Raises `ListenpostError`s alone, defects apart."""
     asks: bool = True
-    """Whether it asks the world outside; else it sees its arguments alone."""
+    """Whether it sends requests outside; if not, it uses only its arguments."""
     keeps: bool = False
     """Whether something goes on after its answer."""
 
@@ -180,7 +180,7 @@ async def resource(app_context: AppContext, tenant: Tenant, address: str) -> str
 
 
 async def _places(app_context: AppContext) -> str:
-    """Which places there are, whether each can be asked, and what that takes."""
+    """The sources, whether each can be asked, and what it needs."""
     from api.bootstrap.estimates import estimate  # loads with the product
 
     rows = []
@@ -400,7 +400,7 @@ def _reported(report: Report, *, dropped: bool) -> Answer:
 
 
 def _record(answer: Fetched | Report, *, dropped: bool) -> dict[str, Any]:
-    """The answer as JSON; what was dropped is many times as long as what was kept."""
+    """The answer as JSON, by default without dropped items, which are much longer than the kept ones."""
     if dropped:
         return answer.model_dump(mode="json")
     return answer.model_dump(mode="json", exclude={"dropped": True, "sources": {"__all__": {"dropped"}}})
@@ -416,7 +416,7 @@ def _schema(model: type[Fetched | Report]) -> dict[str, Any]:
 
 
 def _kept(items: Sequence[Mapping[str, Any]], gated: Gated) -> str:
-    """Which of somebody's own items are about the query, by their places in the list."""
+    """Which of the caller's own items are about the query, by their positions in the list."""
     from api.services.tools import shown  # loads with the product
 
     kept = [number for number, verdict in enumerate(gated.verdicts) if verdict.relevant]

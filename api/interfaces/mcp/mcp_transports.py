@@ -161,7 +161,7 @@ def over_http(app_context: AppContext) -> tuple[ASGIApp, AbstractAsyncContextMan
 
 
 def _by_accept(streaming: ASGIApp, plain: ASGIApp) -> ASGIApp:
-    """One app of two, by `Accept`: a POST that takes no event stream goes to `plain`, all else to `streaming`.
+    """One of two apps, by `Accept`: `plain` for a POST that takes no event stream, else `streaming`.
 
     `plain` answers with one JSON object; `streaming` also refuses what neither can answer.
     """

@@ -63,7 +63,7 @@ LaneState = Literal["waiting", "busy", "again", "done", "trouble"]
 
 @dataclass(frozen=True, slots=True)
 class LaneItem:
-    """What is known of one query, or of all once they have ended."""
+    """State of one query, or of all queries of a source once they have ended."""
 
     fetched: int | None = None
     about: int | None = None
@@ -72,7 +72,7 @@ class LaneItem:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """How far one place is. Its queries find the same posts, so their counts are never added up."""
+    """Progress of one source. Its queries find the same posts, so their counts are never summed."""
 
     source: str
     state: LaneState = "waiting"
@@ -82,9 +82,9 @@ class Lane:
     why: str = ""
     """Why it was asked once more, if it was."""
     queries: Mapping[str, LaneItem] = field(default_factory=dict)
-    """By query; of all together by the one that leads."""
+    """State by query; the state of all together is under the query that leads."""
     titles: tuple[str, ...] = ()
-    """Of the first posts that were kept."""
+    """Titles of the first posts that were kept."""
 
     @property
     def has_ended(self) -> bool:
@@ -103,7 +103,7 @@ class Lane:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """How many it was asked for, found, and were about it; each post once.
+        """Number of posts requested, found, and kept; each post counts once.
 
         Until all queries have ended those of the query with the most.
         """
@@ -180,7 +180,7 @@ class Lanes:
 
     @classmethod
     def of(cls, app_context: AppContext, task: AnalysisTask) -> Lanes:
-        """Those that will be asked, before anything happens."""
+        """Lanes of the sources that will be asked, before anything happens."""
         sources = task.ask.sources or default_sources(app_context.settings.sources)
         return cls({source: Lane(source) for source in sources})
 
@@ -225,13 +225,13 @@ class LaneStream(Response):
     media_type = MEDIA_TYPE
 
     def __init__(self, app_context: AppContext, analysis: AnalysisTask | StoredAnalysis) -> None:
-        """The analysis was joined already; it is left at the end of the stream."""
+        """The analysis has been joined already; the stream leaves it at its end."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._app_context, self._analysis = app_context, analysis
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until it is over or nobody reads."""
+        """Send until the analysis is over or the client disconnects."""
         keepalive = self._app_context.settings.streams.keepalive
         try:
             await unless_gone(receive, pour(send, self.raw_headers, self._frames(), keepalive))
@@ -250,7 +250,7 @@ class LaneStream(Response):
         yield frame("over", {}, "over")
 
     async def _moments(self, task: AnalysisTask) -> AsyncGenerator[bytes]:
-        """All lanes after each moment; those that come at once are shown once."""
+        """All lanes after each event; events that come at once are shown once."""
         root = self._app_context.settings.general.root_path or ""
         lanes, changed, over = Lanes.of(self._app_context, task), asyncio.Event(), asyncio.Event()
 
@@ -370,7 +370,7 @@ def _live(request: Request, visitor: Visitor, analysis: AnalysisTask | StoredAna
 
 
 def _report(request: Request, visitor: Visitor, report: Report, earlier: Sequence[ListedChat]) -> Response:
-    """With the cited posts alone, or the first of all where nothing is cited."""
+    """The page of a report with the cited posts, or with the first of all when none is cited."""
     values = report_values(report)
     listed = values["listed"] if values["passages"] else values["listed"][:_FIRST]
     title = presentation.heading(report)
@@ -391,7 +391,7 @@ async def share_page(request: Request, analysis_id: AnalysisId, visitor: Guest, 
 
 @share_router.post("/analyses/{analysis_id}/share")
 async def share(request: Request, analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
-    """A new link, shown this once; the one before shows nothing more."""
+    """Make a new link, which is shown only once and replaces the old one."""
     report = await report_of(app_context, form.visitor, analysis_id)
     path = await open_link(app_context.store, form.visitor.tenant.id, analysis_id)
     return await _shown(request, form.visitor, app_context, report, path)
@@ -399,7 +399,7 @@ async def share(request: Request, analysis_id: AnalysisId, form: Filled, app_con
 
 @share_router.post("/analyses/{analysis_id}/unshare")
 async def unshare(analysis_id: AnalysisId, form: Ending, app_context: OpenContext) -> Response:
-    """The link shows nothing from now on; the report stays."""
+    """Remove the link; the report stays."""
     await app_context.store.set_link(form.visitor.tenant.id, analysis_id, None)
     return RedirectResponse(f"/analyses/{analysis_id}/share", 303)
 
@@ -444,13 +444,13 @@ OpenedLink = Annotated[CorrectionLink, Depends(correction_link)]
 
 @share_router.get("/corrections/{watch_id}/{report_id}")
 async def correction_page(request: Request, link: OpenedLink, app_context: OpenContext) -> Response:
-    """Asks what shall become of the post of a link; opening it changes nothing, as scanners of mail do."""
+    """Ask what to do with a link's post; opening the page changes nothing, since mail scanners open it too."""
     return _linked(request, await linked_post(app_context.store, app_context.keys, app_context.limits, link))
 
 
 @share_router.post("/corrections/{watch_id}/{report_id}")
 async def correct_post(request: Request, link: OpenedLink, app_context: OpenContext) -> Response:
-    """Do to the link's post what the button says, and confirm it; the signature replaces a login."""
+    """Do with the link's post what the pressed button says, and confirm it; the signature replaces a login."""
     named = (await fields_of(request)).get("do", ["not_about"])[0]
     act = next((act for act in get_args(LinkAct) if act == named), None)
     if act is None:

@@ -36,7 +36,7 @@ _UNNAMED = "a product"
 
 
 def price(settings: Settings, asks: Sequence[Ask]) -> str:
-    """Of questions together: `likely 66 requests, 0.040 USD; at most 0.310 USD`.
+    """Price of questions together: `likely 66 requests, 0.040 USD; at most 0.310 USD`.
 
     Raises:
         UsageError: one of them is for no place that there is.
@@ -45,12 +45,12 @@ def price(settings: Settings, asks: Sequence[Ask]) -> str:
 
 
 def prices(settings: Settings, asks: Sequence[Ask]) -> dict[DepthName, str]:
-    """The estimated price of all questions together by depth, in words; asks nobody. Raises `UsageError`."""
+    """Estimated price of all questions together by depth, in words; sends no request. Raises `UsageError`."""
     return {depth: price(settings, [replace(ask, depth=depth) for ask in asks]) for depth in get_args(DepthName)}
 
 
 def price_of_runs(settings: Settings, ask: Ask, schedule: Schedule) -> str:
-    """Of a watch: what each run is likely to take, and what that makes in a week."""
+    """Price of a watch: each run's likely cost, and the total of a week."""
     runs, (likely, most) = runs_a_week(schedule), _figures(settings, [ask])
     words = f"Each run: {_worded(settings, likely, most)}."
     if mode_of(settings) == "sandbox" or likely["usd"] is None or most["usd"] is None:
@@ -60,7 +60,7 @@ def price_of_runs(settings: Settings, ask: Ask, schedule: Schedule) -> str:
 
 
 def _figures(settings: Settings, asks: Sequence[Ask]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What is likely, and the bound."""
+    """The likely and the highest figures."""
     from api.bootstrap.estimates import estimate, together  # loads with the product
 
     worded = [ask if screen_query(ask.query).ok else replace(ask, query=_UNNAMED) for ask in asks]
@@ -102,7 +102,7 @@ class SourceSwitch:
 
 
 def _form_of(fields: Mapping[str, Sequence[str]], usual: tuple[str, ...]) -> QuestionForm:
-    """The form as it was sent; one without boxes for the sources means the `usual` ones.
+    """The submitted form; a form without boxes for the sources means the `usual` ones.
 
     One that has boxes sends an empty source, too, so that this is not taken for none ticked.
     """
@@ -121,7 +121,7 @@ def _question(form: QuestionForm, usual: tuple[str, ...]) -> Ask:
 
 
 def _choice(form: QuestionForm, usual: tuple[str, ...]) -> Ask:
-    """The same with a question that nobody has looked at: enough for a price.
+    """The question as submitted, not yet checked, which is enough for a price.
 
     The usual sources are not named, so that the answer is shared with others.
 
@@ -153,7 +153,7 @@ async def ask_again() -> Response:
 
 @router.get("/ask/prices")
 async def ask_prices(request: Request, visitor: Guest, app_context: OpenContext) -> Mapping[DepthName, str]:
-    """What stands beside each depth while a form is filled in; of what cannot be asked nothing."""
+    """Price beside each depth while a form is filled in; empty for an invalid form."""
     fields = request.query_params
     form = _form_of({name: fields.getlist(name) for name in fields}, usual_places(app_context))
     return await _prices(app_context, form)
@@ -187,7 +187,7 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
 
 
 def namesake_hint(query: str, about: str) -> str:
-    """That a name alone is an everyday word, too; "" of a question that holds more to look for."""
+    """Hint that a name alone is also an everyday word; empty when the question has more to search for."""
     name = namesake(query, about)
     if not name or name != one_line(search_words(query)):
         return ""
@@ -232,7 +232,7 @@ async def _form(
 
 
 def _listed(sources: Sequence[str]) -> str:
-    """`Reddit, YouTube and 6 more places`; of none `the places that you choose`."""
+    """`Reddit, YouTube and 6 more places`; `the places that you choose` without any."""
     titles = [source_title(name) for name in sources[:_NAMED]]
     more = len(sources) - len(titles)
     rest = [f"{quantity(more, 'more place', 'more places')}"] if more else []
@@ -246,7 +246,7 @@ async def recent_questions(app_context: AppContext, visitor: Visitor, most: int)
 
 
 async def _prices(app_context: AppContext, form: QuestionForm) -> Mapping[DepthName, str]:
-    """The estimated price of the form's question by depth, over all that it compares; empty for an invalid form."""
+    """Estimated price of the form's question by depth, with all compared products; empty for an invalid form."""
     try:
         choice = _choice(form, usual_places(app_context))
     except UsageError:
@@ -263,7 +263,7 @@ def usual_places(app_context: AppContext) -> tuple[str, ...]:
 
 
 async def places_of(app_context: AppContext, visitor: Visitor) -> list[SourceSwitch]:
-    """Every place: what it lacks by the settings, what is left by the ledger; nobody is asked.
+    """All sources with their missing settings and the searches left by the ledger; sends no request.
 
     One of several keys does not see what is left: it would show whether another watches the same.
     """

@@ -32,14 +32,14 @@ _ELSEWHERE = {"search_archive": "through what is stored", "analyze_product": "on
 
 @dataclass(slots=True)
 class LiveTurn:
-    """Question, look-ups and text of a turn that has not ended."""
+    """Question, look-ups and text of a turn that still runs."""
 
     question: str
     root: str
     """Path before every path of this server."""
     text: str = ""
     lookups: dict[str, str] = field(default_factory=dict)
-    """How each goes or went, in words."""
+    """State of each look-up, in words."""
 
     def hear(self, moment: ChatEvent) -> None:
         """Update what is shown by an event."""
@@ -87,7 +87,7 @@ def page_wire(question: str, place: Callable[[Turn], str | None], trace_id: str,
 
 
 def _looks(tool: str, arguments: Mapping[str, Any]) -> str:
-    """That a look-up has begun."""
+    """Sentence saying that a look-up has begun."""
     place = presentation.source_title(tool.removeprefix("fetch_"))
     query = presentation.shortened(str(arguments.get("query", "")), presentation.LONGEST_HEADING)
     return f"Looks {_ELSEWHERE.get(tool, f'on {place}')} for “{query}” …"
@@ -105,7 +105,7 @@ _USUAL = (
 
 @router.get("/{analysis_id}/chat")
 async def begin_chat(request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext) -> Response:
-    """Nothing has been said yet; a session that has its name already goes on if stopped at once."""
+    """An empty conversation about a report; its session id is set, so that a stopped first turn can be continued."""
     report = await report_of(app_context, visitor, analysis_id)
     earlier = await conversations(app_context, visitor, report.id)
     return _shown(request, visitor, report, Transcript(uuid4().hex, [], report.sample), earlier)
@@ -128,7 +128,7 @@ async def chat_page(
 
 @router.post("/{analysis_id}/chat")
 async def say(request: Request, analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
-    """One turn, as events where a script asks for them; who hangs up ends it.
+    """One turn, as events when a script requests them; closing the connection ends it.
 
     Guidance, which is not kept, is shown at once.
     """
@@ -160,7 +160,7 @@ async def _answered(request: Request, analysis_id: str, form: Filled, app_contex
 
 
 def _report_links(turns: Sequence[PastTurn], report: Report) -> dict[str, str]:
-    """Label -> where the report lists the post, in the turn that repeats the report; empty without that turn."""
+    """Links from labels to posts in the report, for the turn that repeats it; empty without that turn."""
     numbers = presentation.numbered(report.items)
     cited = {item.key for item in claim_layout.cited(report)}
     return {

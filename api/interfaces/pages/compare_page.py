@@ -68,7 +68,7 @@ Ids = Annotated[Sequence[str], Query(alias="analysis")]
 
 @router.get("/between")
 async def between(request: Request, visitor: Guest, app_context: OpenContext, ids: Ids = ()) -> Response:
-    """What is compared; until all have ended, and where none has a report, how each stands."""
+    """The comparison; while analyses run, and when none has a report, the state of each."""
     try:
         analyses = await _named(app_context, visitor, ids)
     except UsageError as error:
@@ -116,7 +116,7 @@ async def export(form: str, visitor: Guest, app_context: OpenContext, ids: Ids =
 
 
 async def _named(app_context: AppContext, visitor: Visitor, ids: Sequence[str]) -> list[StoredAnalysis]:
-    """What is kept of each.
+    """The stored analyses of these ids.
 
     Raises:
         UsageError: too few or too many, or two that are about the same product.
@@ -134,13 +134,13 @@ async def _named(app_context: AppContext, visitor: Visitor, ids: Sequence[str]) 
 
 
 def _options(form: Submission, usual: tuple[str, ...] = ()) -> QuestionForm:
-    """The options of the form; in one without boxes for the sources the `usual` ones are ticked."""
+    """Options of the form; without boxes for the sources, the `usual` ones are ticked."""
     texts = texts_of(ComparisonRequest, form.fields)
     return QuestionForm(ComparisonRequest, texts, form.fields.get("source", usual))
 
 
 def _request(form: Submission, usual: tuple[str, ...]) -> ComparisonRequest:
-    """The request; a product stands in a line with what it is, empty lines are none.
+    """The request; each line has a product and its description, and empty lines are ignored.
 
     The usual sources are not named, so that the answers are shared with others.
 
@@ -209,17 +209,17 @@ def _asked_anew(comparison: Comparison) -> str:
 
 
 def _namesakes(asks: Sequence[Ask]) -> str:
-    """Which of the names are everyday words, too."""
+    """Hint naming the products whose names are everyday words; empty without any."""
     return " ".join(filter(None, (namesake_hint(ask.query, ask.about) for ask in asks)))
 
 
 def _names(asks: Sequence[Ask]) -> str:
-    """What a form holds of whoever has seen the hint, and asks anyway."""
+    """Names of the products, which the form sends back once the hint has been seen."""
     return ", ".join(ask.query for ask in asks)
 
 
 async def _price(app_context: AppContext, form: Submission) -> str:
-    """Of what stands in the form.
+    """Price of the form's question; empty when it is invalid.
 
     "" where that cannot be asked. For the price of an empty form nobody waits while libraries load.
     """
@@ -233,7 +233,7 @@ async def _price(app_context: AppContext, form: Submission) -> str:
 
 
 def _priced(form: Submission, usual: tuple[str, ...]) -> Sequence[Ask]:
-    """What is asked; another product stands in where fewer are named than a comparison takes.
+    """The questions to price; placeholders complete the names that a comparison needs.
 
     Raises:
         UsageError: a field holds what cannot be asked.

@@ -1,4 +1,4 @@
-"""How much of the talk about each product is of each aspect, as one picture with intervals.
+"""Chart of the share of posts about each aspect, for each product, with intervals.
 
 Of two products it is the difference of their shares, of more a bar for each.
 """
@@ -32,7 +32,7 @@ _UNMARKED = " None is sure: among so many differences, chance alone makes some w
 
 
 def share_figure(comparison: Comparison) -> str:
-    """The picture in HTML; empty where too few aspects are spoken of."""
+    """The chart in HTML; empty when posts mention too few aspects."""
     shown = [(each, _counted(each)) for each in comparison.findings]
     shown = [(each, sides) for each, sides in shown if len(sides) >= 2]
     if len(shown) < FEWEST:
@@ -44,7 +44,7 @@ def share_figure(comparison: Comparison) -> str:
 
 
 def voice_figure(comparison: Comparison) -> str:
-    """The share of voice of each product, of all places, each place and each of the last weeks; empty without any."""
+    """Chart of the share of voice of each product, by source and recent weeks too; empty without any."""
     rows = [
         (
             ComparedFinding(aspect=name, text="", sides=(), marked=False),
@@ -111,7 +111,7 @@ def _span(side: Side, other: Side) -> tuple[float, float, float]:
 
 
 def _shares(rows: Rows, head: Sequence[str] = ("aspect", "product", "posts", "95 % interval")) -> Drawing:
-    """For each aspect a bar of each product below its name, all on one scale from 0 to the highest end."""
+    """For each aspect one bar for each product below its name, all on one scale from 0 to the highest end."""
     row, left = 18, NAME_COLUMN
     most = max((high for _, sides in rows for side in sides for _, high in (_range(side),)), default=1.0)
     width, y, shapes = (1 - left) * 0.75, 0, list[str]()
@@ -129,7 +129,7 @@ def _shares(rows: Rows, head: Sequence[str] = ("aspect", "product", "posts", "95
 
 
 def _short_names(rows: Rows) -> Mapping[str, str]:
-    """Products' names without the words with which all begin: few letters fit, and shall tell them apart."""
+    """Products' names without their common first words, so that few letters tell them apart."""
     split = {side.query: side.query.split() for _, sides in rows for side in sides}
     shared = takewhile(lambda each: len(set(each)) == 1, zip(*split.values(), strict=False))
     same = min(sum(1 for _ in shared), min(map(len, split.values())) - 1)
@@ -164,7 +164,7 @@ def _points(share: float) -> str:
 
 
 def _row_name(finding: ComparedFinding, y: float, columns: int = NAME_COLUMNS) -> str:
-    """The name of a row; where it is cut its mark stays, for no colour stands alone."""
+    """Name of a row; a shortened one keeps its mark, so that colour is not the only sign."""
     mark = _named(finding).removeprefix(finding.aspect)
     name = shortened(finding.aspect, columns - len(mark)) + mark
     return element("g", title(_named(finding)), words(0, y, name))

@@ -55,18 +55,18 @@ class DroppedCard:
     item: DroppedItem
     stage: str
     facts: tuple[str, ...]
-    """Where and when it was said, who dropped it, and how likely it was to be about it."""
+    """Source, date, who dropped it, and its probability of relevance, in words."""
     reason: str
     """Empty where the judge gave none."""
     original: int | None = None
-    """Of a copy, the number of the item that was kept."""
+    """Number of the kept item that it copies; None when it is not a copy."""
     number: int = 0
-    """Its place among the dropped items of the report, from 1."""
+    """Its number among the dropped items of the report, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFilter:
-    """Which items are looked for; what is empty leaves out none."""
+    """Conditions on the listed items; an empty field sets no condition."""
 
     place: str = ""
     stage: str = ""
@@ -94,7 +94,7 @@ class EvidenceFilter:
         ]
 
     def in_words(self) -> list[str]:
-        """What is looked for, as it stands above the list."""
+        """The conditions in words, shown above the list."""
         names = (
             presentation.source_title(self.place) if self.place else "",
             _STAGES.get(self.stage, self.stage),
@@ -111,7 +111,7 @@ class EvidenceFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListPart(Generic[Entry]):
-    """One page of a long list, and the addresses of the pages before and after it."""
+    """One page of a long list, with the addresses of the previous and next page."""
 
     entries: Sequence[Entry]
     first: int
@@ -186,7 +186,7 @@ def who_dropped(item: DroppedItem) -> str:
 
 
 def unexplained(cards: Iterable[DroppedCard]) -> str:
-    """A sentence that names the judges that gave neither a reason nor a probability; empty where all did."""
+    """Sentence naming the judges that gave neither a reason nor a probability; empty when all did."""
     judges = dict.fromkeys(
         who_dropped(card.item)
         for card in cards

@@ -23,7 +23,7 @@ SPANS = (
     ("1d", "the last day"), ("7d", "the last week"), ("30d", "the last 30 days"),
     ("365d", "the last year"), ("all", "any time"),
 )  # fmt: skip
-"""How far back something stored is looked at."""
+"""Time spans offered for stored analyses, with their words."""
 _LONGEST_LINES = 10_000
 
 
@@ -38,7 +38,7 @@ class FormField:
     longest: int | None = None
     """Characters that a line takes."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """What stands for each value of a choice; for "" where none may be chosen."""
+    """Text of each value of a choice; for "" the text of no choice."""
     suggestions: tuple[str, ...] = ()
 
 
@@ -76,11 +76,11 @@ def form_fields(model: type[RequestBody], drawn: Collection[str] = ()) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class QuestionForm:
-    """What stands in the fields of a form, whether or not it can be asked."""
+    """Contents of a form's fields, valid or not."""
 
     model: type[RequestBody]
     texts: Mapping[str, str]
-    """What stands in each field but the boxes of the sources."""
+    """Text of each field, except the boxes of the sources."""
     sources: Sequence[str] = ()
     """Sources that are ticked."""
 
@@ -112,7 +112,7 @@ def _text(model: type[RequestBody], name: str) -> str:
 
 
 def validated(model: type[M], fields: Mapping[str, object]) -> M:
-    """The fields as the model has them; what is left empty stands as its default.
+    """The fields as the model has them; empty fields get their defaults.
 
     Raises:
         UsageError: a field, which it names, holds what none of ours offers.
@@ -139,7 +139,7 @@ def blaming(name: str) -> Iterator[None]:
 
 
 def faults(error: ListenpostError, fields: Collection[str]) -> dict[str, str]:
-    """What is wrong, in plain words, by its field; by "" where none of these is the one."""
+    """Message in plain words by its field; under "" when no field of these caused it."""
     name, words = error.field if isinstance(error, UsageError) else None, error.public
     if name is None or name not in fields:
         return {"": plainly(words)}

@@ -18,7 +18,7 @@ from api.interfaces.shared.presentation import source_title
 from api.interfaces.shared.svg import brief, element, part, percent, title, words
 
 PERIODS = 60
-"""Of a picture of the gate, the latest."""
+"""Most periods in a chart of the gate, the latest ones."""
 _GAPS = "the line below the bars is broken"
 
 
@@ -31,7 +31,7 @@ class _SourceBars:
     notes: Sequence[str]
     """What each period holds, shown under the pointer."""
     number: str
-    """At the end of the row."""
+    """Number at the end of the row."""
     instead: str = ""
     """Words where all bars are empty and that is not the whole truth."""
 
@@ -159,7 +159,7 @@ def _drawn(rows: Sequence[_SourceBars], days: Sequence[date], head: str) -> tupl
 
 
 def _known(shares: Sequence[float | None]) -> Iterator[tuple[int, int]]:
-    """Where stretches of which something is known begin and end."""
+    """Start and end of each run of known values."""
     at = 0
     for known, stretch in groupby(shares, key=lambda share: share is not None):
         end = at + len(list(stretch))

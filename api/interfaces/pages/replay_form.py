@@ -13,7 +13,7 @@ from api.reports.report import Report
 
 @dataclass(frozen=True, slots=True)
 class ReplayForm:
-    """Its fields, and what stands in them."""
+    """Fields of the form and their contents."""
 
     fields: Mapping[str, FormField]
     texts: Mapping[str, str]
@@ -22,7 +22,7 @@ class ReplayForm:
 
     @classmethod
     def of(cls, report: Report, submitted: Mapping[str, Sequence[str]]) -> ReplayForm:
-        """The form of a report as it was sent; empty where nothing was."""
+        """The form of a report as submitted; empty when nothing was."""
         senses = [(str(sense.number), sense.name or ", ".join(sense.words)) for sense in report.senses]
         shown = [(number, presentation.shortened(words, presentation.LONGEST_HEADING)) for number, words in senses]
         none = [("0", "none, and no description")] if senses or report.about or report.not_about else []

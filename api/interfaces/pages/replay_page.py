@@ -34,7 +34,7 @@ async def replay_page(request: Request, analysis_id: AnalysisId, visitor: Guest,
 
 @router.post("/{analysis_id}/replay")
 async def replay(request: Request, analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
-    """What it would cost, or the differences, by the button that was pressed; whoever leaves ends it."""
+    """The cost or the differences of a replay, by the button pressed; closing the connection ends it."""
     visitor = form.visitor
     report = await report_of(app_context, visitor, analysis_id)
     filled = ReplayForm.of(report, form.fields)

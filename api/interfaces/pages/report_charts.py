@@ -17,7 +17,7 @@ from api.pipeline.evidence.figures import Feeling, Period
 from api.reports.report import Finding, Report
 
 NAME_COLUMN, NAME_COLUMNS = 0.36, 15
-"""Where bars begin beside a name, and letters of a name that fit before it on a telephone."""
+"""Start of the bars beside a name as a share of the width, and letters of a name that fit on a telephone."""
 # A part of a picture in which a date has room on a telephone.
 _ROOMY = 0.25
 # A part of the page's width that a bar takes, from which a date below its middle stays within the picture.
@@ -62,7 +62,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def bar(left: float, y: float, width: float, height: float, kind: str, note: str = "") -> str:
-    """A bar; its `note` appears under the pointer."""
+    """A bar; `note` is its tooltip."""
     return element(
         "rect", title(note) if note else "", x=percent(left), y=y, width=percent(width),
         height=height, class_=kind,
@@ -81,7 +81,7 @@ def beside(x: float, y: float, count: int) -> str:
 
 
 def name_of_row(name: str, y: float, columns: int = NAME_COLUMNS) -> str:
-    """The name of a row, cut to `columns`; in full under the pointer."""
+    """Name of a row, cut to `columns`; the tooltip has the whole name."""
     return element("g", title(name), words(0, y, shortened(name, columns)))
 
 
@@ -161,7 +161,7 @@ _MONTH, _LINE_HEIGHT = 7, 16
 
 
 def claim_line(finding: Finding) -> str:
-    """A small picture of how many people hold a claim over time, with its table for screen readers; empty without."""
+    """Small chart of the people behind a claim over time, with a table for screen readers; empty without data."""
     named, periods = chart_data.claim_line(finding)
     if not periods:
         return ""
@@ -222,7 +222,7 @@ def _sentiment(feelings: Sequence[Feeling]) -> Drawing:
 
 
 def _timeline(periods: Sequence[Period]) -> Drawing:
-    """A bar for each period; those without a post are gaps on the line."""
+    """One bar for each period; periods without a post are gaps."""
     top, baseline = 16, 96
     most = max(period.count for period in periods)
     slot = 1 / len(periods)
@@ -272,7 +272,7 @@ def _funnel(rows: Sequence[chart_data.FunnelRow]) -> Drawing:
 
 
 def _passes(rows: Sequence[chart_data.PassRow]) -> Drawing:
-    """For each source the first search above the second, as shares on one scale."""
+    """First and second search of each source, as shares on one scale."""
     row, top, width = 48, 20, 0.75
     shapes = [
         words(0, 12, "first search", class_="dim"),

@@ -24,7 +24,7 @@ from api.reports.report import Report
 
 
 def report_values(report: Report) -> dict[str, Any]:
-    """Of a report that can be opened alone: what is numbered, drawn and cited."""
+    """Template values of a report that opens as a file: numbered items, charts and citations."""
     values = evidence_values(report)
     report = values["report"]
     return {
@@ -55,7 +55,7 @@ def evidence_values(report: Report) -> dict[str, Any]:
 
 
 def comparison_values(comparison: Comparison) -> dict[str, Any]:
-    """Of a comparison that can be opened alone."""
+    """Template values of a comparison that opens as a file."""
     comparison = openable(comparison)
     words: dict[str, list[str]] = {}
     for finding in comparison.findings:

@@ -55,7 +55,7 @@ _WORDS = {
     413: "What comes from a page has up to 1 MB.",
 }
 PRIVATE = "private, no-store"
-"""Nobody but whoever asked keeps it."""
+"""`Cache-Control` of pages for one visitor: no cache stores them."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
@@ -77,7 +77,7 @@ class Visitor:
     """API keys are needed here."""
     signed_in: bool
     unread: str
-    """How many entries of the inbox are unread; empty where none is, or where they cannot be counted."""
+    """Number of unread entries of the inbox; empty when there are none or they cannot be counted."""
 
 
 def page(
@@ -111,7 +111,7 @@ def section_of(path: str) -> str:
 
 
 def page_for_browser(request: Request, status: int) -> Response | None:
-    """An error that no screen has words for, where a person sees it; else None."""
+    """Page for an error that no screen handles, when the client is a browser; otherwise None."""
     if not wants_page(request.headers.get("accept", "")):
         return None
     fault = f"The fault is ours. The log says why, under {trace_id_of(request.scope)}."
@@ -124,7 +124,7 @@ def _error_page(request: Request, status: int, message: str) -> Response:
 
 
 def root_of(request: Request) -> str:
-    """The path before every path of this server, by its settings; empty for none."""
+    """Path that precedes every path of this server, from its settings; empty for none."""
     return request.app.state.app_context.settings.general.root_path or ""
 
 
@@ -177,11 +177,11 @@ class PageRoute(APIRoute):
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 COOKIE = "listenpost_session"
 LASTS = timedelta(hours=12)
-"""After that whoever has logged in is asked for the key again."""
+"""Lifetime of a login, after which the key is asked for again."""
 
 
 async def visitor(request: Request, app_context: OpenContext) -> Visitor:
-    """Whoever may look, as a dependency; looking counts against the wide limit.
+    """Dependency: the visitor of a page; each request counts against the limit of reads.
 
     Raises:
         AccessDenied: keys are needed, and there is no login.
@@ -210,7 +210,7 @@ async def _visitor(request: Request, app_context: AppContext) -> Visitor:
 
 
 async def _unread_for_menu(request: Request, store: Store, tenant: str) -> str:
-    """Number of unread entries of the inbox, at most `1000+`; empty where none is, or where they cannot be counted."""
+    """Number of unread entries of the inbox, at most `1000+`; empty when there are none or counting failed."""
     try:
         count = await store.inbox_count(tenant, UNREAD, MOST_COUNTED)
     except StoreUnavailable as error:  # a page is worth more than that number
@@ -236,7 +236,7 @@ class Submission:
 
 
 async def submission(request: Request, app_context: OpenContext) -> Submission:
-    """`Filled`, as a dependency; it counts as a request.
+    """Dependency for `Filled`; it counts as a request.
 
     Raises:
         Forbidden: it comes from a page that is not ours.
@@ -249,7 +249,7 @@ async def submission(request: Request, app_context: OpenContext) -> Submission:
 
 
 async def ending(request: Request, app_context: OpenContext) -> Submission:
-    """`Ending`, as a dependency, which raises as `submission` does; it counts as a look."""
+    """Dependency for `Ending`, which raises as `submission` does; it counts as a read."""
     return await _submitted(request, await visitor(request, app_context))
 
 
@@ -264,7 +264,7 @@ async def _submitted(request: Request, guest: Visitor) -> Submission:
 Filled = Annotated[Submission, Depends(submission)]
 """What a person does on a page."""
 Ending = Annotated[Submission, Depends(ending)]
-"""The same where it only ends something or asks no source, which whoever has used up their requests still may."""
+"""The same for actions that only end something or ask no source; allowed after the requests are used up."""
 
 
 async def fields_of(request: Request) -> dict[str, list[str]]:
@@ -289,13 +289,13 @@ async def fields_of(request: Request) -> dict[str, list[str]]:
 
 @router.get("/login")
 async def login_page(request: Request, next: str = "/") -> Response:  # noqa: A002
-    """Asks for a key; where none is needed there is nothing to log in to."""
+    """The page that asks for a key."""
     return _login(request, next)
 
 
 @router.post("/login")
 async def login(request: Request, app_context: OpenContext) -> Response:
-    """Take a key for a cookie; the same page again when it is wrong.
+    """Exchange a key for a cookie; shows the same page again when the key is wrong.
 
     Attempts are counted for each address, as the requests of a key are.
     """
@@ -323,7 +323,7 @@ async def login(request: Request, app_context: OpenContext) -> Response:
 
 
 def caller_address(request: Request, trusted: Sequence[IPv4Network | IPv6Network]) -> str:
-    """Where a request comes from; of IPv6 the network of 64 bits, which one person may have whole.
+    """Address of a client; for IPv6 its network of 64 bits, which one person may own.
 
     Only what `trusted` proxies wrote of it is believed: the last entry of `X-Forwarded-For` that is none of theirs.
     """

@@ -25,7 +25,7 @@ router = APIRouter(prefix="/sources", include_in_schema=False, route_class=PageR
 
 @router.get("")
 async def sources_page(request: Request, visitor: Guest, app_context: OpenContext) -> Response:
-    """What each place needs, and the feeds that are followed; nobody is asked."""
+    """Requirements of each source, and the followed feeds; sends no request."""
     return await _shown(request, visitor, app_context)
 
 

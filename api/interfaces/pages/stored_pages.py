@@ -99,14 +99,14 @@ async def delete_page(request: Request, analysis_id: AnalysisId, visitor: Guest,
 
 @router.post("/{analysis_id}/delete")
 async def delete(analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
-    """With every post that only it held; one that runs is cancelled first."""
+    """Delete an analysis with every post that only it has; a running one is cancelled first."""
     if not await app_context.runner.delete(form.visitor.tenant, analysis_id):
         raise NotFound(NO_ANALYSIS)
     return RedirectResponse("/history", 303)
 
 
 def _moment(field: str, date: str) -> datetime | None:
-    """What a day is written as; None where none is named."""
+    """The time of a date in a field; None when the field is empty."""
     try:
         return since_of(date or "all", datetime.now(UTC))
     except UsageError:
@@ -114,7 +114,7 @@ def _moment(field: str, date: str) -> datetime | None:
 
 
 def _filtered(chosen: Mapping[str, str]) -> list[str]:
-    """What is looked for, as it stands above the list."""
+    """The conditions in words, shown above the list."""
     result = next((words for name, words in presentation.DECISIONS.items() if name == chosen["decision"]), "")
     names = (
         f"“{chosen['text']}”" * bool(chosen["text"]),
@@ -142,7 +142,7 @@ def _places(listed: AnalysisSummary) -> list[str]:
 async def _listed(
     app_context: AppContext, visitor: Visitor, filters: Filters, text: str, cursor: str | None
 ) -> tuple[list[AnalysisSummary], str | None]:
-    """Those whose question holds the text, and where the next ones begin."""
+    """Analyses whose question has the text, and the cursor of the next page."""
     listed: list[AnalysisSummary] = []
     step, wanted = (100 if text else SHOWN), fold(text)
     for _ in range(MOST_READ // step):
@@ -199,7 +199,7 @@ async def search_page(
 
 
 def _hit_heading(hit: ArchiveHit) -> str:
-    """The title of what a hit stands in; a comment on a listing is a review."""
+    """Title of the item or thread of a hit; a comment on a product listing is a review."""
     words = hit_title(hit)
     return words.replace("comment on:", "review of:", 1) if hit.comment_id and hit.source == "amazon" else words
 
@@ -244,7 +244,7 @@ async def gate_page(
 
 
 def trace_root(settings: Settings) -> str:
-    """Where traces are looked at; empty where none are sent."""
+    """Address of the traces in Langfuse; empty when none are sent."""
     tracing = settings.tracing
     sent = tracing.langfuse_public_key and tracing.langfuse_secret_key
     if not sent or not tracing.langfuse_tracing_enabled:

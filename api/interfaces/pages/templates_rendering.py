@@ -66,7 +66,7 @@ def number_of(label: str) -> str:
 
 
 def anchor(turn: PastTurn, label: str) -> str:
-    """Where the post that a turn cites as `label` stands below its answer."""
+    """Anchor of the post that a turn cites as `label`, below its answer."""
     return f"turn-{turn.turn}-{label}"
 
 
@@ -191,7 +191,7 @@ def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:
 
 
 def _marked(stretches: Sequence[Stretch]) -> str:
-    """Markup of a text in which what is cited or asked for stands out."""
+    """HTML of a text with its cited or searched parts marked."""
     return "".join(
         f"<mark>{escape(stretch.text)}</mark>" if stretch.cited else escape(stretch.text) for stretch in stretches
     )
@@ -264,7 +264,7 @@ _KEPT = "public, max-age=31536000, immutable"
 
 @router.get("/static/{name}")
 async def static_file(request: Request, name: str) -> Response:
-    """One of the two; needs no key."""
+    """One of the two static files; needs no key."""
     if name not in _MEDIA:
         raise NotFound("there is no such file")
     answer = unless_kept(request, Response(asset(name), media_type=_MEDIA[name]))

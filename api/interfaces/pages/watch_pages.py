@@ -105,7 +105,7 @@ class WatchForm(QuestionForm):
         return request
 
     def changes(self, watch: Watch) -> dict[str, Any]:
-        """The fields of a watch as they shall be.
+        """The fields of a watch after the change.
 
         Raises:
             UsageError: a field holds what none of ours offers, or somebody is no address.
@@ -127,7 +127,7 @@ _BETWEEN = re.compile(r"(?<!\s)\s+(?=[a-z]+:)", re.IGNORECASE)
 
 
 def _typed(value: object) -> str:
-    """The value of an option as it stands in its field: of a list each on its line."""
+    """Value of an option as text of its field; a list has one entry per line."""
     return "\n".join(value) if isinstance(value, tuple) else str(value or "")
 
 
@@ -154,7 +154,7 @@ async def watches_page(request: Request, visitor: Guest, app_context: OpenContex
 
 @router.post("")
 async def add(request: Request, form: Filled, app_context: OpenContext) -> Response:
-    """Watch a product; the secret by which webhooks are signed is shown this once."""
+    """Add a watch; the secret that signs webhook messages is shown only once."""
     filled = WatchForm.sent(form.fields)
     try:
         requested = requested_watch(filled.watch_request(), form.visitor.tenant.id)
@@ -184,7 +184,7 @@ async def edit_page(request: Request, watch_id: str, visitor: Guest, app_context
 
 @router.post("/{watch_id}/edit")
 async def edit(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
-    """Ask otherwise from the next run on; whoever adds the first webhook is shown its secret."""
+    """Change a watch from its next run on; when the first webhook is added, its secret is shown."""
     watch, filled = await submitted_watch(form, app_context, watch_id), WatchForm.sent(form.fields)
     try:
         new = changed_watch(watch, filled.changes(watch))
@@ -203,7 +203,7 @@ async def remove_page(request: Request, watch_id: str, visitor: Guest, app_conte
 
 @router.post("/{watch_id}/remove")
 async def remove(watch_id: str, form: Filled, app_context: OpenContext) -> Response:
-    """With its runs and what it has seen; its reports stay."""
+    """Delete a watch with its runs and the posts it has seen; its reports stay."""
     watch = await submitted_watch(form, app_context, watch_id)
     await app_context.store.drop_watch(watch.tenant, watch.id)
     return RedirectResponse("/watches", 303)
@@ -223,7 +223,7 @@ async def resume(watch_id: str, form: Filled, app_context: OpenContext) -> Respo
 
 @router.post("/{watch_id}/run")
 async def run(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
-    """Run a watch, due or not, and show its page when the run has ended; its receivers are notified."""
+    """Run a watch now and show its page when the run has ended; its receivers are notified."""
     watch = await submitted_watch(form, app_context, watch_id)
     ended = await unless_gone(request.receive, run_watch(app_context, watch))
     return Response(status_code=GONE) if ended is None else shown_watch(watch)
@@ -356,7 +356,7 @@ def _clock() -> dict[str, Any]:
 
 
 def _fields(form: WatchForm, error: UsageError | None) -> dict[str, Any]:
-    """What the template of the form needs; a message stands beside its field, or above all."""
+    """Template values of the form; a message stands beside its field, or above all fields."""
     return {
         "form": form,
         "schedule": schedule_words,
@@ -403,7 +403,7 @@ async def make_feed(request: Request, watch_id: str, form: Filled, app_context: 
 
 @notification_page_router.post("/feed/close")
 async def close_feed(watch_id: str, form: Ending, app_context: OpenContext) -> Response:
-    """Its address reads nothing from now on; the watch stays."""
+    """Remove the feed's address; the watch stays."""
     watch = await submitted_watch(form, app_context, watch_id)
     await app_context.store.set_feed(watch, None)
     return shown_watch(watch)

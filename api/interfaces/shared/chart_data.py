@@ -34,16 +34,16 @@ _FEWEST_PERIODS = 3
 _UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
 _WEEK = "week (from Monday, UTC)"
 TONED = "posts whose tone can be told"
-"""Of which shares are, and the intervals around them."""
+"""Base of the shares of tone, and of the intervals around them."""
 FETCHED, ABOUT_IT, IN_REPORT, CITED = "found", "about it", "in report", "cited"
 """Steps of a post, named alike in every interface; a post in the report is also called kept."""
 Share = tuple[int, int] | None
-"""How many were about it, of so many that were brought; None where nobody judged them all."""
+"""Number of relevant items, and of fetched ones; None when not all were judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunnelRow:
-    """How many of one source's items got how far."""
+    """How many items of one source reached each step."""
 
     name: str
     counts: tuple[int, int | None, int, int]
@@ -160,7 +160,7 @@ def _day(day: date) -> str:
 
 
 def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
-    """From what each source found to what the findings cite."""
+    """Counts from what each source found to what the findings cite."""
     counted = report.figures.sources or {}
     cites = {key for finding in report.findings for key in finding.cites}
     cites |= {quote.key for quote in report.quotes}
@@ -229,7 +229,7 @@ def _posts(count: int, which: str) -> str:
 
 
 ASPECTS = 4
-"""Of a picture, at most."""
+"""Most aspects in one picture."""
 UNHEARD = "no answer"
 
 
@@ -239,7 +239,7 @@ def weekly(source: SourceWeek | None) -> float | None:
 
 
 def leading(line: TrendLine) -> list[str]:
-    """The aspects of a line, those that most posts speak of first."""
+    """Aspects of a line, those that most posts mention first."""
     counts: dict[str, int] = {}
     for week in line.weeks:
         for name, aspect in (week.aspects or {}).items():
@@ -248,13 +248,13 @@ def leading(line: TrendLine) -> list[str]:
 
 
 def undated_of(line: TrendLine, source: str) -> int:
-    """Posts of a source that have no date, and so are in no week; of earlier versions unknown."""
+    """Number of a source's posts without a date, which are in no week; weeks of earlier versions count as 0."""
     weeks = (week.sources[source] for week in line.weeks)
     return sum(week.undated or 0 for week in weeks if week is not None)
 
 
 def undated_posts(line: TrendLine) -> str:
-    """`3 posts without a date are in no week (Amazon 3).`; nothing where there are none."""
+    """`3 posts without a date are in no week (Amazon 3).`; empty without any."""
     counts = {source: undated_of(line, source) for source in line.sources}
     total = sum(counts.values())
     verb = "is" if total == 1 else "are"

@@ -26,17 +26,17 @@ from api.reports.report import Finding, KeptItem, Report
 from api.sources import OWN_ITEMS
 
 FIRST = 5
-"""Claims that stand first, each with one quote; the others follow below."""
+"""Number of claims shown first, each with one quote; the others follow below."""
 MOST_SPOKEN, FEWEST_SPEAKING = 5, 3
 """Aspects that are named above the claims at most, and posts from which one is."""
 SHORT_SUMMARY = 160
-"""Characters of a summary that stands above the claims: about two lines."""
+"""Longest summary shown above the claims, in characters: about two lines."""
 _SIDES = {1: "praise", -1: "complaint"}  # kinds of findings, by lean
 
 
 @dataclass(frozen=True, slots=True)
 class ShownQuote:
-    """Words under a claim, and what stands beside them."""
+    """A quote under a claim, with its facts."""
 
     words: str
     key: str
@@ -50,25 +50,23 @@ class ShownClaim:
 
     finding: Finding
     held: str
-    """Who says so, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`.
-
-    Of one person's quoted words, which say so themselves, `one of 14 posts that speak of it` or nothing.
-    """
+    """People behind it, and when: `7 people: Reddit 4, YouTube 3; May to November 2026`. For one quoted person `one
+    of 14 posts that speak of it`, or empty."""
     over_time: str
-    """Its people by month as text, where there are enough: `by month ▂▁▅█`."""
+    """People by month as text, `by month ▂▁▅█`; empty when there are too few."""
     quotes: tuple[ShownQuote, ...]
-    """Of listed posts, the first the most telling; at most `presentation.SHOWN`."""
+    """Quotes of listed posts, the most telling first; at most `presentation.SHOWN`."""
     others: tuple[str, ...]
     """Keys of cited posts whose words are not among the quotes."""
     name: str = ""
-    """Its subject, `Battery`, where the sentence is a theme's; empty of every other claim."""
+    """Subject, such as `Battery`, of a theme's sentence; empty for other claims."""
     words: str = ""
     """What the sentence quotes, where it has a subject."""
     people: str = ""
-    """Who holds it: `7 people`, `two of the nine people who speak of it say alike`, `one of 14 posts that speak of it`;
-    empty: the sentence says so."""
+    """People behind it: `7 people`, `two of the nine people who speak of it say alike`, `one of 14 posts that speak
+    of it`; empty when the sentence says so."""
     where: str = ""
-    """Where and when, `Reddit 4, YouTube 3; May to November 2026`; empty of one person whose words are shown."""
+    """Where and when, `Reddit 4, YouTube 3; May to November 2026`; empty for one quoted person."""
 
 
 def claims_of(report: Report) -> tuple[list[ShownClaim], list[ShownClaim]]:
@@ -122,7 +120,7 @@ def _part_asked(query: str) -> str:
 
 
 def _unanswered(report: Report) -> list[str]:
-    """That no finding answers the question, in one sentence; none where one does."""
+    """One sentence saying that no finding answers the question; empty when one does."""
     lean, part = lean_wanted(report.query), _part_asked(report.query)
     if not report.findings or _answers(report) or not (lean or part):
         return []
@@ -154,7 +152,7 @@ def next_questions(report: Report) -> list[str]:
 
 
 def sections_of(report: Report) -> list[tuple[str, list[ShownClaim]]]:
-    """The claims in parts that are not empty, each below its heading; the first has none."""
+    """Non-empty groups of claims with their headings; the first group has none."""
     first, others = claims_of(report)
     return [(heading, claims) for heading, claims in (("", first), ("What else is said", others)) if claims]
 
@@ -182,7 +180,7 @@ def _people_label(authors: Authors | None) -> str:
 
 
 def _written_by(authors: Authors, total: int) -> str:
-    """Who wrote `total` posts, behind their number: ` by 21 people, one of whom wrote 3 of them`; empty if one each."""
+    """Number of authors of `total` posts: ` by 21 people, one of whom wrote 3 of them`; empty if one each."""
     if authors.unnamed == total:
         return " without a known author" if total == 1 else ", all without a known author"
     people = quantity(authors.people, "person", "people")
@@ -198,13 +196,13 @@ def _tone(felt: Sentiment) -> str:
 
 
 def _tone_label(felt: Sentiment, kept: int) -> str:
-    """Of how many posts the tone is, and of how many it cannot be told."""
+    """Number of posts with a tone, and of those without a clear one."""
     without = kept - felt.n - felt.repeated
     return f"tone of {quantity(felt.n, 'post')}{f'; {without} without a clear tone' if without > 0 else ''}"
 
 
 def _claim(finding: Finding, items: Mapping[str, KeptItem], speaking: Mapping[str, int]) -> ShownClaim:
-    """A finding to show; `speaking`: kept posts that speak of each aspect."""
+    """A finding as it is shown; `speaking`: number of kept posts that mention each aspect."""
     listed = [passage for passage in finding.evidence if passage.key in items]
     shown = listed[: presentation.SHOWN]
     keys = {passage.key for passage in shown}
@@ -236,7 +234,7 @@ def _claim(finding: Finding, items: Mapping[str, KeptItem], speaking: Mapping[st
 
 
 def in_words(claim: ShownClaim) -> str:
-    """Who says so, when, and how many by month, for interfaces without pictures."""
+    """People, time and months of a claim in words, for interfaces without pictures."""
     return ", ".join(filter(None, (claim.held, claim.over_time)))
 
 
@@ -316,7 +314,7 @@ def lead(report: Report) -> list[str]:
 
 
 def _most_spoken(report: Report) -> list[str]:
-    """The aspects that most kept posts speak of, where the summary does not name subjects with their people."""
+    """Aspects that most kept posts mention, unless the summary names subjects with their people."""
     aspects = Counter(_posts_by_aspect(report)).most_common(MOST_SPOKEN)
     named = [f"{aspect} ({posts})" for aspect, posts in aspects if posts >= FEWEST_SPEAKING]
     narrowed = lean_wanted(report.query) is not None or _part_asked(report.query) != ""
@@ -326,7 +324,7 @@ def _most_spoken(report: Report) -> list[str]:
 
 
 def _posts_by_aspect(report: Report) -> dict[str, int]:
-    """Kept posts that speak of each aspect, by its folded name."""
+    """Number of kept posts that mention each aspect, by its folded name."""
     return {each.aspect.casefold(): len(each.cites) for each in report.figures.aspects or ()}
 
 
@@ -359,7 +357,7 @@ def uncited(report: Report) -> list[KeptItem]:
 
 
 def process(report: Report, *, priced: bool = True) -> list[str]:
-    """How the report was made, a sentence each: what it rests on, what was dropped, when it was asked, the price."""
+    """How the report was made, one sentence each: basis, dropped items, time, and price."""
     total, authors, checked = len(report.items), report.figures.authors, report.support
     rests = f"It rests on {quantity(total, 'post')}{_written_by(authors, total) if authors else ''}" if total else ""
     cited_posts = f"; {quantity(report.cited, 'post')} {'is' if report.cited == 1 else 'are'} cited"

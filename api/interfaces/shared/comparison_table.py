@@ -27,11 +27,11 @@ from api.interfaces.shared import presentation
 from api.reports.report import Passage
 
 SHOWN = 2
-"""Passages of each product under a finding; the rest stand in the JSON."""
+"""Passages of each product shown under a finding; the JSON has the others."""
 DIFFER = "Where they differ"
 """Heads the differences that are marked."""
 VOICE = "Share of voice"
-"""Heads the shares of the people who speak of each product."""
+"""Heading of the shares of voice."""
 WEEKS = 8
 """Weeks of a share of voice that are shown, the last ones; JSON has all."""
 FEWEST_PEOPLE = 10
@@ -44,12 +44,12 @@ _STATES: dict[State, str] = {
     "failed": "has no report",
 }
 Words = tuple[str, Passage]
-"""Whose they are, and a passage."""
+"""Product's query and a passage about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: a measure, and how each product stands in it."""
+    """One line of the table: a measure and its value for each product."""
 
     name: str
     cells: tuple[str, ...]
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """One line below the table, what it cites, and the words under it."""
+    """One line below the table, with its citations and quotes."""
 
     text: str
     cites: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def name_of(standing: Standing) -> str:
 
 
 def alike(comparison: Comparison) -> str:
-    """How they were asked, and what that means where it was not alike."""
+    """How the products were asked, and the consequence when that differed."""
     if not any(each.analysis_id for each in comparison.products):
         return "None of them has a report."
     if comparison.unlike:
@@ -100,14 +100,14 @@ def aspect_name(finding: ComparedFinding) -> str:
 
 
 def glance(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    """For each product whose posts were counted, what the figure is, and the figure."""
+    """For each product with counted posts, a label and its number."""
     for each in comparison.comparable:
         fetched = sum(volume.fetched for volume in each.sources.values())
         yield f"posts about {name_of(each)}, of {fetched}{_more(each)} found", f"{each.posts}{_more(each)}"
 
 
 def undecided(comparison: Comparison) -> str:
-    """That no difference is sure, for above everything; empty where one is, or where fewer than two are compared."""
+    """Sentence saying that no difference is certain; empty when one is, or when fewer than two are compared."""
     if comparison.contrasts or len(comparison.comparable) < MIN_PRODUCTS:
         return ""
     if not comparison.looked_at:
@@ -120,7 +120,7 @@ def undecided(comparison: Comparison) -> str:
 
 
 def table(comparison: Comparison) -> list[Row]:
-    """What was found of each, how it sounds, and what is spoken of; `-` where nobody knows."""
+    """Rows for posts, sentiment and aspects of each product; `-` when unknown."""
     products = comparison.products
     rows = [Row("outcome", tuple(_STATES[each.state] for each in products))]
     if len(comparison.comparable) == len(products):
@@ -161,7 +161,7 @@ def missing(comparison: Comparison) -> Iterator[str]:
 
 
 def plus(comparison: Comparison) -> str:
-    """What `31+` means, where a count is one; else empty."""
+    """Explanation of a count such as `31+`; empty when there is none."""
     if not any(each.capped for each in comparison.products):
         return ""
     return (
@@ -234,7 +234,7 @@ def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
 
 
 def voices(comparison: Comparison) -> list[tuple[str, Sequence[Voice]]]:
-    """The shares of all counted places, of each of several, and of the last weeks; nothing where none can be stated."""
+    """Shares of all counted places, of each of several places, and of recent weeks; empty when none can be stated."""
     voice = comparison.voice
     if voice is None or not voice.total:
         return []
@@ -248,7 +248,7 @@ def _full_weeks(voice: ShareOfVoice) -> list[VoiceWeek]:
 
 
 def voice_table(comparison: Comparison) -> list[Row]:
-    """A row for each share of voice: `57 % (37-76), 12 people`; `-` where nobody speaks, or a product has no posts."""
+    """One row for each share of voice: `57 % (37-76), 12 people`; `-` when nobody mentions a product."""
     rows = []
     for name, shares in voices(comparison):
         cells = {each.query: _voice(each) for each in shares}
@@ -257,7 +257,7 @@ def voice_table(comparison: Comparison) -> list[Row]:
 
 
 def voice_notes(comparison: Comparison) -> Iterator[str]:
-    """Which places and weeks are counted, what is left out and why, and what the shares cannot say."""
+    """Which places and weeks are counted, what is excluded and why, and what the shares do not show."""
     voice = comparison.voice
     if voice is None:
         return

@@ -39,14 +39,14 @@ Answered = tuple[str, str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """One place, or the model or Langfuse: whether it can be asked, and how to mend it."""
+    """State of one source, of the model or of Langfuse, with its remedy."""
 
     upstream: str
     configured: bool
     outcome: str
     detail: str
     quota_left: int | None
-    """Searches of today; None: nobody counts."""
+    """Searches left today; None when they are not counted."""
     fix: str
     """Empty where there is nothing to do."""
 
@@ -57,7 +57,7 @@ class Upstream:
 
     @property
     def is_source(self) -> bool:
-        """True of a source; false of the model and of Langfuse."""
+        """Whether it is a source, not the model or Langfuse."""
         return self.upstream not in _OTHERS
 
 
@@ -122,7 +122,7 @@ async def _other(probes: Mapping[str, UpstreamCheck], name: str) -> Answered:
 
 
 def _upstream(settings: Settings, name: str, outcome: str, detail: str, left: int | None, *, sample: bool) -> Upstream:
-    """The state of one upstream; of a stand-in the remedy says what would make it the real one."""
+    """State of one upstream; for a stand-in the remedy says how to use the real one."""
     if spec := SOURCES.get(name):
         variables, page, address = spec.needs(settings.sources), spec.page, spec.address
         missing = spec.missing(settings.sources)

@@ -102,7 +102,7 @@ class ReplayRequest(AgainRequest):
 
     @property
     def meaning(self) -> dict[str, Any]:
-        """What `ask_again` takes of it."""
+        """Arguments of `ask_again` in this request."""
         return {name: getattr(self, name) for name in AgainRequest.model_fields}
 
 
@@ -129,17 +129,17 @@ class FeedView(BaseModel):
 
     address: str
     name: str
-    """What the tenant calls it, else its own title."""
+    """Name given by the tenant, else the feed's title."""
     title: str
     of_settings: bool
-    """It stands in `FEEDS`, and everybody's questions read it."""
+    """Whether it stands in `FEEDS`, so that every question reads it."""
     outcome: str
     """`ok`, the code of what went wrong when it was last asked, or empty: it was not asked yet."""
     reason: str
     read_at: datetime | None
-    """When it was last read; of a feed that others follow, too, not before it was followed here."""
+    """When it was last read; None if not since it was followed here, even when others follow it."""
     next_at: datetime | None
-    """Earliest time of the next request; None with an outcome: none follows, since the feed has ended."""
+    """Earliest time of the next request; None with an outcome: no further request, since the feed has ended."""
     entries: int
     newest: datetime | None
 
@@ -155,7 +155,7 @@ class FeedView(BaseModel):
 
     @property
     def condition(self) -> str:
-        """How it is, in words for a person: entries, last and next request."""
+        """State in words for a person: entries, last and next request."""
         words = ["not asked yet: the next question reads it"]
         if self.outcome:
             newest = "" if self.newest is None else f", the newest of {self.newest:%Y-%m-%d}"

@@ -122,7 +122,7 @@ class _Citations:
         return "\n".join(lines)
 
     def quote(self, words: str, key: str, url: object = "", facts: str = "") -> str:
-        """Words of an item with its number, who has to be named, and what stands beside them."""
+        """Quoted words of an item with its number, author credit and facts."""
         address = f"{link('link', url)} " if web_url(url) else ""
         quoted = f"“{md(quotation(words))}” " if words else ""
         signed = ",".join(filter(None, (_by(self._items.get(key), words), f" {md(facts)}" if facts else "")))
@@ -137,7 +137,7 @@ def _table(columns: str, *rows: Iterable[object]) -> str:
 
 
 def _by(item: KeptItem | None, words: str = "") -> str:
-    """Who has to be named, with a link to the profile."""
+    """Author who must be named, with a link to the profile; empty without one."""
     name, profile = presentation.signature(item, words)
     return f" by {link(md(name), profile)}" if name else ""
 

@@ -59,7 +59,7 @@ def openable(answer: Answer) -> Answer:
 
 
 def _unsigned(signed: KeptItem | DroppedItem | Comment) -> dict[str, object]:
-    """Who wrote it, without profiles that nobody has."""
+    """Fields of an item with its author credit, without a profile link."""
     own: dict[str, object] = {"credit": parts_of(signed.credit)[0]} if signed.credit else {}
     if isinstance(signed, KeptItem):
         own["comments"] = tuple(c.model_copy(update=_unsigned(c)) for c in signed.comments)
@@ -67,13 +67,13 @@ def _unsigned(signed: KeptItem | DroppedItem | Comment) -> dict[str, object]:
 
 
 LONGEST_TITLE = 300
-"""Characters of a title in a list; JSON and CSV have all of it."""
+"""Longest title in a list, in characters; JSON and CSV have all of it."""
 LONGEST_HEADING = 120
-"""Characters of a question that is repeated; JSON has all of it."""
+"""Longest repeated question, in characters; JSON has all of it."""
 LONGEST_PRODUCT = 40
 """Characters of a product's name beside others."""
 SHOWN = 4
-"""Passages of a finding that a person is shown; the rest stand in the JSON."""
+"""Passages of a finding shown to a person; the JSON has the others."""
 DECISIONS = {
     Decision.FULL: "a full report",
     Decision.SHORT: "a short report",
@@ -81,14 +81,14 @@ DECISIONS = {
     Decision.CLARIFY: "nothing was asked: the question is unclear or compares products",
     Decision.UNJUDGED: "no model answered: items as they were found",
 }
-"""What came of a question."""
+"""Words for each decision."""
 OUTCOMES = {
     Outcome.OK: "ok",
     Outcome.IRRELEVANT: "nothing was about it",
     Outcome.EMPTY: "nothing was found",
     **OUTCOME_REASONS,
 }
-"""How asking a source ended."""
+"""Words for each way in which asking a source can end."""
 UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
 """Outcomes of a source that got no request."""
 DROPPED = {
@@ -98,21 +98,21 @@ DROPPED = {
     "floor": "too little about it",
     "duplicate": "copy",
 }
-"""What an item lacked, by who dropped it."""
+"""Words for what an item lacked, by the step that dropped it."""
 _JUDGED = {"ok": "yes", "degraded": "no", "skipped": "-"}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """How asking one source went, in words and numbers for a table."""
+    """Result of asking one source, in words and numbers for a table."""
 
     name: str
     outcome: str
     fetched: int
     kept: str
-    """How many are about the question; `-` where nobody judged it."""
+    """Number of relevant items; `-` when they were not judged."""
     share: str
-    """Of what was found, that is about the question; `-` of nothing, or where nobody judged it."""
+    """Share of relevant items; `-` without items, or when they were not judged."""
     searched: str
     """Once, or twice where the first search held too little."""
     judged: str
@@ -121,7 +121,7 @@ class SourceRow:
 
 
 def heading(answer: Report | Fetched) -> str:
-    """What the answer is about; of a long question the beginning."""
+    """Topic of the answer; the beginning of a long question."""
     topic = answer.topic if isinstance(answer, Report) else ""
     return shortened(topic or answer.query, LONGEST_HEADING)
 
@@ -138,7 +138,7 @@ def paragraphs(report: Report) -> list[str]:
 
 
 def signature(item: KeptItem | None, words: str = "") -> tuple[str, str]:
-    """Name and profile of who has to be named beside an item or words of it; empty for nobody."""
+    """Name and profile of the author who must be named with an item or its words; empty when nobody must be."""
     credit = credit_of(item, words) if item is not None else None
     return parts_of(credit) if credit else ("", "")
 
@@ -159,7 +159,7 @@ LOW_CONFIDENCE = 0.6
 
 
 def hardly_sure(report: Report) -> list[KeptItem]:
-    """Kept posts of which two judges disagree, or the judge was hardly sure."""
+    """Kept posts on which two judges disagree, or of which the judge was unsure."""
     return [item for item in report.items if item.disputed or (item.probability or 1) < LOW_CONFIDENCE]
 
 
@@ -174,7 +174,7 @@ def source_title(name: str) -> str:
 
 
 def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
-    """The table of sources that are configured, or of all when none is; no share of nothing."""
+    """Rows for the configured sources, or for all when none is configured."""
     sources = list(sources)
     return [
         SourceRow(
@@ -194,7 +194,7 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
 
 
 def unset(sources: Iterable[SourceReport]) -> str:
-    """Which sources the table leaves out, in a sentence; empty when it leaves out none."""
+    """Sentence naming the sources that the table leaves out; empty when it has all."""
     sources = list(sources)
     names = [source_title(source.source) for source in sources if _unset(source)]
     listed = f"Not configured, so not asked: {', '.join(names)}."
@@ -210,7 +210,7 @@ _LONGEST_TITLE = 80
 
 
 def description_sentence(report: Report) -> str:
-    """What the question said that the product is and is not, in a sentence; empty if neither."""
+    """Sentence with the question's description and exclusions; empty without either."""
     parts = [f"described as “{one_line(report.about)}”"] if report.about else []
     if report.not_about:
         parts.append(f"not meant: {', '.join(f'“{one_line(text)}”' for text in report.not_about)}")
@@ -224,7 +224,7 @@ def product_of(report: Report) -> str:
 
 
 def senses_heading(report: Report) -> str:
-    """That the posts fall into groups, and of which most kept ones are; empty without groups."""
+    """Sentence saying that the posts fall into groups, and which is the largest kept one; empty without groups."""
     if not report.senses:
         return ""
     name = product_of(report)
@@ -251,21 +251,21 @@ _USUAL = frozenset({"not refetched: the source had no more"})
 
 
 def source_notes(report: Report) -> list[str]:
-    """What a source left out or could not read, unless it stands above the report already."""
+    """Notes of sources on what they left out or could not read, unless the report already qualifies it."""
     noted = ((source_title(source.source), source.notes) for source in report.sources.values())
     notes = dict.fromkeys(f"{title}: {note}" for title, each in noted for note in each if note not in _USUAL)
     return [note for note in notes if note not in report.quality_notes]
 
 
 def trouble(report: Report) -> str:
-    """What the table of sources does not say: when one can be asked, why one was not judged."""
+    """When a failed source can be asked again, and why one was not judged; the table does not say it."""
     sources = report.sources.values()
     complete = all(not source.retry_at and source.gate.status != "degraded" for source in sources)
     return "" if sources and complete else report.coverage
 
 
 def judged_by(sources: Iterable[SourceReport]) -> str:
-    """Who judged relevance, in a sentence; empty when nobody did."""
+    """Sentence naming the judges of relevance; empty when there was none."""
     sources = tuple(sources)
     judges = dict.fromkeys(source.gate.model for source in sources)
     named = ", ".join(_judge(judge) for judge in judges if judge)
@@ -394,13 +394,13 @@ def badges(item: KeptItem) -> list[str]:
 
 
 def why_dropped(item: DroppedItem) -> str:
-    """What it lacked, and the reason."""
+    """Why an item was dropped, with the judge's reason."""
     disputed = " (disputed)" if item.disputed else ""
     return f"{DROPPED.get(item.dropped_by or '', 'dropped')}{disputed}: {item.reason}"
 
 
 def progress(event: Event) -> str | None:
-    """What happens, in a few words; None for what nobody waits for."""
+    """An event in a few words; None for an event that is not shown."""
     match event:
         case SourceStarted():
             return f"asking for {event.limit} …"
@@ -439,7 +439,7 @@ def progress(event: Event) -> str | None:
 
 
 UNCLEAR = "?"
-"""Stands for a code where the words tell no single language."""
+"""Stands for a language's code when the words do not identify one."""
 LANGUAGES = {
     "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "br": "Breton",
     "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",

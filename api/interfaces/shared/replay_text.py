@@ -47,7 +47,7 @@ def summary(replay: Replay) -> str:
 
 
 def notes(replay: Replay) -> list[str]:
-    """How far both agree, and what could not be judged again, a sentence each."""
+    """Agreement of both sides and what could not be judged again, one sentence each."""
     share, sentences = replay.agreement, []
     if share is not None:
         sentences.append(
@@ -75,7 +75,7 @@ def claims(replay: Replay) -> list[tuple[str, list[ReplayedClaim]]]:
 
 
 def counts(claim: ReplayedClaim) -> str:
-    """How many carry a claim, now and before, and the people then: `4 posts and comments; before 6, by 5 people`."""
+    """Number of posts and comments behind a claim, now and before: `4 posts and comments; before 6, by 5 people`."""
     people = f", by {quantity(claim.people_before, 'person', 'people')}" if claim.people_before else ""
     if claim.change == "disappears":
         return f"before {_texts(claim.posts_before)}{people}"
@@ -93,7 +93,7 @@ def title(item: ReplayedItem) -> str:
 
 
 def facts(item: ReplayedItem) -> str:
-    """Where and when it was said, how likely it is to be about the question, and why the other side dropped it."""
+    """Place, date and probability of an item, and why one side dropped it."""
     why = f"{presentation.DROPPED.get(item.dropped_by or '', 'dropped')}: {item.reason}" if item.reason else ""
     likely = "" if item.probability is None else f"{round(item.probability * 100)} % likely to be about it"
     likely = "" if "% likely" in why else likely  # the reason says so

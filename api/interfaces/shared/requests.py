@@ -107,24 +107,24 @@ class RequestBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """How the forms of the pages offer an option; without one they do not."""
+    """How the pages' forms offer an option; an option without a label is not offered."""
 
     text: str
     hint: str = ""
     words: tuple[tuple[str, str], ...] = ()
-    """What stands for each value; for "" where none may be chosen."""
+    """Text of each value of a choice; for "" the text of no choice."""
     suggestions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CliOption:
-    """How the command line writes an option, where not as its field is named."""
+    """How the command line writes an option, when that differs from the field's name."""
 
     spelling: str
     value: str = ""
-    """Of a flag: the value that it sets."""
+    """Value that a flag sets."""
     help: str = ""
-    """Of a flag; else it is the field's description."""
+    """Help of a flag; empty: the field's description."""
 
 
 # Options of several verbs

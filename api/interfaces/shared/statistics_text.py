@@ -1,4 +1,4 @@
-"""What every rendering of statistics says, before it is laid out; what is unknown is `-`."""
+"""Statistics in words and table cells for every interface; unknown values are `-`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def heads(stats: Stats, how: str = SAMPLES_HOW) -> Iterator[str]:
 
 
 def glance(stats: Stats) -> Iterator[tuple[str, str]]:
-    """Four figures over all of them: what each is, and the figure."""
+    """Four figures over all analyses, each a label and its value."""
     yields, items, cost = stats.yields, stats.items, stats.cost
     yield "analyses", str(stats.runs)
     yield f"of {quantity(items.judged, 'judged post')} are about the question", _share(yields.pooled)
@@ -51,7 +51,7 @@ PLAIN_ROWS = {
 
 
 def explained(stats: Stats) -> Iterator[tuple[str, str]]:
-    """The figures over all of them as the page says them: what each is of, and the figure in a sentence."""
+    """The figures over all analyses for the page: each a label and a sentence."""
     yields, items, cost, support = stats.yields, stats.items, stats.cost, stats.support
     yield "Reports", _counts((DECISIONS[of], count) for of, count in stats.decisions.items())
     judged = f"{items.relevant} of {quantity(items.judged, 'judged post')}, {_share(yields.pooled)}."
@@ -75,7 +75,7 @@ def explained(stats: Stats) -> Iterator[tuple[str, str]]:
 
 
 def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
-    """Each figure over all of them: what it is called, and what it is."""
+    """Each figure over all analyses: a label and its value."""
     yields, items, cost, support = stats.yields, stats.items, stats.cost, stats.support
     yield (
         "decisions",
@@ -116,7 +116,7 @@ def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
 
 
 def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
-    """A column for each source; the first row names them."""
+    """Rows with one column for each source; the first row has their names."""
     each = list(sources.values())
     return [
         ["", *map(source_title, sources)],
@@ -133,7 +133,7 @@ def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
 
 
 def outcomes(sources: Mapping[str, SourceStats]) -> Iterator[str]:
-    """How asking each source ended that did not answer each time, and why its gate failed open."""
+    """For each source that did not always answer, how asking it ended, and why its gate failed open."""
     for name, source in sources.items():
         ended = ((OUTCOMES[outcome], number) for outcome, number in source.outcomes.items())
         if set(source.outcomes) != {Outcome.OK}:

@@ -21,7 +21,7 @@ def element(tag: str, *content: str, **attributes: float | str) -> str:
 
 
 def words(x: float | str, y: float, text: object, **attributes: float | str) -> str:
-    """Words whose line stands on `y`."""
+    """Text whose baseline is at `y`."""
     return element("text", escape(one_line(clean(text))), x=x, y=y, **attributes)
 
 
@@ -36,7 +36,7 @@ def percent(share: float) -> str:
 
 
 def part(count: float, whole: float) -> float:
-    """`count` of `whole` from 0 to 1; 0 of nothing."""
+    """Share `count` of `whole`, from 0 to 1; 0 when `whole` is 0."""
     return min(1.0, max(0.0, count / whole)) if whole else 0.0
 
 
@@ -52,7 +52,7 @@ def brief(count: int) -> str:
 
 
 def shortened(text: object, columns: int) -> str:
-    """One line of at most so many columns, the last an ellipsis where it was longer."""
+    """One line of at most this many columns; a longer text ends with an ellipsis."""
     line = one_line(clean(text))
     if _columns(line) <= columns:
         return line
@@ -73,5 +73,5 @@ def _value(value: float | str) -> str:
 
 
 def _rounded(number: float) -> str:
-    """Two decimals at most: `12.5`, `3`; no negative zero."""
+    """A number with at most two decimals, such as `12.5` or `3`, and without a negative zero."""
     return f"{round(number, 2) + 0.0:.2f}".rstrip("0").rstrip(".")

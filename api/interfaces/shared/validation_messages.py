@@ -20,18 +20,18 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What an interface accepts, as it is published."""
+    """Published schema of what an interface accepts."""
 
     schema: Schema
     whole: str
-    """What all of it is called: the body, the arguments."""
+    """Name of the whole: the body, the arguments."""
     noun: str
-    """What each of its properties is called: an argument, a field, a parameter."""
+    """Name of one property: an argument, a field, a parameter."""
     document: Schema
     """JSON schema in which `$ref` is resolved."""
 
     def refusal(self, faults: Iterable[Mapping[str, Any]]) -> str:
-        """A sentence for each of a validator's first faults; of what came, only what is short."""
+        """One sentence for each of a validator's first faults; only short values are repeated."""
         sentences, listed = [], False
         for fault in [*faults][:_FAULTS]:
             path, fault_type = list(fault["loc"]), fault["type"]
@@ -57,7 +57,7 @@ class Form:
         return "; ".join(dict.fromkeys(sentences))
 
     def _place(self, path: Sequence[str | int]) -> tuple[str, Schema]:
-        """How a path is written, and what may be there; empty for all that came.
+        """Text of a path, and the schema of its value; the text is empty for the whole document.
 
         A validator's names of a union's members, `str` or `[UiChat]`, are no part of it.
         """
@@ -81,7 +81,7 @@ class Form:
         return properties
 
     def _kinds(self, schema: Schema) -> list[Schema]:
-        """Each that may come, references followed; without null, which nobody has to send."""
+        """The alternatives of a schema with references resolved, without null."""
         if "$ref" in schema:  # `#/components/schemas/OwnItem`
             target = self.document
             for name in schema["$ref"].split("/")[1:]:
@@ -93,7 +93,7 @@ class Form:
         return [kind for option in options for kind in self._kinds(option)]
 
     def _named(self, kind: Schema) -> str:
-        """What a value must be, in words."""
+        """Required type of a value, in words."""
         if "enum" in kind:
             return _either(kind["enum"], "or")
         match kind.get("type"):
@@ -116,7 +116,7 @@ class Form:
 
 
 def _unknown(noun: str, name: str, known: list[str], listed: bool) -> str:
-    """That there is no such thing, which one may be meant, and once which there are."""
+    """Sentence about an unknown name, with the most similar known one, and once with all known names."""
     words = f"there is no {noun} `{cut(one_line(clean(name)), _SHOWN)}`"
     near = get_close_matches(name, known, 1, cutoff=0.7)
     if near:
@@ -127,7 +127,7 @@ def _unknown(noun: str, name: str, known: list[str], listed: bool) -> str:
 
 
 def _extent(least: int | None, most: int | None) -> str:
-    """How much there may be; empty when nobody says."""
+    """Allowed number of values in words; empty when unlimited."""
     if most is None:
         return f"at least {least}" if least else ""
     return f"{least} to {most}" if least else f"at most {most}"
@@ -139,7 +139,7 @@ def _either(words: Sequence[str], last: str) -> str:
 
 
 def _instead(value: Any, wanted: set[str | None]) -> str:
-    """What came, when it is short enough to be recognised by."""
+    """The given value in words, when it is short enough to be recognised."""
     match value:
         case None | bool() | int() | float():
             return f", not `{json.dumps(value)}`"

@@ -65,12 +65,12 @@ class WatchView(_ShownOptions):
         Field(description="Kind and server of each receiver, of e-mail and files the whole; then its rule."),
     ]
     feed: bool
-    """It has a feed, whose address was shown once."""
+    """Whether it has a feed, whose address was shown only once."""
     paused: bool
     created_at: Timestamp
     due_at: Timestamp
     began_at: Timestamp | None
-    """When its first run asked."""
+    """When its first run asked; None before it."""
 
 
 class WatchList(BaseModel):
@@ -80,7 +80,7 @@ class WatchList(BaseModel):
 
 
 def watch_view(watch: Watch) -> WatchView:
-    """What may be shown of a watch."""
+    """A watch without its secrets."""
     own = {name: getattr(watch, name, None) for name in WatchView.model_fields}
     targets = tuple(target.described for target in watch.notify)
     given = {"tz": watch.zone, "notify": targets, "feed": watch.feed is not None}
@@ -145,13 +145,13 @@ class HeldView(BaseModel):
     reason: str
     runs: int
     run_id: str
-    """Id of the newest of these runs."""
+    """Id of the newest of the held runs."""
     created_at: AwareDatetime
     """When the newest run began."""
 
 
 def held_views(runs: Sequence[WatchRun]) -> list[HeldView]:
-    """What rules hold back of these runs, which are the newest first: once for each receiver and reason."""
+    """Deliveries that rules hold back in these runs (newest first): one for each receiver and reason."""
     views: dict[tuple[str, str, str], HeldView] = {}
     for run in runs:
         for delivery in run.deliveries:
@@ -174,7 +174,7 @@ def meaning_words(watch: Watch) -> str:
 
 
 def meaning_note(requested: Watch, kept: Watch) -> str:
-    """Which meaning a new watch takes, where its request did not say and the name has several."""
+    """Sense that a new watch uses, when its request named none and the name has several."""
     if (kept.about, kept.not_about) != (requested.about, requested.not_about):
         return f"watched as “{one_line(kept.about)}”, the meaning that was chosen before; set `about` for another"
     name = "" if kept.not_about else namesake(kept.query, kept.about)
@@ -199,7 +199,7 @@ def schedule_words(every: str) -> str:
 
 
 def clock_words(moment: datetime, zone: str) -> str:
-    """`Monday 30 November 2026, 08:00`; in UTC, and named so, where nobody here knows the zone."""
+    """`Monday 30 November 2026, 08:00`; in UTC, with its name, when the zone is unknown here."""
     try:
         local, name = moment.astimezone(zone_of(zone)), ""
     except UsageError:
@@ -226,7 +226,9 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def atom(watch: Watch, runs: Sequence[WatchRun], places: SourceLabels) -> bytes:
-    """The feed; the same runs are the same bytes. XML is only written here, never read.
+    """The Atom feed of a watch; equal runs give equal bytes.
+
+    XML is only written here, never read.
 
     It does not say where it is, as feeds should: its address holds its token.
     """
@@ -246,37 +248,37 @@ def atom(watch: Watch, runs: Sequence[WatchRun], places: SourceLabels) -> bytes:
 
 
 class EntryView(BaseModel):
-    """A new post of a watch, and what people made of it."""
+    """A new post of a watch, with its state in the inbox."""
 
     id: str
     watch_id: str
     watch: str
     """The name of the watch when it found the post."""
     report_id: str | None
-    """None of a post that came by a stream."""
+    """Id of the report; None for a post from a stream."""
     site: str
-    """Where it was written: a subreddit, a channel, or the host of its address."""
+    """Site where it was written: a subreddit, a channel, or the host of its address."""
     sample: bool
     came_at: AwareDatetime
     read_at: AwareDatetime | None
-    """When it was marked as read; None of an unread entry."""
+    """When it was marked as read; None while unread."""
     starred: bool
     note: str
     assigned: str
-    """Name of whoever shall deal with it; empty: nobody."""
+    """Name of the person who shall handle it; empty: nobody."""
     not_about: bool
-    """It was marked as not about the product."""
+    """Whether it was marked as not about the product."""
     post: NewPost
 
     @classmethod
     def of(cls, entry: InboxEntry) -> Self:
-        """From what the store has of it."""
+        """Build it from the stored entry."""
         own = {name: getattr(entry, name) for name in cls.model_fields if hasattr(entry, name)}
         return cls(**own, **{name: getattr(entry.state, name) for name in EntryState.__slots__})
 
 
 def entry_title(entry: InboxEntry) -> str:
-    """Its title, else its quote, on one line."""
+    """Title of the post, or else its quote, on one line."""
     return one_line(clean(entry.post.title or entry.post.passage)) or entry.post.key
 
 

@@ -70,7 +70,7 @@ class Server:
         return self._body(self._send("GET", path, query=query))
 
     def find(self, path: str, **query: Any) -> Mapping[str, Any] | None:
-        """The JSON object of a path; None where nothing is found."""
+        """The JSON object at a path; None when the server answers 404."""
         try:
             row = self.get(path, **query)
         except LangfuseError as error:
@@ -80,7 +80,7 @@ class Server:
         return row if isinstance(row, Mapping) else None
 
     def pages(self, path: str, **query: Any) -> list[Mapping[str, Any]]:
-        """Every row of a list; what is no row is skipped."""
+        """Every row of a list; entries that are not objects are skipped."""
         rows: list[Mapping[str, Any]] = []
         for page in range(1, _PAGES + 1):
             answer = self.get(path, page=page, limit=_PAGE, **query)
@@ -100,7 +100,7 @@ class Server:
         return made if isinstance(made, Mapping) else {}
 
     def patch(self, path: str, body: Mapping[str, Any], title: str) -> None:
-        """Change what stands at `path`; `title` names it in messages."""
+        """Change the object at `path`; `title` names it in messages."""
         self._send("PATCH", path, body, title=title)
 
     def delete(self, path: str, title: str, **query: Any) -> None:
@@ -214,7 +214,7 @@ class Server:
 
 
 def _words(response: httpx.Response) -> str | None:
-    """The message of an error; None if the answer is no JSON, hence not the API's."""
+    """The message of an error; None when the answer is not JSON, so that it is not from the API."""
     try:
         body = response.json()
     except ValueError:
@@ -318,5 +318,5 @@ def read_versions(server: Server, name: str) -> list[int]:
 
 
 def prompt_path(name: str) -> str:
-    """The path of a prompt; the slash of a folder is part of its name."""
+    """Path of a prompt, with the slash of a folder escaped as part of its name."""
     return f"{PROMPTS}/{quote(name, safe='')}"

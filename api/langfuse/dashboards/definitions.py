@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One thing that the project should have."""
+    """One object that the project should contain."""
 
     kind: Kind
     mark: str  # `gate.yield`; its description ends in `listenpost:gate.yield`
@@ -86,7 +86,7 @@ def load() -> Definitions:
 
 
 def mark_of(description: object) -> str | None:
-    """The mark in a description; None: it is not ours."""
+    """The mark in a description; None when there is none, so that another program made the object."""
     match = _MARK.search(description) if isinstance(description, str) else None
     return match and match[1]
 

@@ -90,7 +90,7 @@ class Experiment:
         return outcome
 
     def score(self, scores: Mapping[str, float | None]) -> None:
-        """Scores of the whole run; None is not sent."""
+        """Send scores of the whole run; None is not sent."""
         for name, value in scores.items():
             if value is not None:
                 self.client.score_run(self.id, name, value)

@@ -1,4 +1,4 @@
-"""Prompts of the Langfuse project with a label; the package's where it has none."""
+"""Prompts with a label from the Langfuse project; the package's prompt when the project has none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Unread(Exception):
 
 
 class LangfusePrompts:
-    """Reads all prompts when one is needed, and again after `prompt_ttl`; implements `Prompts`.
+    """Reads all prompts when one is needed, and again after `prompt_ttl` seconds; implements `Prompts`.
 
     Belongs to one event loop. Nobody waits longer than `prompt_timeout`; after a failure the last
     prompts that were read stay in use for `prompt_ttl`.
@@ -86,7 +86,7 @@ class LangfusePrompts:
             await self._reading.share(None, lambda _: self._read_all())
 
     async def _read_all(self) -> None:
-        """Read every prompt; log the faults unless they are those of the last time."""
+        """Read every prompt; log the faults unless they are the same as last time."""
         faults = await asyncio.gather(*map(self._replace, NAMES))
         self._until = self._clock() + self._settings.prompt_ttl
         before = self._faults

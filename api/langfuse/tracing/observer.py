@@ -115,7 +115,7 @@ _IN_OTHER_SPANS = {"items", "dropped", "observations"}
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What happened for the current question, whichever tool or task did it."""
+    """Record of the current question over all its tools and tasks."""
 
     searches: list[Gathered] = field(default_factory=list)
     judged: dict[str, tuple[str, ...]] = field(default_factory=dict)

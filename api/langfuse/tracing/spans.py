@@ -65,7 +65,7 @@ _SUMMARISED = frozenset({"langfuse.observation.input", "langfuse.observation.out
 
 
 def wordless(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes without text by people or models; of inputs and outputs the numbers remain.
+    """The attributes without text by people or models; only numbers remain of inputs and outputs.
 
     `{"items": 20, "notes": ["a", "b"], "query": "mug"}` becomes `{"items": 20, "notes": 2}`; deeper
     levels are left out, since their names may be words of a post.
@@ -88,7 +88,7 @@ def wordless(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _figure(part: Any) -> Any:
-    """A number or list of verdicts as it is, the length of another list, else None."""
+    """A number or list of verdicts unchanged, the length of any other list, otherwise None."""
     if isinstance(part, list):
         plain = all(entry is None or isinstance(entry, (bool, int, float)) for entry in part)
         return part if plain else len(part)

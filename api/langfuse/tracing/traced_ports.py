@@ -11,7 +11,7 @@ from api.core import ports
 from api.core.domain import FetchPlan, Question, Sense
 from api.core.items import Batch, Commented, Item
 from api.langfuse.tracing.observer import LangfuseObserver, question_input
-from api.reports.shortfall import Explainer, Explanation, Shortfall
+from api.reports.insufficient_data import Explainer, Explanation, Shortfall
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -112,7 +112,7 @@ class TracedModelStep:
 
     @property
     def name(self) -> str:
-        """Name of the step or its model; empty where it has none."""
+        """Name of the step or its model; empty when it has none."""
         return str(getattr(self.inner, "name", None) or getattr(self.inner, "model", ""))
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> ports.Judgement:

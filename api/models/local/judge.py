@@ -29,7 +29,7 @@ from api.core.text import clean, cut, one_line
 from api.core.words import MINOR_WORDS, stem
 from api.models.local.judge_features import AGAINST, AGAINST_ALL, FOR_ALL, Row, adverts, page
 from api.models.local.likeness import sense_vectors
-from api.models.local.reading import Reading, Topic, topic_of
+from api.models.local.parsed_text import Reading, Topic, topic_of
 from api.models.local.word_vectors import Vectors, installed, vectors
 from api.pipeline.gate.excerpt import Excerpt, excerpt_of, parse_excerpt
 from api.pipeline.gate.name_matches import BRAND, NEARLY, best
@@ -39,11 +39,12 @@ from api.pipeline.question.product_name import judged_words
 THRESHOLD = 0.5
 """Probability from which an item is kept."""
 RULED_OUT, RULED_IN, ASIDE = 0.05, 0.6, 0.3
-"""Probability of what a rule decides against, the least of what one decides for, and the most of a
-comment in a place of the thing that speaks of something else, and of a text that only lists the name."""
+"""Probability after a rule decides against a text; least probability after a rule decides for one; highest
+probability of a comment that strays from the subject in a place of the product, and of a text that only lists the
+name."""
 EXCLUSION = 8.0
-"""What a text loses of its score for being nearer to an exclusion than to the description, by as
-much as likeness can differ; the figures in docs/local-judge.md are the same from 4 to 12."""
+"""Score that a text loses when it is nearer to an exclusion than to the description, for the largest possible
+difference in likeness; the figures in docs/local-judge.md are the same from 4 to 12."""
 LISTING = 6
 """Words of a name above which the question is a title copied from a shop."""
 
@@ -72,7 +73,7 @@ def _log_odds(chance: float) -> float:
 
 
 def profile_name(topic: Topic, excerpt: Excerpt, *, lexical: bool) -> str:
-    """Which profile judges a text: by the kind of question, and whether the text has a title."""
+    """Name of the profile that judges a text, by the kind of question and whether the text has a title."""
     kind = "titled" if excerpt.title else "untitled"
     if len(topic.name.words) > LISTING:
         kind = "listing"
@@ -87,7 +88,7 @@ def profiles() -> Mapping[str, Profile]:
 
 
 def parse(stored: Mapping[str, Mapping[str, float]]) -> Mapping[str, Profile]:
-    """Profiles out of their JSON form, in which the bias stands among the weights."""
+    """Read profiles from their JSON form, which lists the bias among the weights."""
     return {
         name: Profile(weights["bias"], {k: v for k, v in weights.items() if k != "bias"})
         for name, weights in stored.items()
@@ -173,7 +174,7 @@ class _Posterior(NamedTuple):
 
 
 def shifts(scores: Sequence[float], relevant: Sequence[bool], alike: Any) -> list[float]:
-    """What is added to the scores (log odds) of other texts, one number each.
+    """What corrections add to the scores (log odds) of other texts, one number for each.
 
     `scores` are the judge's own of the corrected texts. `alike` is `similarity` of the corrected
     texts, in order, and the others behind them.
@@ -197,7 +198,7 @@ def shifts(scores: Sequence[float], relevant: Sequence[bool], alike: Any) -> lis
 
 
 def similarity(readings: Sequence[Reading], vectors: Vectors | None) -> Any:
-    """How alike texts are, each with each: by words, and by standing in one community.
+    """Similarity of each text to each, by words and by a shared community.
 
     What all have in common is taken off, and a community in which all stand tells nothing.
     """
@@ -213,7 +214,7 @@ def similarity(readings: Sequence[Reading], vectors: Vectors | None) -> Any:
 
 
 def _word_rows(readings: Sequence[Reading]) -> Any:
-    """One row a text: which words it holds, rare ones counting more."""
+    """One row for each text with weights of its words; rare words weigh more."""
     numpy = _numpy()
     texts = [frozenset(map(stem, reading.around)) - MINOR_WORDS for reading in readings]
     columns = {word: at for at, word in enumerate(sorted(frozenset().union(*texts)))}
@@ -267,7 +268,7 @@ class LocalJudge:
     """Answers without network or key, the same for the same page; implements `Judge`."""
 
     load: Callable[[], Vectors | None] = vectors
-    """Where the word vectors come from; loaded with the first question."""
+    """Loads the word vectors at the first question."""
     weights: Callable[[], Mapping[str, Profile]] = profiles
 
     @property
@@ -288,7 +289,7 @@ class LocalJudge:
         return Judgement(tuple(verdicts), self.name)
 
     def verdicts(self, question: Question, items: Sequence[Item], source: str) -> list[Verdict]:
-        """The verdicts of one page, in order; the question's corrections, oldest first, count."""
+        """The verdicts of one page, in order; the question's corrections, oldest first, are applied."""
         question = _understood(question)
         judged = self._scored(question, items, source)
         verdicts, name = [], self.name
@@ -313,7 +314,7 @@ class LocalJudge:
         return scored
 
     def _shifts(self, question: Question, judged: Sequence[_Scored], source: str) -> list[float]:
-        """What corrections add to each score; nothing to that of a text which a rule keeps out."""
+        """What corrections add to each score; 0 for a text that a rule excludes."""
         corrections = question.corrections[-LATEST:]
         if not corrections or not judged:
             return [0.0] * len(judged)
@@ -348,7 +349,7 @@ def _understood(question: Question) -> Question:
 
 
 def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> list[float]:
-    """How likely each text is about `query`, from 0 to 1, in order; texts of one page together.
+    """Probability that each text is about `query`, from 0 to 1, in order; the texts are judged together as one page.
 
     A text is a line of a judge's prompt: title, ` | `, passage. A clause of `about` such as `; not
     the river` says what the product is not.

@@ -12,7 +12,7 @@ import regex
 
 from api.core.words import content_words, split_words, stem
 from api.models.local.likeness import Likeness, likeness
-from api.models.local.reading import Reading, Topic, figures_of
+from api.models.local.parsed_text import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
 from api.pipeline.gate.name_matches import NEARLY, PART, WHOLE, Sighting, other_version
 from api.reports.keyless.aspects import aspects_in
@@ -80,7 +80,7 @@ _ON_TOPIC = 0.2
 
 
 def speaks_of_it(text: str, near: Likeness) -> bool:
-    """Whether a text that stands in a place of the thing, without its name, is about the thing.
+    """Whether a text in a place of the product, without its name, is about the product.
 
     Thanks, praise of a video and what is said to or of people is not. What is left must point at
     something, say that somebody owns it, speak of an aspect of products (battery, price), or be like
@@ -125,7 +125,7 @@ def made_for(text: str, sighting: Sighting) -> bool:
 
 
 def points(text: str) -> bool:
-    """The text speaks of something that it need not name."""
+    """Whether the text refers to something without naming it."""
     return bool(_POINTER.search(text.casefold()))
 
 
@@ -137,9 +137,9 @@ FOR = (
     "named", "handle", "words", "figures", "like", "named_like", "place", "pointer", "sense",
     "nearby", "setting", "told",
 )  # fmt: skip
-"""Features that can only speak for a text."""
+"""Features that can only increase a score."""
 AGAINST = ("late", "vague", "small", "version", "made_for", "advert")
-"""Features that can only speak against one."""
+"""Features that can only decrease a score."""
 FEATURES = FOR + AGAINST
 AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear", "home")
 """Rules: a job post or an order to a model is out; a text that itself names the thing, in its title
@@ -164,7 +164,7 @@ def page(topic: Topic, readings: Sequence[Reading], source: str, vectors: Vector
 
 
 def _other_meanings(readings: Sequence[Reading], near: Sequence[Likeness], source: str) -> list[float]:
-    """For each text: how much says that it names something else than what is described.
+    """Strength of the signs that each text names something else than what is described.
 
     That a post shares nothing with a short description says little; that all posts of its
     community on this page that name the thing do not says much. An untitled text is judged by its
@@ -190,7 +190,7 @@ def _other_meanings(readings: Sequence[Reading], near: Sequence[Likeness], sourc
 
 
 def _community(reading: Reading, source: str) -> str:
-    """Where people speak of a subject; a channel and a brand speak of several."""
+    """Community of a text about one subject; empty for channels and brands, which have several subjects."""
     elsewhere = reading.shown.comment or source in ("amazon", "youtube")
     return "" if elsewhere else reading.shown.place.casefold()
 

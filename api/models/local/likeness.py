@@ -1,4 +1,4 @@
-"""How near texts are to what is asked: by word vectors or, without them, by shared words."""
+"""Likeness of texts to a question: by word vectors or, without them, by shared words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import regex
 
 from api.core.words import split_words
-from api.models.local.reading import Reading, Topic, comparable, is_latin
+from api.models.local.parsed_text import Reading, Topic, comparable, is_latin
 from api.models.local.word_vectors import Vectors
 from api.pipeline.gate.name_matches import NEARLY
 
@@ -29,18 +29,18 @@ _NOISE_SIGNS = frozenset("/#@")
 
 
 class Likeness(NamedTuple):
-    """How near one text is to what is asked; every number is from 0 to 1."""
+    """Likeness of one text to the question and its description; every number is from 0 to 1."""
 
     like: float
-    """To the question, and to those other texts of the page that name the thing."""
+    """Likeness to the question, and to other texts of the page that name the product."""
     sense: float
-    """Of the text without the name to the description."""
+    """Likeness of the text without the name to the description."""
     nearby: float
-    """Of the words around the name to the description."""
+    """Likeness of the words around the name to the description."""
     setting: float
-    """Of its community's name to the description."""
+    """Likeness of its community's name to the description."""
     excluded: float
-    """How much nearer it is to what is not meant than to the description."""
+    """How much nearer the text is to an exclusion than to the description."""
     lexical: bool
     """Whether shared words were counted, since vectors could not tell."""
 
@@ -60,7 +60,7 @@ def likeness(topic: Topic, readings: Sequence[Reading], vectors: Vectors | None)
 
 
 def sense_vectors(readings: Sequence[Reading], vectors: Vectors) -> Any:
-    """One row a text: the direction of its words, its community's name with them, not the name."""
+    """Unit vector of each text's words and its community's name, without the product's name."""
     return vectors.units([_without_noise(" ".join(reading.around)) for reading in readings])
 
 

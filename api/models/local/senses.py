@@ -43,12 +43,12 @@ _NAMING = regex.compile(r"\p{L}[\p{L}-]+\p{L}")
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """How the items that hold a name fall apart."""
+    """Groups of the items that have a name."""
 
     senses: tuple[Sense, ...] = ()
-    """At most four, the largest first."""
+    """Senses, at most four, the largest group first."""
     share: float = 0.0
-    """Of the items, those that the two largest groups hold; 0 with fewer than two groups."""
+    """Share of the items in the two largest groups; 0 with fewer than two groups."""
 
 
 def find_senses(question: Question, items: Sequence[Item], kept: Collection[str] = ()) -> tuple[Sense, ...]:
@@ -121,7 +121,7 @@ def _telling_words(name: set[str], item: Item) -> list[str]:
 
 
 def _clusters(known: Vectors, texts: Sequence[Sequence[str]]) -> list[list[int]]:
-    """Numbers of the texts by group, the largest first; the most central of a group first.
+    """Numbers of the texts of each group, the largest group and its most central text first.
 
     Average linkage: the two groups whose texts are most alike on average become one, until none
     are more alike than `_JOINED`.
@@ -156,7 +156,7 @@ def _clusters(known: Vectors, texts: Sequence[Sequence[str]]) -> list[list[int]]
 
 
 def _naming_words(groups: Sequence[Sequence[int]], texts: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """For each group the words that most of its items have and few others, the clearest first."""
+    """For each group the words that most of its items have and few others do, the clearest first."""
     overall = Counter(word for words in texts for word in words)
     named = []
     for group in groups:

@@ -33,7 +33,7 @@ class Vectors:
     encode: Callable[[str], Sequence[int]]
     """Ids of a text's pieces, rows of the matrix."""
     encode_again: Callable[[str], Sequence[int]]
-    """The same of words that come again and again."""
+    """The same with a cache, for words that occur again and again."""
     matrix: Any
     numpy: Any
 
@@ -59,14 +59,14 @@ class Vectors:
         return list(chain.from_iterable(map(encode, words)))
 
     def normal(self, vector: Any) -> Any:
-        """The vector at length 1, or as it is when it has none."""
+        """The vector scaled to length 1; a zero vector unchanged."""
         length = float(self.numpy.linalg.norm(vector))
         return vector / length if length else vector
 
 
 @cache
 def installed() -> tuple[Path, Path] | None:
-    """The files of the tokenizer and the vectors; None where the wheel is not installed."""
+    """Files of the tokenizer and the vectors; None when the wheel is not installed."""
     spec = importlib.util.find_spec("wordllama")
     if spec is None or spec.origin is None:
         return None
@@ -95,7 +95,7 @@ def _one_thread() -> Iterator[None]:
 
 @cache
 def vectors() -> Vectors | None:
-    """The vectors, once per process; None where the wheel is not installed.
+    """The word vectors, loaded once per process; None when the wheel is not installed.
 
     The two files are read without importing the package, which opens a socket on import (to see
     whether there is IPv6) and sets up logging. The vectors stay on the disk, whose pages processes
@@ -128,7 +128,7 @@ _LARGEST_BYTE = 127
 
 
 def embed(texts: Sequence[str]) -> list[bytes] | None:
-    """One vector of 256 bytes a text; None where the vectors are not installed.
+    """One vector of 256 bytes for each text; None when the word vectors are not installed.
 
     Of length 127 before rounding; zeros for a text without words. Some 0.1 ms a text, the first
     call half a second more.

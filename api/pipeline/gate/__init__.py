@@ -1,1 +1,1 @@
-"""From one source to verdicts: fetch, judge, fetch wider once."""
+"""Fetch from one source, judge the items, and fetch once more at twice the limit when few were relevant."""

@@ -21,7 +21,7 @@ from api.core.words import canonical
 from api.errors import StoreUnavailable
 
 MIN_SAMPLE, MAX_SAMPLE = 150, 1000
-"""Posts that both judge before a local verdict may stand, and the newest of them that count."""
+"""Posts that both judge before a local verdict may be used, and most of the newest that count."""
 CONTROL_SHARE = 0.2
 """Share of the later posts that both judge, too, whatever the local judge says."""
 RECENT, ALARM = 20, 0.04
@@ -35,10 +35,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is asked of the verdicts of a question in one place."""
+    """The agreement that a question's verdicts on one source must reach, and the accepted risk."""
 
     agreement: float
-    """Least share of them that are the model's, or what the model would say."""
+    """Least share of the verdicts that equal the model's, given or expected."""
     risk: float
     """Probability with which that may be missed."""
 
@@ -103,13 +103,13 @@ class CascadePlan:
     """Digest under which the sample is kept."""
     digests: tuple[str, ...]
     local: tuple[bool, ...]
-    """By post: its local verdict stands."""
+    """For each post, whether the local verdict is used."""
     sampled: tuple[bool, ...]
-    """By post: it belongs to the sample."""
+    """For each post, whether it belongs to the sample."""
     known: int
     """Posts of the sample before this batch."""
     above: float | None
-    """Sureness above which local verdicts may stand; None: nowhere."""
+    """Sureness above which local verdicts are used; None: none are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +122,13 @@ class Cascade:
     judges: str
     """Name and version of both judges, and of the prompt."""
     per_call: Usage = Usage()
-    """What a call of the model costs beside its posts."""
+    """Usage of one model call besides its posts."""
     per_post: Usage = Usage()
 
     async def plan(
         self, question: Question, items: Sequence[Item], source: str, opinions: Sequence[Verdict]
     ) -> CascadePlan:
-        """Who judges each post; all go to the model while nothing can be promised or the sample cannot be read."""
+        """Decide who judges each post; all go to the model while the sample is too small or cannot be read."""
         key = self._digest(question, source)
         try:
             sample = await self.memory.agreement_sample(self.tenant, key, MAX_SAMPLE)
@@ -146,7 +146,7 @@ class Cascade:
         return CascadePlan(key, digests, local, sampled, len(sample), above)
 
     async def learn(self, plan: CascadePlan, opinions: Sequence[Verdict], judged: Sequence[Verdict]) -> Agreement:
-        """Keep the sample of a batch that the model has judged; what is known of the promise now."""
+        """Add the sampled posts that the model has judged to the sample, and return the agreement known now."""
         new = {
             digest: SampledPost(digest, sureness_of(opinion), opinion.relevant == verdict.relevant)
             for digest, drawn, opinion, verdict in zip(plan.digests, plan.sampled, opinions, judged, strict=True)
@@ -166,7 +166,7 @@ class Cascade:
         return Agreement(self.promise.agreement, 1 - self.promise.risk, posts, local, sample, saved)
 
     def _digest(self, question: Question, source: str) -> str:
-        """Of all that either judge knows of the question: with another description the sample begins anew."""
+        """Digest of everything that either judge knows of the question; another description starts a new sample."""
         name = canonical(question.text) or question.text
         known = name, question.about, question.not_about, question.aim, question.corrections, source, self.judges
         return sha256(repr(known).encode("utf-8", "surrogatepass")).hexdigest()

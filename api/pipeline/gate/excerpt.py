@@ -47,7 +47,7 @@ class Excerpt:
     comment: bool = False
     """Whether the title is that of the commented post or video."""
     context: str = field(default="", compare=False)
-    """The `CONTEXT_LENGTH` characters around the name; no part of `line`."""
+    """The `CONTEXT_LENGTH` characters around the name, which are not part of `line`."""
 
     @property
     def line(self) -> str:

@@ -41,7 +41,7 @@ class NameIndex(Generic[K]):
     def __init__(self) -> None:
         self._numbers: dict[K, int] = {}
         self._named: dict[tuple[str, str], int] = {}
-        """Number of each query with its description: keys that look for the same share its forms."""
+        """Number of each pair of query and description; keys with the same pair share its forms."""
         self._names: dict[int, tuple[str, str]] = {}
         self._keys: dict[int, tuple[K, ...]] = {}
         self._hints: dict[int, frozenset[str]] = {}
@@ -52,7 +52,7 @@ class NameIndex(Generic[K]):
         self._signed: dict[int, regex.Pattern[str]] = {}
 
     def __len__(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return len(self._numbers)
 
     def add(self, key: K, query: str, about: str = "") -> None:

@@ -63,7 +63,7 @@ _TELLING = 4
 
 @dataclass(frozen=True)
 class Name:
-    """What to look for; see `name_of`."""
+    """The spellings of a product's name to look for; built by `name_of`."""
 
     words: tuple[str, ...]
     """The query's words, stemmed, without small ones and the web ending."""
@@ -76,7 +76,7 @@ class Name:
     version: frozenset[str] = frozenset()
     """The pieces of it that tell versions apart."""
     boundless: bool = False
-    """Its script has no blanks between words."""
+    """Whether its script writes no blanks between words."""
     signed: str = ""
     """A pattern that finds it in a text, of a name that its sign tells from a word: `C#`."""
 
@@ -301,7 +301,7 @@ def everyday_parts(name: Name) -> int:
 
 
 def namesake(text: str, about: str = "") -> str:
-    """The name in a question, where it is one everyday word and nobody said what it is; else "".
+    """The question's name when it is one everyday word and no description says what it is; otherwise empty.
 
     `Bolt app` says what it is, and so does `does the Ember mug last?`.
     """
@@ -353,7 +353,7 @@ def best(mentions: Sequence[Sighting]) -> Sighting:
 
 
 def other_version(name: Name, words: Sequence[Word], mentions: Sequence[Sighting]) -> bool:
-    """Whether a text speaks of another version only: `S1` for "S2", `9 Pro` for "Pixel 9"."""
+    """Whether a text is only about another version: `S1` for "S2", `9 Pro` for "Pixel 9"."""
     if name.codes:
         shapes = {shape_of(code) for code in name.codes}
         alike = {run for run in _runs(words) if shape_of(run) in shapes}
@@ -364,7 +364,7 @@ def other_version(name: Name, words: Sequence[Word], mentions: Sequence[Sighting
 
 
 def _runs(words: Sequence[Word]) -> set[str]:
-    """Up to three neighbouring pieces run together."""
+    """Up to three neighbouring words joined into one."""
     return {"".join(word.text for word in words[at : at + size]) for at in range(len(words)) for size in (1, 2, 3)}
 
 

@@ -113,7 +113,7 @@ class SourceItems:
         self.note(f"refetch failed ({OUTCOME_REASONS[outcome]}); the first pass stands")
 
     def add_comments(self, commented: Commented) -> None:
-        """Replace kept items by those with comments; one that did not come back stays as it was."""
+        """Replace kept items by those with comments; an item that is not among them stays unchanged."""
         for item in commented.items:
             held = self._items.get(item.original)
             if held is not None and held.key == item.key:
@@ -157,7 +157,7 @@ class SourceItems:
 
     @property
     def likeliest_dropped(self) -> Item | None:
-        """The likeliest of the dropped items with comments; of equals the most discussed."""
+        """The dropped item with comments that is most likely relevant; among equals, the most discussed."""
         dropped = [
             (verdict.probability or 0.0, discussed or 0, item)
             for key, verdict in self._verdicts.items()
@@ -242,9 +242,9 @@ class RefetchPolicy:
     factor: int = 2
     """Limit of the second fetch, as a multiple of the first."""
     until: float | None = None
-    """Deadline by the clock of the loop; None: no deadline."""
+    """Deadline, by the event loop's clock; None: no deadline."""
     second_look: Question | None = None
-    """The question, when a thin result is to get a second look."""
+    """The question for a second look at a thin result; None: no second look."""
 
 
 class CommentReader(Protocol):
@@ -329,7 +329,7 @@ class _Fetching:
         return await translated(answer, f"{what} {name}", partial(Broken, name))
 
     async def attempt(self, plan: FetchPlan, until: float | None) -> bool:
-        """One fetch and its verdicts, added to the items; whether the source may hold more."""
+        """Fetch once, judge, and add both to the items; return whether the source may hold more."""
         name, query, clock = self.source.name, plan.query, asyncio.get_running_loop().time
         with request_counter() as calls:
             began = clock()

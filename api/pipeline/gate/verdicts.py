@@ -34,11 +34,11 @@ class Gate:
 
     primary: Judge
     fallback: Judge | None = None
-    """Judges when `primary` fails (`LISTENPOST_FAIL_OPEN=local`); None: all items pass."""
+    """Judge used when `primary` fails (`LISTENPOST_FAIL_OPEN=local`); None: all items pass."""
     checker: Judge | None = None
-    """A cheap second judge, asked at the same time; it only marks items `disputed`."""
+    """Cheap second judge, asked at the same time; its verdicts only mark items `disputed`."""
     cascade: Cascade | None = None
-    """Where it trusts the second judge, that one decides; None: `primary` judges everything."""
+    """Decides for which items the second judge replaces `primary`; None: `primary` judges all."""
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
         """Judge a batch, one call per `PER_CALL`; when one fails all items pass (`degraded`)."""
@@ -80,7 +80,7 @@ class Gate:
     async def _ask_in_cascade(
         self, cascade: Cascade, question: Question, items: Sequence[Item], source: str, opinions: Sequence[Verdict]
     ) -> Gated:
-        """The local judge's opinion stands where `cascade` trusts it; all other items are sent to the model."""
+        """Keep the local verdict where `cascade` trusts it, and send all other items to the model."""
         plan = await cascade.plan(question, items, source, opinions)
         others = [at for at, local in enumerate(plan.local) if not local]
         judged = Judgement((), self.primary.name)
@@ -129,7 +129,7 @@ _Key = tuple[Hashable, ...]
 class _KnownVerdict(NamedTuple):
     verdict: Verdict
     unjudged: str | None
-    """Why the item passed without a judge's verdict; None for a sound one."""
+    """Why the item passed without a judge's verdict; None when it was judged."""
 
 
 @dataclass(slots=True)
@@ -215,13 +215,13 @@ _FIXED, _ABOVE_LIKELY, _LEAST_CALLS, _LEAST_VERDICTS = 0.95, 0.1, 3, 12
 # others' from which they should not be.
 _LEAST_ALIKE, _MIXED = 4, 0.2
 Calls = Sequence[tuple[Sequence[bool], Sequence[bool]]]
-"""Of each call the verdicts in the order of their places, and those of labels or of another judge on the same items."""
+"""Verdicts of each call in the order of its items, and the labels or another judge's verdicts on the same items."""
 
 
 def fixed_pattern(calls: Calls) -> str:
-    """The verdicts by place, `TFTF`, where they are nearly the same in each of three calls or more; else empty.
+    """The verdicts by position, such as `TFTF`, when nearly the same in each of three calls or more; else empty.
 
-    The others' verdicts must differ from call to call.
+    The other judge's verdicts must differ between calls.
     """
     if len(calls) < _LEAST_CALLS or sum(len(given) for given, _ in calls) < _LEAST_VERDICTS:
         return ""

@@ -71,7 +71,7 @@ _SCHEME = regex.compile(r"^(?:https?:)?//(?:www\.)?|^www\.|^/", regex.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class Blocklist:
-    """Words, authors and sites that a question leaves out; empty: none."""
+    """Words, authors and sites that a question excludes."""
 
     words: tuple[str, ...] = ()
     """Whole words or phrases of a title or text, in small or capital letters; a part of a word counts in scripts
@@ -99,7 +99,7 @@ class Blocklist:
         return bool(self.words or self.authors or self.sites)
 
     def reason(self, item: Item, pattern: regex.Pattern[str] | None) -> str:
-        """Why an item is left out; empty where it is not. `pattern` is `word_pattern`."""
+        """Why an item is excluded; empty when it is not. `pattern` is `word_pattern`."""
         if word := self._word(f"{item.title}\n{item.body}", pattern):
             return f"has “{word}”"
         if self._is_author(item.author, item.place):
@@ -117,7 +117,7 @@ class Blocklist:
         return bool(self._word(comment.body, pattern)) or self._is_author(comment.author, place)
 
     def word_pattern(self) -> regex.Pattern[str] | None:
-        """The words as one pattern over folded text, a group each; None without words."""
+        """The words as one pattern over folded text, with a group for each word; None without words."""
         patterns = [f"({_whole(fold(word))})" for word in self.words]
         return regex.compile("|".join(patterns)) if patterns else None
 

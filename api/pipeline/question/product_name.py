@@ -115,18 +115,18 @@ class QuestionParts:
     """What a question asks, by its words alone."""
 
     products: tuple[str, ...]
-    """As written; several in a comparison, none in a greeting."""
+    """Product names as written: several in a comparison, none in a greeting."""
     aspect: str
-    """What about them, in the question's words: `battery`; empty where nothing in particular."""
+    """Aspect in the question's words, such as `battery`; empty when the question names none."""
     kind: QuestionKind
     side: Side
     """The one side that is asked for."""
     language: str
     """ISO 639-1 code; `en` where no word tells."""
     subject: tuple[str, ...] = ()
-    """The words that do not ask, in order; empty where the text is a name and no question."""
+    """The words that are not question words, in order; empty when the text is a name and no question."""
     content: tuple[str, ...] = ()
-    """`subject`, and the words that ask for one side (`annoys`); what a text is searched by."""
+    """`subject` and the words that ask for one side (`annoys`); used to search by."""
 
 
 @lru_cache(maxsize=1_000)
@@ -163,22 +163,22 @@ def question_parts(text: str) -> QuestionParts:
 
 class _Token(NamedTuple):
     word: str
-    """As written, without the marks around it."""
+    """The word as written, without surrounding punctuation."""
     plain: str
     named: bool
-    """It may name a product or an aspect."""
+    """Whether the word may be part of the name of a product or aspect."""
     links_aspect: bool = False
-    """It is a word such as `of`: before it stands the aspect, behind it the product."""
+    """Whether it is a word such as `of`, with the aspect before it and the product after it."""
     owner: bool = False
-    """It owns what follows it: `Oura's battery`."""
+    """Whether it is a possessive, such as `Oura's` in `Oura's battery`."""
     proper: bool = False
-    """It has the form of a name: a capital, a figure or a point inside."""
+    """Whether it has the form of a name: a capital, a digit, or a full stop inside."""
 
 
 class _Chunk(NamedTuple):
     tokens: tuple[_Token, ...]
     preposition: str
-    """The preposition before it, articles left out: `of` in `battery of the Oura`; empty without one."""
+    """Preposition before it without articles, such as `of` in `battery of the Oura`; empty without one."""
 
     @property
     def text(self) -> str:
@@ -203,7 +203,7 @@ def _all_asking_words(language: str) -> frozenset[str]:
 
 @cache
 def _either(language: str) -> regex.Pattern[str]:
-    """What stands between two things of which one is to be chosen: ` or `."""
+    """Pattern for the words between two alternatives, such as ` or `."""
     return regex.compile(rf"(?i)(?<!\s)\s++(?:{'|'.join(_asking_words(language)['either'])})\s++")
 
 
@@ -285,7 +285,7 @@ def _side(tokens: Iterable[_Token], language: str) -> Side:
 
 
 def _chunks(tokens: Sequence[_Token]) -> list[_Chunk]:
-    """The runs of words that name something; the owner's mark stands right before one."""
+    """The runs of words that name something, with the possessive marker right before a run that is owned."""
     chunks: list[_Chunk] = []
     run: list[_Token] = []
     owner = owned_run = ""
@@ -456,7 +456,7 @@ def _unspaced_parts(question: str, language: str) -> QuestionParts:
 
 
 def product_in(question: str, topics: Container[str] = frozenset()) -> str:
-    """The product's name as written, without words of `topics` beside others; empty without one."""
+    """The product's name as written, without words of `topics` beside other words; empty when there is none."""
     parts = question_parts(question)
     text = parts.products[0] if parts.subject and len(parts.products) == 1 else question
     words = [word.strip(_EDGE).removesuffix("'s").removesuffix("’s") for word in text.split()]

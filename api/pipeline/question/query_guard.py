@@ -52,7 +52,7 @@ Rule = Callable[[str, str], bool]
 
 
 def guarded_query(written: str, query: str, names: Sequence[str] = ()) -> str | None:
-    """The query as it may be sent, or None; `written` is all that the person wrote about it.
+    """The query as it may be sent, or None when it may not; `written` is all that the person wrote about it.
 
     `names` are parts of it that may be looked up by themselves: `X` of `compare it with X`.
     """
@@ -62,10 +62,10 @@ def guarded_query(written: str, query: str, names: Sequence[str] = ()) -> str | 
 
 
 def rewritten_query(written: str, query: str) -> str | None:
-    """A rewritten query as it may be sent, or None: the maker's name may stand for the product's.
+    """A rewritten query as it may be sent, or None when it may not.
 
-    So it need not name what the person asked about, but it must hold two letters in a row, be no
-    small talk, and keep the other rules; `2` is none.
+    It need not name what the person asked about, since the maker's name may replace the product's, but it must hold two
+    letters in a row, be no small talk, and keep the other rules; `2` fails.
     """
     screened = screen_query(cut(one_line(clean(query)), MAX_QUERY_LENGTH))
     naming = any(len(word) > 1 and not word.isdigit() for word in naming_words(screened.query))
@@ -155,7 +155,7 @@ def singular(word: str) -> str:
 
 
 def letter_pairs(written: str) -> set[str]:
-    """All two letters in a row of runs without blanks; the runs where all are single letters."""
+    """All pairs of neighbouring letters in runs without blanks; the runs themselves when each is one letter."""
     runs = _runs(written)
     return {run[at : at + 2] for run in runs for at in range(len(run) - 1)} or set(runs)
 

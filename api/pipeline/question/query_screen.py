@@ -12,7 +12,7 @@ from api.core.text import clean_query, cut, fold, one_line
 from api.core.words import LANGUAGES, stop_words, words
 
 STOP_WORDS_ALONE = 3
-"""So many stop words alone are small talk; fewer may be a name (X, The Who)."""
+"""Number of stop words that, without other words, count as small talk; fewer may be a name (X, The Who)."""
 
 EXAMPLE = "for example `standing desk wobble` or `plaud.ai`"
 _HELP = {
@@ -177,7 +177,7 @@ _PHRASE = regex.compile(r'"([^"]*)"')
 
 
 def without_operators(query: str, source: str) -> str:
-    """The query as plain words for one source; empty when it holds operators only.
+    """The query as plain words for one source; empty when it holds only operators.
 
     Names such as `C++`, `R&D`, `Spider-Man`, `plaud.ai` and "quoted phrases" stay; AND, OR, NOT
     become lower case, quotes straight and paired. Doing it twice changes nothing.

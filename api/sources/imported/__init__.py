@@ -1,1 +1,1 @@
-"""What others have collected: dumps, exports and tables, read as items and their comments."""
+"""Reads files collected by other programs (dumps, exports and tables) as items with comments."""

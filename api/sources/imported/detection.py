@@ -46,9 +46,9 @@ class ReadOptions:
     """Format, columns, product and encoding that a person gave for a file; format and encoding are else detected."""
 
     form: str = "auto"
-    """One of `FORMATS`."""
+    """Format, one of `FORMATS`."""
     columns: Mapping[str, str] | None = None
-    """Field -> column of a table."""
+    """Column of a table for each field; None when the person names none."""
     product: str = ""
     """Title of entries without one."""
     encoding: str = ""
@@ -62,17 +62,17 @@ class CollectedFile:
     opened: OpenedFile
     identity: FileIdentity
     format: FileFormat | None
-    """None for a table that is read by its columns."""
+    """Format of the records; None for a table that is read by its columns."""
     head: Head | None
-    """The header of a table; None for JSON."""
+    """Header of a table; None for JSON."""
     columns: Columns | None
     why: str
-    """How the format is known."""
+    """How the format was recognised."""
     context: FileContext
 
     @property
     def findings(self) -> list[str]:
-        """What is known about the file, a line each, to be shown before anything is written."""
+        """What is known about the file, one line each, shown before anything is written."""
         packed = f", unpacked with {self.opened.packing}" if self.opened.packing else ""
         lines = [
             f"format: {self.identity.form} ({self.why})",
@@ -90,7 +90,7 @@ class CollectedFile:
         return lines
 
     def portions(self, since: ImportPosition) -> Iterator[ImportPortion]:
-        """Its records from there on, in constant memory; a bad one is a `Refusal`."""
+        """The records from this position on, in constant memory; a bad one is a `Refusal`."""
         read = self.columns.entries if self.columns else (self.format or JSON_LINES).entries
         lines = self.opened.lines(since.offset)
         for record in objects(lines) if self.head is None else rows(lines, self.head):
@@ -167,7 +167,7 @@ def detect_format(file: OpenedFile, options: ReadOptions) -> CollectedFile:
 
 
 def _detected(sample: Sequence[Fields], form: str) -> tuple[FileFormat | None, str]:
-    """The wanted format, or the one of at least half of the records; None: by columns."""
+    """The wanted format, or the one of at least half of the records; None when columns decide."""
     if form != "auto":
         return _DETECTED.get(form), "as you say"
     counts = {known: sum(map(known.recognises, sample)) for known in _DETECTED.values()}
@@ -196,7 +196,7 @@ def read_collected(data: bytes, options: ReadOptions = ReadOptions(), product: s
 
 
 def _placed(item: Item, product: str) -> Item:
-    """The item with the product as its place; the place that it had stays among its places."""
+    """The item with the product as its place; its former place stays in `places`."""
     places = dict.fromkeys((product, *(place for place in (item.place, *item.places) if place)))
     return item.edited(place=product, places=tuple(places))
 

@@ -27,7 +27,7 @@ from api.sources.imported.text_encoding import UnreadableFile, encoding_of, name
 from api.sources.imported.workbooks import LARGEST_WORKBOOK, WorkbookTooLarge, is_workbook, opened_workbook
 
 LONGEST_LINE = 8_000_000
-"""Bytes; of a longer line only the beginning is kept."""
+"""Longest line in bytes; of a longer one only the beginning is kept."""
 # bytes that are read at a time, and of packed data, of which a kilobyte may become 30 MB
 _CHUNK = 1_000_000
 # bytes that are kept of a line that is too long
@@ -61,7 +61,7 @@ class Line:
     end: int
     """Position of the next line, in bytes of the unpacked text as UTF-8."""
     fault: str = ""
-    """Why `text` is only its beginning; else empty."""
+    """Why `text` is only the beginning of the line; otherwise empty."""
 
 
 @dataclass(eq=False)
@@ -70,7 +70,7 @@ class OpenedFile:
 
     name: str
     size: int | None
-    """Packed size in bytes; None for a pipe."""
+    """Compressed size in bytes; None for a pipe."""
     digest: str
     """SHA-256 of its size, its first and its last megabyte; empty for a pipe."""
     packing: str
@@ -81,11 +81,11 @@ class OpenedFile:
     taken: int = 0
     """Bytes read so far of `size`."""
     sheet: str = ""
-    """Which sheet of a workbook is read, and which are not, in words; else empty."""
+    """Which sheet of a workbook is read and which are not, in words; otherwise empty."""
     note: str = ""
-    """That the encoding which a person named is ignored, and why; else empty."""
+    """Why the encoding that a person named is ignored; otherwise empty."""
     damage: str = ""
-    """Set by `lines`: how much could not be unpacked; else empty."""
+    """How much could not be decompressed, set by `lines`; otherwise empty."""
     undecoded: int = 0
     """Set by `lines`: how many lines have bytes without a meaning in its encoding, which are read as U+FFFD."""
     _sure: bool = True  # false while nobody chose the encoding and no letter has shown it
@@ -94,7 +94,7 @@ class OpenedFile:
     _raw: IO[bytes] = field(default_factory=io.BytesIO)
 
     def lines(self, since: int = 0) -> Iterator[Line]:
-        """All lines that end behind `since`; a broken end of the file is a line with a fault."""
+        """Lines that end after `since`; a broken end of the file is a line with a fault."""
         number = end = 0
         pending, lost = b"", 0
         fault = ""
@@ -218,7 +218,7 @@ def opened(path: str, pipe: BinaryIO, encoding: str = "") -> OpenedFile:
 
 
 def opened_bytes(name: str, data: bytes, encoding: str = "") -> OpenedFile:
-    """The same for a file in memory; raises as `opened`."""
+    """Open a file in memory; raises as `opened`."""
     try:
         return _with_beginning(name, io.BytesIO(data), len(data), "", encoding)
     except UsageError:
@@ -301,7 +301,7 @@ class _Frames:
         return b"".join(parts)
 
     def _next(self) -> bytes | None:
-        """What the next block unpacks to, which may be nothing; None at the end of the file."""
+        """The next block decompressed, possibly empty; None at the end of the file."""
         if self._frame is None:
             return self._begin()
         head = self._exactly(3)
@@ -370,7 +370,7 @@ def _head(rest: Read) -> bytes:
 
 
 def _digest(file: IO[bytes], size: int) -> str:
-    """See `OpenedFile.digest`; the file is at its beginning afterwards."""
+    """SHA-256 as in `OpenedFile.digest`; leaves the file at its beginning."""
     known = hashlib.sha256(f"{size}".encode())
     known.update(file.read(_CHUNK))
     file.seek(max(size - _CHUNK, 0))

@@ -49,7 +49,7 @@ class FileFormat:
 
     name: str
     title: str
-    """As a person writes it."""
+    """Name of the format for people."""
     signs: str
     """The fields by which it is recognised, in words."""
     recognises: Callable[[Fields], bool]
@@ -58,7 +58,7 @@ class FileFormat:
 
 
 def entry_of(item: Item, context: FileContext) -> Entry:
-    """The item as it is stored; one without usable text only with its comments."""
+    """The item as it is stored; one without usable text is kept only for its comments."""
     if item.unfit and not item.comments:
         return LeftOut(item.unfit)
     if item.unfit:
@@ -247,7 +247,7 @@ def _youtube_entries(fields: Fields, context: FileContext) -> Iterator[Entry]:
 
 
 def _video(context: FileContext, given: object) -> Item:
-    """The video without its own text; of a file that names none, one of the file's name."""
+    """The video without its own text; when the record names none, the video in the file's name."""
     id_, in_name = clean(given), _VIDEO_ID_IN_NAME.search(context.stem)
     if not _VIDEO_ID.fullmatch(id_):
         id_ = in_name[1] if in_name else ""

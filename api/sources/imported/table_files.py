@@ -87,7 +87,7 @@ class NoColumn(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column holds what, and the form of its dates."""
+    """Meaning of each column, and the format of its dates."""
 
     named: Mapping[str, str]
     """The column of each field."""
@@ -98,13 +98,13 @@ class Columns:
     shared: bool = False
     """Rows with different texts share an id or address, as reviews of a product do: the text is part of their key."""
     guess: str = ""
-    """That the column of texts was chosen by what it holds, in words; else empty."""
+    """How the column of texts was guessed from its values, in words; otherwise empty."""
     more_texts: tuple[str, ...] = ()
     """Further columns with sentences, such as the questions of a survey; they follow the body."""
 
     @property
     def summary(self) -> str:
-        """Which column is what, for a person."""
+        """Meaning of each column, in words for a person."""
         pairs = [f"{field} = `{column}`" for field, column in self.named.items()]
         return ", ".join([*pairs, *(f"and `{column}`" for column in self.more_texts)])
 
@@ -196,7 +196,7 @@ def _wordy(head: Head, rows: Sequence[Fields], named: Mapping[str, str]) -> tupl
 
 
 def _by_values(head: Head, rows: Sequence[Fields]) -> dict[str, str]:
-    """Fields of a table without a head that can be told by their values: dates, addresses and stars."""
+    """Fields of a table without a header that their values identify: dates, addresses and stars."""
     fields: dict[str, str] = {}
     for column in head.columns:
         values = [text for row in rows if (text := one_line(clean(row.get(column))))]
@@ -214,7 +214,7 @@ def _by_values(head: Head, rows: Sequence[Fields]) -> dict[str, str]:
 
 
 def _no_row(fields: Fields, texts: Collection[str | None]) -> str:
-    """Why a row is no entry: a sum of the others, or a second head; empty for any other.
+    """Why a row is not an entry: a sum of the others, or a repeated header; otherwise empty.
 
     `texts` are the columns of title and text as far as they are known: an opinion may be "Average".
     """
@@ -257,7 +257,7 @@ def _with_century(match: re.Match[str]) -> str:
 
 
 def order_of(values: Sequence[str]) -> tuple[bool, str]:
-    """Whether the day stands before the month in dates such as `3/4/2026`, and how it is known."""
+    """Whether the day precedes the month in dates such as `3/4/2026`, and how this is known."""
     matches = [match for value in values if (match := _NUMERIC.match(value))]
     if not values:
         return False, "none"
@@ -276,7 +276,7 @@ def order_of(values: Sequence[str]) -> tuple[bool, str]:
 
 
 def numeric(text: str, *, day_first: bool) -> datetime | None:
-    """A date of two small numbers and a year, UTC; None when it is none."""
+    """A date of two small numbers and a year, UTC; None for other texts."""
     match = _NUMERIC.fullmatch(text)
     if match is None:
         return None
@@ -307,13 +307,13 @@ class Record:
     """A line of JSON, or a row of a table."""
 
     objects: tuple[Mapping[str, Any], ...]
-    """One object; all objects of an array on one line."""
+    """One object, or all objects of an array on one line."""
     line: int
     """Number of its first line in the file."""
     position: ImportPosition
     """Position of the next record."""
     start: str = ""
-    """Its beginning, for a refusal."""
+    """Beginning of the text, for a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ class Head:
     delimiter: str
     columns: tuple[str, ...]
     line: int
-    """Its last line; earlier lines are no rows. 0: there is none, and columns are numbered."""
+    """Last line of the header; earlier lines are no rows. 0: there is no header, and columns are numbered."""
     notes: tuple[str, ...] = ()
     """What a person should know of its names, a line each."""
 

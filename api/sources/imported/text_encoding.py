@@ -145,7 +145,7 @@ def _plausibility(text: str) -> int:
 
 
 def _unfit_letters(letters: Collection[str]) -> int:
-    """How many of them the alphabet that fits them best does not have."""
+    """Number of the letters that the best fitting alphabet does not have."""
     return min(sum(sign not in alphabet for sign in letters) for alphabet in _ALPHABETS)
 
 

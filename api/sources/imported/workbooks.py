@@ -48,7 +48,7 @@ class Workbook:
     _error: EOFError | WorkbookTooLarge | None = None
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes, none at the end. Bytes before a row that fails come first; the call after them raises.
+        """Up to `size` bytes, none at the end of the sheet.
 
         Raises:
             EOFError: the sheet is damaged there.
@@ -107,7 +107,7 @@ def opened_workbook(raw: IO[bytes], longest_line: int) -> Workbook:
 
 
 def _filled(sheet: Any) -> Iterator[tuple[Any, ...]]:
-    """Its rows with a value; raises `WorkbookTooLarge` for more than `MOST_CELLS`."""
+    """Rows of a sheet that have a value; raises `WorkbookTooLarge` for more than `MOST_CELLS`."""
     cells = 0
     for row in sheet.iter_rows(values_only=True):
         cells += len(row) + 1
@@ -118,7 +118,7 @@ def _filled(sheet: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def _lines(sheet: Any, longest_line: int) -> Iterator[bytes]:
-    """Its rows as CSV, each ending with a line feed."""
+    """Rows of a sheet as CSV, each ending with a line feed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.evaluation.retrieval import sample_report
+from api.evaluation.search_scores import sample_report
 from api.features.archive.index_words import word_forms
 from api.features.archive.search import ArchiveSearch, searched_words
 from api.models.local.word_vectors import embed

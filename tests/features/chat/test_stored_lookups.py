@@ -10,7 +10,7 @@ import pytest
 from api.core.items import Item
 from api.core.words import index_tokens
 from api.errors import StoreUnavailable
-from api.evaluation.retrieval import sample_archive
+from api.evaluation.search_scores import sample_archive
 from api.features.archive.index_words import chunked
 from api.features.archive.search import ArchiveSearch
 from api.features.archive.search_values import ArchiveFilters, Match, Matches

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
+from api.langfuse.dashboards.apply_plan import Plan, Step, carry_out, check, plan_apply, plan_remove, plan_settling
 from api.langfuse.dashboards.dashboard_client import ProjectState, Server, read_rows, read_stock, read_versions
 from api.langfuse.dashboards.definitions import Definition, Definitions, Kind, load, mark_of
-from api.langfuse.dashboards.plan import Plan, Step, carry_out, check, plan_apply, plan_remove, plan_settling
 from api.sandbox.server import Sandbox
 from api.sandbox.world import LoggedRequest
 from api.settings import TracingSettings

@@ -19,7 +19,7 @@ from api.errors import ModelError
 from api.langfuse.tracing import Tracing, start
 from api.langfuse.tracing.langfuse_client import probe
 from api.langfuse.tracing.masking import HomeSession
-from api.reports.shortfall import Explanation, Shortfall
+from api.reports.insufficient_data import Explanation, Shortfall
 from api.settings import TracingSettings
 from tests.langfuse.tracing.collector import SCORES, TRACES, Collector, settings_for
 from tests.loopback import Loopback, Reply, free_port

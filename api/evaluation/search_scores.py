@@ -1,4 +1,4 @@
-"""How good a search of the archive is on questions whose answers are known.
+"""Measures a search of the archive on questions whose answers are known.
 
 Also the sample corpus as an archive, and the plain searches that a better one has to beat.
 """
@@ -43,7 +43,7 @@ _SHAPE = (
     '"relevant": [{"key": "...", "comment": null, "grade": 2}]}'
 )
 Reference = tuple[str, str | None]
-"""An item's key, and the id of one of its comments; None for the item itself."""
+"""Key of an item and id of one of its comments; None for the item itself."""
 Search = Callable[[str], Awaitable[Sequence[Reference]]]
 """Citations for a question, best first; none where nothing answers it."""
 
@@ -57,7 +57,7 @@ class LabelledQuestion:
     part: str  # `dev` (thresholds are fitted on it) or `test`
     text: str
     relevant: Mapping[Reference, int]
-    """2: answers the question; 1: is related. Empty: nothing is to be cited."""
+    """Relevance by reference: 2 answers the question, 1 is related; empty: nothing should be cited."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """How good one search is; `as_json` is what is printed."""
+    """Scores of one search; `as_json` is what is printed."""
 
     search: str
     overall: Mapping[str, Any]  # measures of `retrieval_measures`, with `intervals`
@@ -215,7 +215,7 @@ def _created_at(age_days: float | None) -> datetime | None:
 
 
 def sample_report(query: str, items: Sequence[Item]) -> Report:
-    """A report of made-up items that keeps all of them."""
+    """A report that keeps all of the sample items."""
     kept = tuple(kept_item(Assessed(item, Verdict(True, "sample"))) for item in items)
     return Report(
         id=f"rep_{corpus.spelled(corpus.HEX, 12, query)}", version=VERSION, query=query, about="",
@@ -296,7 +296,7 @@ def _product(
 
 
 def plain_searches(archive: Archive, embedding: Embed = embed) -> Mapping[str, Search]:
-    """By words (BM25), by vectors (cosine), and by both, each without any floor."""
+    """Searches by words (BM25), by vectors (cosine), and by both, without any floor."""
 
     async def search(score: Callable[[Sequence[Scored]], Mapping[Scored, float]], question: str) -> Sequence[Reference]:
         words, vectors = searched_words(question), embedding([question])

@@ -42,12 +42,12 @@ class Candidate(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name with its version, as it heads a row of the table: `local-3`."""
+        """Name and version, as they head a row of the table: `local-3`."""
         ...
 
     @property
     def template(self) -> str:
-        """Its prompt without the nonce; empty: it has none."""
+        """Prompt without the nonce; empty when it has none."""
         ...
 
     async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
@@ -122,7 +122,7 @@ class AnswerCache:
         return known if known is not None and len(known.opinions) == count else None
 
     def put(self, key: str, answered: Answered) -> None:
-        """Cache an answer; it is on disk when this returns."""
+        """Cache an answer and write it to disk."""
         self._known[key] = answered
         line = json.dumps({"key": key, **asdict(answered)}, separators=(",", ":")) + "\n"
         try:
@@ -150,7 +150,7 @@ def _unusable(path: Path, error: OSError) -> ConfigurationError:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """How queries are asked and counted."""
+    """Options for asking and scoring queries."""
 
     page: int = 25  # most items in one call
     concurrency: int = 8  # most calls at once

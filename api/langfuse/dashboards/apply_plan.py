@@ -24,7 +24,7 @@ _STILL_PLACED = "it is still on a dashboard that is not ours; take it off there,
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field whose value is not as defined; None: it is missing."""
+    """One field whose value differs from its definition; None means that it is missing."""
 
     field: str
     there: Any
@@ -234,7 +234,7 @@ def _is_ours(placement: client.Row) -> bool:
 
 
 def _pushed(prompt: Prompt, there: client.Pushed) -> Step | None:
-    """A new version of a prompt; None if the text is the same.
+    """Step that adds a new version of a prompt; None when the text is the same.
 
     It takes the label `production` until a person gives that to another version.
     """
@@ -292,7 +292,7 @@ def carry_out(server: client.Server, plan: Plan, done: Callable[[Step, str | Non
 
 
 def plan_settling(server: client.Server, definitions: Definitions, stock: client.ProjectState, made: Set[str]) -> Plan:
-    """What is still to be done if another run created the same things at the same time.
+    """The remaining steps when another run created the same objects at the same time.
 
     Langfuse has no lock and no unique names, so each run reads again after its writes: the oldest
     copy stays, and each run deletes its own. `stock` is what there was before.

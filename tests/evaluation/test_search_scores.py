@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from api.errors import UsageError
-from api.evaluation.retrieval import (
+from api.evaluation.search_scores import (
     DEPTH,
     LabelledQuestion,
     Reference,

@@ -27,7 +27,7 @@ from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import Fence, clean, cut, fold
 from api.core.words import split_words
 from api.errors import ConfigurationError, UsageError
-from api.evaluation.evaluate import Candidate, GraderCandidate, JudgeCandidate
+from api.evaluation.judge_evaluation import Candidate, GraderCandidate, JudgeCandidate
 from api.evaluation.labelled_items import LabelledItem, LabelledQuery, labelled_item
 from api.models.answer_parsing import STAND_IN
 from api.models.local.judge import LocalJudge

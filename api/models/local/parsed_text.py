@@ -1,4 +1,4 @@
-"""A question and a text taken apart once: where the name stands, and how well."""
+"""Parses a question and a text once: where the text has the product's name, and how completely."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class Topic:
 
     name: Name
     query: str
-    """Its words, spelled as any question for the same name."""
+    """The query's words, in the one form for all spellings of the name."""
     about: str
     """The description without the words of the name, which its namesakes hold too."""
     context: frozenset[str]
-    """What is said of it where it is meant: the description's words."""
+    """Words of the description."""
     known: frozenset[str]
     """The words of query and description, stemmed."""
     everyday: float
@@ -125,7 +125,7 @@ def comparable(words: Iterable[str]) -> frozenset[str]:
 
 @cache
 def _function_words() -> frozenset[str]:
-    """Of languages in other scripts than Latin, folded like any word."""
+    """Function words of languages in non-Latin scripts, folded like any word."""
     listed = frozenset[str]().union(*map(stop_words, _OTHER_SCRIPTS))
     return frozenset(word.text for text in listed for word in split_words(text))
 
@@ -164,14 +164,14 @@ def figures_of(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Reading:
-    """A text taken apart; the title of a comment is no part of it."""
+    """A parsed text; the thread's title is no part of a comment."""
 
     topic: Topic
     shown: Excerpt
 
     @cached_property
     def lines(self) -> tuple[str, str]:
-        """Its own title, and the passage."""
+        """Its own title, empty for a comment, and its passage."""
         return "" if self.shown.comment else self.shown.title, self.shown.passage
 
     @cached_property
@@ -186,7 +186,7 @@ class Reading:
 
     @cached_property
     def mentions(self) -> tuple[list[Sighting], list[Sighting]]:
-        """Where title and passage name the thing."""
+        """Where the title and the passage have the name."""
         name, (title, passage) = self.topic.name, self.lines
         return sightings(name, self.words[0], title), sightings(name, self.words[1], passage)
 
@@ -197,11 +197,11 @@ class Reading:
 
     @cached_property
     def overall(self) -> float:
-        """How well title and passage together name the thing."""
+        """How completely title and passage together have the name."""
         return self.strength(0, 1)
 
     def strength(self, *lines: int) -> float:
-        """How well title (0), passage (1) or both name the thing.
+        """How completely title (0), passage (1) or both have the name.
 
         All its words count as nearly the whole name, wherever they stand; so does a part of the
         name in a text that also holds a word of the description. Those of an everyday name count
@@ -224,7 +224,7 @@ class Reading:
         return max(seen.strength, MODEL * (together or described))
 
     def share(self, *lines: int) -> float:
-        """Share of the name's words that are there; of its letters in a script without blanks."""
+        """Share of the name's words that occur; share of its letters in a script without blanks."""
         return self._held(*(self.words[line] for line in lines))
 
     def _held(self, *texts: Sequence[Word]) -> float:
@@ -263,7 +263,7 @@ class Reading:
 
     @cached_property
     def amount(self) -> float:
-        """How much there is to tell the sense by: 1 from `_TELLING` different words on.
+        """How much text there is to tell the sense by; 1 from `_TELLING` different words on.
 
         Nothing where text and description are in different scripts.
         """
@@ -279,7 +279,7 @@ class Reading:
 
     @cached_property
     def listed(self) -> bool:
-        """It only lists the name: each mention is one of three names in a row or stands in brackets.
+        """Whether each mention only lists the name: among three names in a row, or in brackets.
 
         A sentence that weighs what it lists, or points at it in the same or the next one, says more.
         What stands in a place of the thing is about it whatever it lists, and of an untitled text,
@@ -298,7 +298,7 @@ class Reading:
 
     @cached_property
     def home(self) -> bool:
-        """It stands in a place of the thing alone: under a title, in a community, or by its maker.
+        """Whether it stands in a place about this product only: under a title, in a community, or by its maker.
 
         A place with a part of the name is none: `Tesla` is asked about more than `Tesla charging`.
         """
@@ -313,13 +313,13 @@ class Reading:
 
     @cached_property
     def own_place(self) -> bool:
-        """It stands in a community of the thing, or is written by its maker."""
+        """Whether it stands in a community of the product, or its maker wrote it."""
         topic, shown = self.topic, self.shown
         return bool(shown.author) or is_community_of(topic.name, shown.place, topic.context)
 
     @cached_property
     def thread(self) -> bool:
-        """It is a comment under a title that names the thing."""
+        """Whether it is a comment under a title that has the name."""
         return self.shown.comment and contains_name(self.topic.name, self.shown.title)
 
 
@@ -328,7 +328,7 @@ def _within(word: str, runs: set[str]) -> bool:
 
 
 def _only_listed(text: str, seen: Sighting, words: Sequence[Word], *, title: bool) -> bool:
-    """Whether a mention is one of a list of names of which nothing else is said there."""
+    """Whether a mention is one of a list of names about which nothing else is said."""
     start, end = words[seen.at].start, words[seen.at + seen.size - 1].end
     if not title and any(match.start() < start < match.end() for match in _BRACKETS.finditer(text)):
         return True

@@ -11,8 +11,8 @@ import pytest
 
 from api.errors import ConfigurationError, LangfuseError
 from api.langfuse.dashboards import dashboard_client
+from api.langfuse.dashboards.apply_plan import plan_apply, plan_remove
 from api.langfuse.dashboards.definitions import Definition, Definitions, Kind, load, mark_of
-from api.langfuse.dashboards.plan import plan_apply, plan_remove
 from tests.langfuse.dashboards.kit import Losing, Project, few
 
 PATHS = ("/score-configs", "/v2/prompts", "/dashboard-widgets", "/dashboards")

@@ -28,9 +28,9 @@ from api.pipeline.evidence.sufficiency import decide
 from api.reports.composition import Conclusion
 from api.reports.draft_rules import DraftFlaws, DraftText, quotes_of
 from api.reports.exhibits import Dossier, gate_lines
+from api.reports.insufficient_data import Explainer, Explanation, Shortfall, likely_name, plain_explanation
 from api.reports.keyless.themes import find_themes
 from api.reports.report import Finding, Passage, SupportCheck
-from api.reports.shortfall import Explainer, Explanation, Shortfall, likely_name, plain_explanation
 from api.reports.support_check import supported
 
 WRITER_REQUESTS = 8  # most model requests of one report
@@ -58,7 +58,7 @@ class WrittenDraft:
 
 
 class WritingFailed(UnusableAnswer):
-    """The writer gave no usable draft; its usage and follow-ups still count."""
+    """The writer gave no usable draft; its usage and follow-ups are still counted."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Writer(Protocol):
 
 
 def shown_share(evidence: Evidence) -> str:
-    """What a writer is shown: `the 30 best of 33 kept posts`; empty when it is all of them."""
+    """What part of the kept posts a writer is shown, such as `the 30 best of 33 kept posts`; empty when it is all."""
     shown, kept = len(evidence.shown), len(evidence.kept)
     return f"the {shown} best of {kept} kept posts" if shown < kept else ""
 

@@ -15,7 +15,7 @@ from api.core.items import Item
 from api.core.model_batches import UnusableAnswer
 from api.core.ports import Grades, Judgement
 from api.errors import ModelError, UsageError
-from api.evaluation.evaluate import (
+from api.evaluation.judge_evaluation import (
     AnswerCache,
     EvaluationOptions,
     GraderCandidate,

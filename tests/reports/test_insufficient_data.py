@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.core.domain import Question
-from api.reports.shortfall import Shortfall, count_words, fitted, likely_name, plain_explanation
+from api.reports.insufficient_data import Shortfall, count_words, fitted, likely_name, plain_explanation
 
 TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.", "ü!"])).map(" ".join)
 

@@ -77,7 +77,7 @@ class Shortfall:
     dropped: tuple[tuple[str, str], ...] = ()
     """Title and reason (maybe empty) of dropped items; the first `MOST_DROPPED` are used."""
     answered: bool = True
-    """At least one source answered; otherwise nothing is known, which is not "nothing found"."""
+    """Whether at least one source answered; if not, nothing is known, which differs from "nothing found"."""
     kept: int = 0  # kept items, too few for a report
     unjudged: bool = False  # some of the kept items were never judged
     meant: str = ""  # the name that was probably meant
@@ -86,7 +86,7 @@ class Shortfall:
 
     @property
     def advice(self) -> Sequence[str]:
-        """Sentences on why little was found and what may help."""
+        """Sentences about likely reasons for few results and what may help."""
         return _OWN_ADVICE if self.own else _ADVICE
 
 
