@@ -173,6 +173,7 @@ async def run_gate(command: str, lines: Sequence[str], seconds: float) -> tuple[
             async with asyncio.timeout(_ENDING):
                 await _discard(process)
                 await process.wait()
+                await _closed(process)
     if code:
         end = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         count = quantity(written.count(b"\n"), "line")
@@ -203,6 +204,15 @@ async def _discard(process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None  # nosec B101 # a pipe was asked for
     while await process.stdout.read(65_536):
         pass
+
+
+async def _closed(process: asyncio.subprocess.Process) -> None:
+    """Give up what was not written: else the loop may end before it notices that nobody reads, and Python complains."""
+    assert process.stdin is not None  # nosec B101 # a pipe was asked for
+    if not process.stdin.is_closing():
+        process.stdin.transport.abort()
+    with suppress(BrokenPipeError, ConnectionResetError):
+        await process.stdin.wait_closed()
 
 
 @dataclass(frozen=True, slots=True)
