@@ -29,6 +29,7 @@ from api.interfaces.http.app import create_app
 from api.sandbox.server import Sandbox
 from api.settings import SourceSettings
 from api.sources import SOURCES, default_sources
+from tests.interfaces.one_minute import within_one_minute
 
 PLACES = default_sources(SourceSettings())
 """Sources that are switched on by default: each has a tool."""
@@ -441,7 +442,7 @@ async def test_the_door_has_the_keys_of_the_http_api(sandbox: Sandbox, monkeypat
     ada = {"Authorization": "Bearer ada-key"}
     async with (
         asyncio.timeout(60),
-        serving(await open_app_context(bootstrap.load_settings())) as url,
+        serving(within_one_minute(await open_app_context(bootstrap.load_settings()))) as url,
         httpx.AsyncClient() as plain,
     ):
         nobody = await plain.post(url, json={})

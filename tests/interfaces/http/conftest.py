@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from api.bootstrap.app_context import AppContext, open_app_context
 from api.interfaces.http.app import create_app
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
+from tests.interfaces.one_minute import within_one_minute
 
 QUESTION = {"query": "plaud.ai", "depth": "quick"}
 
@@ -89,6 +91,8 @@ def opening(
         for name, value in {"API_KEYS": keys, **variables}.items():
             monkeypatch.setenv(f"LISTENPOST_{name}", value)
         app_context = await open_app_context(bootstrap.load_settings())
+        if "LISTENPOST_LIMIT_REQUESTS_PER_MINUTE" in os.environ:
+            within_one_minute(app_context)
         app = create_app(app_context)
         routes[:] = app.router.routes[:] = routes or app.router.routes
         make_document = app.openapi
