@@ -181,7 +181,8 @@ def with_values(change: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
 
     def change_values(body: bytes) -> bytes:
         try:
-            return b"\n".join(json.dumps(walk(json.loads(line))).encode() for line in body.split(b"\n"))
+            lines = body.split(b"\n")  # the last one may be empty
+            return b"\n".join(json.dumps(walk(json.loads(line))).encode() if line else line for line in lines)
         except ValueError:
             return body
 
