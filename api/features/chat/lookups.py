@@ -65,6 +65,8 @@ class ChatLookups:
     queries: list[str] = field(default_factory=list)  # what was looked up, or would have been
     lines: dict[str, str] = field(default_factory=dict)
     """Outcome of the last look-up of each source, in words for a person."""
+    labelled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the look-up that began last has its labels; the next one waits for it."""
     previous_subjects: tuple[str, ...] = field(init=False)
     """Subjects of the previous turn; empty when there was none."""
     implied_subjects: tuple[str, ...] = field(init=False)
@@ -74,6 +76,7 @@ class ChatLookups:
 
     def __post_init__(self) -> None:
         """Store the subjects of the previous turn before a look-up changes them."""
+        self.labelled.set()
         self.previous_subjects = tuple(self.session.last_subjects)
         words = set(map(query_guard.singular, query_guard.naming_words(self.question)))
         exhibits = self.session.exhibits_for(self.previous_subjects).values()
@@ -128,12 +131,13 @@ class ChatLookups:
     async def ask_source(self, source: str, query: str, depth: DepthName, tokens: int = 0) -> str:
         """Ask one source, unless the session has; `tokens` is what the turn's model has used."""
 
-        async def fetch(sent: str) -> str:
+        async def fetch(sent: str, earlier: asyncio.Event) -> str:
             run, product = self.session.run, self.product
             scope = product.scope(Ask(sent, depth, (source,)))
             gathered = await run.search(scope.question, source, search_words(sent), scope.limit)
             ranked = await product.steps.assessor.assess(run, scope, gathered.kept, graded=depth != "quick")
             self.usage += gathered.usage + ranked.usage
+            await earlier.wait()
             labels = self._numbered(sent, ranked.kept)
             return await self._shown(self._noted(gathered, sent, depth, labels), labels)
 
@@ -142,10 +146,11 @@ class ChatLookups:
     async def ask_all(self, query: str, depth: DepthName, tokens: int = 0) -> str:
         """Ask every source and weigh what they give, unless the session has."""
 
-        async def fetch(sent: str) -> str:
+        async def fetch(sent: str, earlier: asyncio.Event) -> str:
             scope = self.product.scope(Ask(sent, depth, self.product.askable))
             evidence = await collect(self.session.run, scope, self.product.steps)
             self.usage += evidence.usage
+            await earlier.wait()
             lines = []
             for gathered in evidence.crawl.sources:
                 items = [entry for entry in evidence.kept if entry.item.source == gathered.source]
@@ -168,9 +173,12 @@ class ChatLookups:
         query: str,
         depth: DepthName,
         tokens: int,
-        fetch: Callable[[str], Awaitable[str]],
+        fetch: Callable[[str, asyncio.Event], Awaitable[str]],
     ) -> str:
-        """Ask sources a query that may leave, unless the session knows; within the limits."""
+        """Ask sources a query that may leave, unless the session knows; within the limits.
+
+        Look-ups run concurrently; each waits with its labels until the one that began before has its own.
+        """
         written = f"{self.session.questions_text}\n{self.question}"
         sent = query_guard.guarded_query(written, query, (self.question, *query_guard.compared_names(self.question)))
         if sent is None:
@@ -188,7 +196,12 @@ class ChatLookups:
             self.refused += 1
             return self._reply(_NO_MORE)
         self.calls += len(sources)
-        answer = await contained(fetch(sent), f"a look-up on {title}")
+        earlier, self.labelled = self.labelled, asyncio.Event()
+        labelled = self.labelled
+        try:
+            answer = await contained(fetch(sent, earlier), f"a look-up on {title}")
+        finally:
+            labelled.set()
         if isinstance(answer, Failure):
             shown = title_in(self.product.places, title)
             self.lines[title] = f"{shown} could not be asked: {answer.message}"

@@ -378,13 +378,21 @@ async def test_without_the_model_what_follows_a_comparison_is_about_both() -> No
     assert "plaud" not in first.text
 
 
+async def test_labels_follow_the_order_of_the_question_not_of_the_answers() -> None:
+    """The look-up that began first has the first labels, also where the other one ends before it."""
+    meeting = asyncio.Barrier(2)  # which of two waits there comes last goes on first
+    judge = FakeJudge(relevant=("1", "7"), trouble={0: meeting, 1: meeting})
+
+    turn = await ask(chat(None, kit(FakeSource(**HELD), judge=judge)), "ember mug vs plaud")
+
+    assert judge.asked == [["1"], ["7"]]
+    assert [(each.label, each.key) for each in turn.citations] == [("E1", "reddit:1"), ("E2", "reddit:7")]
+
+
 async def test_a_model_that_looks_up_one_of_two_answers_about_both() -> None:
     """After a comparison the other's posts may be cited, too."""
     answer = "Ember mug: lasts [E1]. Plaud: dies [E3]."
-    # one after the other: labels are given in the order in which look-ups end
-    script = Script([
-        [fetch("ember mug")], [fetch("plaud")], "Both [E1, E2].", [fetch("plaud battery")], answer,
-    ])  # fmt: skip
+    script = Script([[fetch("ember mug"), fetch("plaud")], "Both [E1, E2].", [fetch("plaud battery")], answer])
     one = chat(script, kit(FakeSource(**HELD)))
     session = one.begin()
     await ask(one, "ember mug vs plaud", session)
