@@ -164,6 +164,15 @@ def test_no_two_claims_say_the_same() -> None:
     assert finding.name in ("Battery", "Screen")
 
 
+def test_a_subject_within_another_is_none() -> None:
+    """`strap` of those who speak of its clasp; one that others speak of, too, is a subject."""
+    both = ("The clasp of the strap broke.", "My strap has a loose clasp.", "Strap: a clasp of tin.", "The clasp tore.")
+    own = ("The strap is wool.", "My strap faded.")
+
+    assert find_themes(LAMP, exhibits(*both)).spoken == (("clasp", 4),)
+    assert find_themes(LAMP, exhibits(*both, *own)).spoken == (("strap", 5), ("clasp", 4))
+
+
 @pytest.mark.parametrize(("body", "kept"), [("My Glow recorder came on Monday.", False), ("It came on Monday.", True)])
 def test_what_the_product_is_called_is_no_subject(body: str, kept: bool) -> None:
     """A word for its kind that stands right behind its name, though only few people use it."""

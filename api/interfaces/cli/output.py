@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 DataFormat = Literal["text", "json"]
 TextFormat = Literal["text", "json", "markdown"]
-ReportFormat = Literal["text", "json", "markdown", "html", "csv"]
+OutputFormat = Literal["text", "json", "markdown", "html", "csv"]
 Data = Annotated[DataFormat, typer.Option("--format", help="Output format.")]
 As = Annotated[TextFormat, typer.Option("--format", help="Output format.")]
-ReportAs = Annotated[ReportFormat, typer.Option("--format", help="Output format.")]
+ReportAs = Annotated[OutputFormat, typer.Option("--format", help="Output format.")]
 Dropped = Annotated[bool, typer.Option("--dropped", help="Also list dropped items, with the reasons.")]
 Output = Annotated[Path | None, typer.Option(help="Write the answer to this new file.")]
 Encoding = Annotated[
@@ -47,7 +47,7 @@ _CONTEXT = "OTEL_PYTHON_CONTEXT"
 class OutputOptions:
     """Format and destination of an answer."""
 
-    format: ReportFormat
+    format: OutputFormat
     dropped: bool = False
     """Also what was dropped; a page and a spreadsheet show it anyway."""
     output: Path | None = None

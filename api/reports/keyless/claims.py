@@ -62,6 +62,8 @@ INFORMATIVE = 0.25
 # Part of a sentence's informativeness where its subject stands late in it.
 _NOT_LED = 0.4
 _LONGEST_PLAIN = 60
+# Share of a subject's sentences and people from which those of another subject make it a part of that.
+_SAME_TEXTS, _SAME_PEOPLE = 0.45, 0.8
 # People from which a subject heads one person's words however general it is.
 _MANY_SPEAK = 6
 _LONGEST_CLAIM, _SHORTEST_CLAIM, _FEWEST_WORDS = 170, 12, 3
@@ -168,6 +170,15 @@ class SharedSubject:
         """
         known = not self.terms.isdisjoint(_known())
         return claim.leads or known or self.is_common or " " in self.name or zipf(self.name) < _COMMON
+
+    def is_within(self, other: SharedSubject) -> bool:
+        """Whether nearly all who speak of it speak of another subject, mostly in the same sentences."""
+        texts = self._texts()
+        within = len(texts & other._texts()) >= _SAME_TEXTS * len(texts)
+        return within and len(self.mentions.keys() & other.mentions) >= _SAME_PEOPLE * len(self.mentions)
+
+    def _texts(self) -> set[str]:
+        return {sentence.text for sentence in (*self.mentions.values(), *(each.sentence for each in self.statements))}
 
     @property
     def is_common(self) -> bool:

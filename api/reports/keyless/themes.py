@@ -52,8 +52,6 @@ MANY = 5
 _MOST_SUGGESTIONS = 3
 # Below so many themes, what two people say and then single voices fill up; claims on one subject at most.
 _FEW_THEMES, _MOST_CLAIMS = 3, 2
-# Share of a subject's sentences that may speak of one before it.
-_SHARED_TEXTS = 0.6
 # Groups of statements on a subject that are looked at, and claims on one that is asked about.
 _MOST_GROUPS, _MOST_ANSWERS = 8, 5
 # Findings up to which single voices answer a question about one side.
@@ -167,14 +165,12 @@ def _topics(
     unfit = {aspect.name for aspect in aspects() if not aspect.fits(stated)}
     shared = [topic for topic in claims.find_topics(index) if unfit.isdisjoint(topic.terms)]
     topics = {name: claims.named_topic(name, index) for name in wanted}
-    seen: list[set[str]] = []
+    seen: list[SharedSubject] = []
     for topic in shared:
-        texts = {sentence.text for sentence in topic.mentions.values()}
-        # `pound` of those who lost weight is left out
-        covered = max((len(texts & other) for other in seen), default=0)
-        if topic.terms.isdisjoint(wanted) and covered <= _SHARED_TEXTS * len(texts):
+        # `lost` of those who lost weight is left out
+        if topic.terms.isdisjoint(wanted) and not any(map(topic.is_within, seen)):
             topics[topic.name] = topic
-            seen.append(texts)
+            seen.append(topic)
     return topics
 
 
