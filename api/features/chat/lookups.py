@@ -131,13 +131,13 @@ class ChatLookups:
     async def ask_source(self, source: str, query: str, depth: DepthName, tokens: int = 0) -> str:
         """Ask one source, unless the session has; `tokens` is what the turn's model has used."""
 
-        async def fetch(sent: str, earlier: asyncio.Event) -> str:
+        async def fetch(sent: str, previous: asyncio.Event) -> str:
             run, product = self.session.run, self.product
             scope = product.scope(Ask(sent, depth, (source,)))
             gathered = await run.search(scope.question, source, search_words(sent), scope.limit)
             ranked = await product.steps.assessor.assess(run, scope, gathered.kept, graded=depth != "quick")
             self.usage += gathered.usage + ranked.usage
-            await earlier.wait()
+            await previous.wait()
             labels = self._numbered(sent, ranked.kept)
             return await self._shown(self._noted(gathered, sent, depth, labels), labels)
 
@@ -146,11 +146,11 @@ class ChatLookups:
     async def ask_all(self, query: str, depth: DepthName, tokens: int = 0) -> str:
         """Ask every source and weigh what they give, unless the session has."""
 
-        async def fetch(sent: str, earlier: asyncio.Event) -> str:
+        async def fetch(sent: str, previous: asyncio.Event) -> str:
             scope = self.product.scope(Ask(sent, depth, self.product.askable))
             evidence = await collect(self.session.run, scope, self.product.steps)
             self.usage += evidence.usage
-            await earlier.wait()
+            await previous.wait()
             lines = []
             for gathered in evidence.crawl.sources:
                 items = [entry for entry in evidence.kept if entry.item.source == gathered.source]
@@ -196,10 +196,10 @@ class ChatLookups:
             self.refused += 1
             return self._reply(_NO_MORE)
         self.calls += len(sources)
-        earlier, self.labelled = self.labelled, asyncio.Event()
-        labelled = self.labelled
+        previous, labelled = self.labelled, asyncio.Event()
+        self.labelled = labelled
         try:
-            answer = await contained(fetch(sent, earlier), f"a look-up on {title}")
+            answer = await contained(fetch(sent, previous), f"a look-up on {title}")
         finally:
             labelled.set()
         if isinstance(answer, Failure):
