@@ -124,3 +124,34 @@ def test_areas_are_folders_of_the_tests(root: Path, tmp_path: Path, words: tuple
     )  # fmt: skip
 
     assert done.stdout == f"{handed}\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code", "runs"),
+    [(0, 0, 0, 1), (1, 0, 0, 2), (1, 1, 1, 2), (2, 0, 1, 1)],
+    ids=["all pass", "one fails once", "one fails twice", "pytest itself fails"],
+)
+def test_what_fails_runs_again(root: Path, tmp_path: Path, first: int, second: int, code: int, runs: int) -> None:
+    """A failed test counts where it fails by itself, too; an interrupted run is not repeated."""
+    programs, scripts = tmp_path / "venv" / "bin", tmp_path / "scripts"
+    for folder in (programs, scripts):
+        folder.mkdir(parents=True)
+    (tmp_path / "venv" / "stamp").write_text("made")
+    python = (
+        f'#!/bin/sh\n[ "$1" = -c ] && echo made && exit\necho "$@"\n[ "$4" = --last-failed ] && exit {second}\n'
+        f"exit {first}\n"
+    )
+    for file, text in ((programs / "python", python), (programs / "listenpost", "#!/bin/sh\n"),
+                       (scripts / "check", "#!/bin/sh\n")):  # fmt: skip
+        file.write_text(text)
+        file.chmod(0o755)
+    for name in ("test", "_venv"):
+        shutil.copy(root / "scripts" / name, scripts / name)
+
+    done = subprocess.run(
+        [scripts / "test"], capture_output=True, text=True, timeout=120, check=False,
+        env={"PATH": os.environ["PATH"], "VENV": str(tmp_path / "venv")},
+    )  # fmt: skip
+
+    assert done.returncode == code
+    assert done.stdout.count("-m pytest") == runs
