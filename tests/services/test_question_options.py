@@ -146,6 +146,17 @@ def test_what_no_product_of_a_comparison_is_holds_for_each() -> None:
     assert (second.about, second.not_about) == ("a browser", ("games",))
 
 
+@pytest.mark.parametrize(
+    ("text", "products"),
+    [("plaud.ai vs otter", ["plaud.ai", "otter"]), ("compare Arc, Dia and Zen", ["Arc", "Dia", "Zen"])],
+)
+def test_one_text_that_compares_names_the_products(text: str, products: list[str]) -> None:
+    """As `listenpost compare "plaud.ai vs otter"` gives it."""
+    request = ComparisonRequest.model_construct(products=[text])
+
+    assert [ask.query for ask in request.asks()] == products
+
+
 def test_other_exclusions_are_another_question() -> None:
     """To whoever waits for the same question, and to a watch."""
     digests = {Ask("Arc", not_about=("games",)).digest, Ask("Arc", aim="mention").digest}

@@ -379,20 +379,24 @@ class ComparisonRequest(ExcludeOptions, AskOptions, ProductOptions):
     since: Since = "all"
 
     def asks(self) -> tuple[Ask, ...]:
-        """A question for each product, as the product takes them.
+        """A question for each product, as the product takes them; `a vs b` as the only one is two.
 
         Raises:
             UsageError: the same product twice, one that names nothing, or `about` of some only.
         """
         from api.features.comparisons.compare import asks_of
+        from api.pipeline.question.query_guard import compared_names
         from api.services.product import Ask
 
-        abouts = self.about or ("",) * len(self.products)
-        if len(abouts) != len(self.products):
+        products = self.products
+        if len(products) == 1:
+            products = list(compared_names(products[0])) or products
+        abouts = self.about or ("",) * len(products)
+        if len(abouts) != len(products):
             texts = quantity(len(abouts), "text")
-            raise UsageError(f"`about` has {texts} for {len(self.products)} products")
+            raise UsageError(f"`about` has {texts} for {len(products)} products")
         like = Ask.of(self, query="", about="")
-        return asks_of(list(zip(self.products, abouts, strict=True)), like)
+        return asks_of(list(zip(products, abouts, strict=True)), like)
 
 
 class RelevanceRequest(SubjectOptions):
