@@ -31,6 +31,7 @@ def statement(text: str) -> Statement:
         "The battery has a very good unboxing here.", "The battery is the right one, and great.", "I feel lighter.",
         "Spoil me, the battery is great.", "I don't care how good the battery is.", "I couldn’t care less, it works.",
         "The Best Battery of the Whole Reading Lamp League", "THE BATTERY NEVER WORKS FROM THIS MONTH ON",
+        "Our club got 22 lamps, so the price wasn't ours to argue about.",
     ],
 )  # fmt: skip
 def test_what_needs_its_context_or_is_about_its_writer_is_not_quoted(words: str) -> None:
@@ -46,6 +47,8 @@ def test_what_needs_its_context_or_is_about_its_writer_is_not_quoted(words: str)
         "Not worth the money.",
         "The price is reasonable.",
         "The screen is dull, but I want to keep it.",
+        "My battery was dead within a week.",
+        "My wife loves it.",
     ],
 )
 def test_a_writer_who_judges_the_product_is_quoted(words: str) -> None:

@@ -100,7 +100,8 @@ _POINTS_BACK = regex.compile(
 )
 _POSSESSION = _pattern(
     "possession",
-    before=r"^\W*(?:i|we|i've|we've|ive|i'm|im|my \w+)\s+(?:(?:just|also|currently|already|recently|have|had|still|do"
+    before=r"^\W*(?:i|we|i've|we've|ive|i'm|im|(?:my|our) \w+(?!\s+(?:was|were|went)\b))\s+"
+    r"(?:(?:just|also|currently|already|recently|have|had|still|do"
     r"|only|finally|been)\s+)*",
 )
 _ANECDOTE = regex.compile(r"(?i)\b(?:to replace|said|says|told|asked)\b")
