@@ -31,6 +31,9 @@ def test_a_name_has_many_spellings(text: str) -> None:
         ("Garmin support is slow.", True, False, False),
         ("Great video, thanks.", True, False, False),
         ("Better than Plaud and lighter.", True, False, False),
+        ("Clerks lose work to the likes of Otter and Plaud.", True, False, False),
+        ("otter AI is decent at notes.", True, False, False),
+        ("otter notes go to Plaud, which is decent.", True, False, True),
     ],
 )
 def test_a_sentence_has_a_subject(sentence: str, topic: bool, follows: bool, about: bool) -> None:

@@ -42,7 +42,7 @@ _SWITCHED = regex.compile(
 _COMPARED_WITH = regex.compile(
     r"(?i)(?:\bis \w+['’]s (?:\w+ )?|\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)"
     r"|instead of|like|alternative to|replace[sd]?|left|ditched|for my|for the|for)\s+"
-    r"(?:(?:the|my|an?|your)\s+)?)$"
+    r"(?:(?:the|my|an?|your)\s+)?|\bthe likes of\b[^.;:]*)$"
 )
 # a sentence that goes on about what was just named: `It holds`, `Has never failed`
 _PRONOUN = regex.compile(
@@ -255,6 +255,9 @@ def _makers_in(text: str, name: regex.Pattern[str]) -> set[str]:
 def names_another(sentence: str, subject: Subject | None = None) -> bool:
     """Whether another name is what the sentence speaks of: `Garmin support is bad`."""
     own = [] if subject is None else [match.span() for match in subject.pattern.finditer(sentence)]
+    first = _WORDS.search(sentence)
+    if first and not own and fold(first[0]) in _RIVALS and _ACTS.search(sentence[first.end() :]):
+        return subject is None or fold(first[0]) not in subject.kin  # also in small letters: `notion AI is decent`
     for match in _CAPITAL.finditer(sentence):
         word = fold(match[0].removesuffix("'s").removesuffix("’s"))
         named = any(start < match.end() and match.start() < end for start, end in own)

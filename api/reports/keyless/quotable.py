@@ -92,7 +92,7 @@ _IT = regex.compile(r"(?i)^\W*(?:it|it's|its)\b")
 _POINTS_BACK = regex.compile(
     r"(?i)\b(?:(?:like|as|than|of|about|with|for|to|in|on|at) (?:this|that|these|those|one)\W*$"
     r"|th(?:is|at|e other) (?:one|way|size|kind|sort|feature)\b|(?:the same for|so is|so does|mine too)\b"
-    r"|too(?=\W*$|[,.;])|the (?:step|former|latter|above|following|rest|same thing|thing was)\b"
+    r"|too(?=\W*$|[,.;])|the (?:step|former|latter|above|following|rest|same thing|whole thing|thing was)\b"
     r"|(?:get|got|gets|only|about|to|was) \d+(?=[,.;]|$)|at \d+:\d\d\b"
     r"|(?:an?|some|the same|similar) (?:\w+ )?(?:issues?|problems?|complaints?|questions?)\W*$"
     r"|(?:feature|trick|thing|setting|way|option)s? (?:that )?(?:i|we) (?:found|discovered|learned|noticed)\b"
