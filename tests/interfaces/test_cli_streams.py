@@ -226,13 +226,25 @@ def test_a_terminal_shows_a_table_that_follows() -> None:
         shown = _drained(terminal, lambda seen: False)
 
     assert json.loads(Path("answer").read_bytes())["findings"]
-    assert shown.startswith("Loading …\rSample data: everything below is made up")
+    assert shown.startswith("Loading …\r         \rSample data: everything below is made up")
     last = shown[shown.rindex("\x1b[?25l") :]
     for name in ("Reddit", "YouTube", "Amazon", "Report"):
         assert name in last
     assert "✓" in last
+    assert "grading what was kept …" in shown
     assert last.rindex("\x1b[?25h") > last.rindex("Report")
     assert "\x1b[?25h" in shown
+
+
+def test_a_command_on_a_terminal_shows_that_it_loads() -> None:
+    """And takes it away before its first line, on whichever stream that is."""
+    with on_a_terminal("reports", "list", env={}) as (_, terminal):
+        shown = _drained(terminal, lambda seen: False)
+    with on_a_terminal("keys", "--help", env={}) as (_, terminal):
+        helped = _drained(terminal, lambda seen: False)
+
+    assert shown.startswith("Loading …\r         \rnothing is kept yet")
+    assert "Loading" not in helped
 
 
 def test_ctrl_c_leaves_the_terminal_as_it_was(upstream: Sandbox) -> None:

@@ -39,7 +39,7 @@ def test_a_hit_has_its_words_its_place_and_its_link(here: Here, url: str, live: 
     assert text.code == 0, text.err
     assert "1 stored entry may answer this." in text.out
     assert "[E1] Ember mug lid, part 1" in text.out
-    assert "Reddit, 2026-11-20, 100% (mugs)" in text.out
+    assert "Reddit, 2026-11-20, relevance 100% (mugs)" in text.out
     assert f"“{TIPS}”" in text.out
     assert "https://example.org/t3_1" in text.out
     answer = json.loads(as_json.out)
@@ -52,7 +52,7 @@ def test_a_hit_has_its_words_its_place_and_its_link(here: Here, url: str, live: 
 def test_a_search_that_did_not_compare_all_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Without vectors, or while they are still being read."""
     for retrieval in (Retrieval(words_only=True), Retrieval(unread=1), Retrieval(unread=1200)):
-        _print_hits(ArchiveAnswer(query="q", text="t", guidance="", hits=(), retrieval=retrieval))
+        _print_hits(ArchiveAnswer(query="q", text="t", guidance="", hits=(), retrieval=retrieval), 8)
 
     told = capsys.readouterr().err
     assert "found by words alone" in told
@@ -68,7 +68,7 @@ def test_made_up_and_heard_are_never_searched_together(here: Here, url: str, liv
     made_up = here("search", "does the Ember lid leak?", "--sandbox")
 
     assert heard.code == 3
-    assert "Nothing is stored yet." in heard.out
+    assert "No real post is stored yet." in heard.out
     assert 'listenpost analyze "does the Ember lid leak?"' in heard.err
     assert made_up.code == 0
     assert "SAMPLE DATA" in made_up.out

@@ -164,6 +164,15 @@ def test_no_two_claims_say_the_same() -> None:
     assert finding.name in ("Battery", "Screen")
 
 
+def test_an_aspect_asked_about_is_answered_in_plain_words() -> None:
+    """Where nobody judges it, in place of `people speak of it`."""
+    question = Question("the battery of the Glow Lamp", "a desk light")
+    shown = exhibits("Battery lasted the trip.", "Battery: red.", "How is the battery?", "A battery, and a cord.")
+    (finding, *_) = find_themes(question, shown).findings
+
+    assert finding.claim == "Battery lasted the trip"
+
+
 def test_a_subject_within_another_is_none() -> None:
     """`strap` of those who speak of its clasp; one that others speak of, too, is a subject."""
     both = ("The clasp of the strap broke.", "My strap has a loose clasp.", "Strap: a clasp of tin.", "The clasp tore.")

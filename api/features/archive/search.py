@@ -253,7 +253,7 @@ class ArchiveSearch:
         retrieved = retrieved.model_copy(update={"shown": len(hits)})
         missing = index_words.unmatched_words(query, matches.frequencies)
         narrowed = filters != replace(EVERYTHING, sample=self.sample)
-        text = answer_text(hits, missing, matches.entries, narrowed=narrowed)
+        text = answer_text(hits, missing, matches.entries, narrowed=narrowed, sample=self.sample)
         if hits and (scattered or retrieved.checked):
             text = f"{text} {SCATTERED if scattered else READ}"
         return ArchiveAnswer(
@@ -342,15 +342,17 @@ class ArchiveSearch:
         )
 
 
-def answer_text(hits: Sequence[ArchiveHit], missing: Sequence[str], entries: int, *, narrowed: bool) -> str:
+def answer_text(
+    hits: Sequence[ArchiveHit], missing: Sequence[str], entries: int, *, narrowed: bool, sample: bool = False
+) -> str:
     """How many entries may answer the question, or which of its words no entry holds.
 
     `missing` are such words, whatever the filters; `entries` the stored ones, up to `MOST_COUNTED`;
-    `narrowed` whether filters left some out.
+    `narrowed` whether filters left some out; `sample` whether sample data was searched in the place of real posts.
     """
     if not hits:
         if not entries:
-            return "Nothing is stored yet."
+            return f"No {'sample' if sample else 'real'} post is stored yet."
         if named := ", ".join(f"`{word[:LONGEST_WORD]}`" for word in missing[:_MOST_MISSING]):
             stored = quantity(entries, "stored entry", "stored entries")
             return f"{WEAK} None of {'over ' * (entries >= MOST_COUNTED)}{stored} holds {named}."
@@ -382,10 +384,10 @@ def answer_for_model(answer: ArchiveAnswer, places: SourceLabels) -> str:
 
 
 def hit_origin(hit: ArchiveHit, places: SourceLabels) -> str:
-    """Source, day and relevance: `Reddit, 2026-03-01, 80%`."""
+    """Source, day and relevance: `Reddit, 2026-03-01, relevance 80%`."""
     day = f", {hit.created_at:%Y-%m-%d}" if hit.created_at else ""
-    low = " (low relevance)" if hit.low_relevance else ""
-    return f"{title_in(places, hit.source)}{day}, {hit.relevance:.0%}{low}"
+    low = " (low)" if hit.low_relevance else ""
+    return f"{title_in(places, hit.source)}{day}, relevance {hit.relevance:.0%}{low}"
 
 
 def hit_title(hit: ArchiveHit) -> str:

@@ -43,11 +43,11 @@ async def search(request: SearchRequest, form: Data = "text") -> int:
     if form == "json":
         say(as_json(answer.model_dump(mode="json")))
     else:
-        _print_hits(answer)
+        _print_hits(answer, request.k or settings.retrieval.k)
     return 0 if answer.hits else _NOTHING_FOUND
 
 
-def _print_hits(answer: ArchiveAnswer) -> None:
+def _print_hits(answer: ArchiveAnswer, most: int) -> None:
     from api.interfaces.cli.terminal_text import archive_text, shown
 
     if answer.guidance:
@@ -62,8 +62,12 @@ def _print_hits(answer: ArchiveAnswer) -> None:
     if unread := answer.retrieval.unread:
         entries = quantity(unread, "entry", "entries")
         tell(f"{entries} not compared by meaning yet, since their vectors are still being made or read")
+    again = f'"{shown(answer.query)}"'
+    if len(answer.hits) >= most:
+        tell(f"these are the first {most}; `--k` names how many")
     if not answer.hits:
-        tell(f'ask the places: `listenpost analyze "{shown(answer.query)}"`')
+        sample = "; sample data is searched with `--sandbox`" * (not answer.sample)
+        tell(f"ask the places: `listenpost analyze {again}{' --sandbox' * answer.sample}`{sample}")
 
 
 async def embed(

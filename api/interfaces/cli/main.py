@@ -42,7 +42,7 @@ from api.interfaces.cli import (
     stats_command,
     watch_commands,
 )
-from api.interfaces.cli.output import INTERRUPTED, finish, prepare, run_to_end, show_loading, tell
+from api.interfaces.cli.output import INTERRUPTED, LOADING, finish, prepare, run_to_end, tell
 from api.sources import SOURCE_LIST
 
 if TYPE_CHECKING:
@@ -398,6 +398,8 @@ def main(
 
 # Commands that ask once and end, and the new objects after which Python looks for garbage: in them, and in others.
 _QUESTIONS, _OBJECTS_OF_QUESTION, _OBJECTS = (["analyze"], ["compare"], ["fetch"], ["replay"]), 1_000_000, 20_000
+# Commands that print by themselves what they begin with, or read what somebody types.
+_NO_SIGN = ("chat", "eval", "bench", "filter", "mcp", "sandbox", "import")
 
 
 def run(words: Sequence[str] | None = None) -> NoReturn:
@@ -410,8 +412,14 @@ def run(words: Sequence[str] | None = None) -> NoReturn:
         # question that takes 0.6 s
         gc.set_threshold(_OBJECTS_OF_QUESTION if sys.argv[1:2] in _QUESTIONS else _OBJECTS)
     prepare()
-    if sys.argv[1:2] in _QUESTIONS and "--help" not in sys.argv and words is None:
-        show_loading()
+    if (
+        words is None
+        and sys.argv[1:]
+        and sys.argv[1] not in _NO_SIGN
+        and sys.argv[1].isalpha()
+        and "--help" not in sys.argv
+    ):
+        LOADING.show()
     code = 0
     try:
         with extras_named(), as_caller(Caller("cli")):

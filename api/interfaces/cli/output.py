@@ -184,20 +184,37 @@ def as_json(value: Any, indent: int | None = None, *, encoding: str | None = Non
 
 def tell(line: str) -> None:
     """Print a line on stderr, if anybody is there."""
+    LOADING.clear()
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
         _let_go(sys.stderr)
 
 
-def show_loading() -> None:
-    """Show on a terminal that a question has begun, while its libraries load for about a second.
+class LoadingSign:
+    """`Loading …` on a terminal, until the first line of a command takes its place."""
 
-    The next line takes its place, since each that a question prints is longer.
-    """
-    if sys.stderr.isatty():
+    def __init__(self) -> None:
+        self._shown = False
+
+    def show(self) -> None:
+        """Show it on stderr, where that is a terminal."""
+        if sys.stderr.isatty():
+            self._write("Loading …")
+
+    def clear(self) -> None:
+        """Take it away again; the cursor is at the beginning of its line."""
+        if self._shown:
+            self._write(" " * len("Loading …"))
+            self._shown = False
+
+    def _write(self, text: str) -> None:
+        self._shown = True
         with suppress(OSError):
-            print("Loading …", end="\r", file=sys.stderr, flush=True)
+            print(text, end="\r", file=sys.stderr, flush=True)
+
+
+LOADING = LoadingSign()
 
 
 def langfuse_words(state: str, reason: str) -> str:
@@ -209,6 +226,7 @@ def langfuse_words(state: str, reason: str) -> str:
 
 def finish() -> None:
     """Hand over what is left, so that the interpreter's own end finds nothing to complain about."""
+    LOADING.clear()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -217,6 +235,7 @@ def finish() -> None:
 
 
 def _give(data: bytes) -> None:
+    LOADING.clear()
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)

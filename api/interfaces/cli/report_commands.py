@@ -246,7 +246,7 @@ def _line(listed: AnalysisSummary) -> str:
     ended, kept, query = str(listed.state), "", shown(listed.query)
     if summary is not None:
         sources = summary.sources.values()
-        ended = str(summary.decision)
+        ended = str(summary.decision).replace("_", " ")
         fetched = sum(part.fetched for part in sources)
         kept = f"kept {summary.total_survived} of {fetched}" if sources else ""
         query += f" - {shown(summary.about)}" if summary.about else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import shutil
 import socket
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -79,7 +78,7 @@ def serve(
                 words = f"Listenpost on {address} ({who}{sample})"
 
                 def announce() -> None:
-                    print(words, file=sys.stderr, flush=True)
+                    tell(words)
                     # what the libraries made stays: looking through it takes 0.2 s each time
                     app_context.load().add_done_callback(lambda loading: gc.freeze())
 
@@ -108,7 +107,7 @@ async def work(sandbox: Sandbox = False) -> int:
         await app_context.product()
         assert app_context.engine is not None
         await app_context.engine.opened()
-        print("Listenpost works at what is queued", file=sys.stderr, flush=True)
+        tell("Listenpost works at what is queued")
         stream_in_background(app_context)
         await asyncio.Event().wait()  # for ever
     return 0

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from api.core.domain import Outcome
-from api.core.progress import Event, ItemGraded, ProductEvent, Reported, SourceGathered, SourceRefetching
-from api.interfaces.cli.output import tell
+from api.core.progress import Event, ItemGraded, ProductEvent, Reported, SourceGathered, SourceRefetching, SourceStarted
+from api.interfaces.cli.output import LOADING, tell
 from api.interfaces.cli.terminal_text import shown
 from api.interfaces.shared.presentation import LONGEST_PRODUCT, progress, shortened, source_title
 
@@ -44,6 +44,7 @@ class LiveProgress:
         self._rows: dict[str, _Row] = {}
         self._unset: dict[str, str] = {}
         self._others = False
+        self._asked: set[str] = set()
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -51,6 +52,7 @@ class LiveProgress:
             self._say("Sample data: everything below is made up and served by the offline sandbox.")
         console = Console(stderr=True, highlight=False)
         if sys.stderr.isatty() and not console.is_dumb_terminal:
+            LOADING.clear()
             self._live = Live(console=console, redirect_stdout=False, refresh_per_second=8)
             self._live.start()
         return self
@@ -111,6 +113,12 @@ class LiveProgress:
         name = shown(product) if product else name
         row = self._rows.setdefault(name, _Row(words, state, Spinner("dots")))
         row.words, row.state = shown(words), state
+        if isinstance(event, SourceStarted):
+            self._asked.add(name)
+        elif isinstance(event, SourceGathered) and not product:
+            self._asked.discard(name)
+            if not self._asked and len(self._rows) > 1:  # the last of several
+                self._rows.setdefault("Report", _Row("grading what was kept …", _BUSY, Spinner("dots")))
         self._live.update(self._table())
 
     def say_requests(self, lines: Iterable[str]) -> None:

@@ -283,8 +283,9 @@ def _figures(page: _TextPage, report: Report) -> None:
         page.wrapped(f"in brackets: where the share of all {chart_data.TONED} likely lies (95 %)", "  ")
     page.wrapped(timeline)
     most = max((period.count for period in periods), default=0)
+    monthly = all(period.start.day == 1 for period in periods)
     for period in periods:
-        start = period.start.isoformat()
+        start = f"{period.start:%Y-%m}" if monthly else period.start.isoformat()
         page.row(f"  {start}", page.bar(period.count, most), str(period.count))
 
 

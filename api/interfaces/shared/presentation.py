@@ -409,7 +409,7 @@ def progress(event: Event) -> str | None:
         case SourceJudged() if event.status == "degraded" and not event.relevant:
             return f"which of {event.judged} are about it could not be judged"
         case SourceJudged() if event.judged:
-            return f"{event.relevant} of {event.judged} are about it"
+            return f"{event.relevant} of {event.judged} judged are about it"
         case SourceRefetching():
             return f"too little of it is about it, searching for {event.limit} …"
         case SourceLookedAgain():

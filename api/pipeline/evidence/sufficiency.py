@@ -103,7 +103,7 @@ def _defaults(counts: Counts) -> str:
 
 
 _STAGES = {
-    "unfit": "removed, without a text, or written by no person",
+    "unfit": "deleted, without a text, or written by a bot",
     "excluded": "left out as asked",
     "gate": "judged not to be about it",
     "cutoff": "graded too low to answer the question",

@@ -40,7 +40,7 @@ _COMPOUND = regex.compile(r"-(?!là|ci)\p{Ll}")
 # right after a theme, a thing whose kind it names: `two bluetooth |devices`, `sleep |ids`
 _THINGS = regex.compile(
     r"(?i)(?<!\s)\s++(?:devices?|adapt[eo]rs?|accessor(?:y|ies)|builders?|apps?"
-    r"|ids?|keys?|tokens?|runs?|fields?|endpoints?|names?|levels?|numbers?|icons?|brands?)\b"
+    r"|ids?|keys?|tokens?|runs?|fields?|endpoints?|names?|levels?|numbers?|calls?|icons?|brands?)\b"
 )
 # right before a theme, a program that is named after the product: `notion-|sync`
 _PROGRAM = regex.compile(r"([\p{L}\p{N}]+)-$")

@@ -192,7 +192,10 @@ def _findings(
         shown += (claim for claim, members in groups[:_MOST_CLAIMS] if len(members) >= SHARED)
         if not held:
             heard = {statement.sentence.person for statement in shown}
-            fresh = [group for group in groups if _is_telling(*group) and not _is_repeated(group[0], shown)]
+            new = [group for group in groups if not _is_repeated(group[0], shown)]
+            fresh = [group for group in new if _is_telling(*group)]
+            if named and not fresh:  # plain words are an answer, too
+                fresh = [group for group in new if group[0].tells][:1]
             fresh.sort(key=lambda group: group[0].sentence.person in heard)
             chosen = fresh[: _MOST_ANSWERS if named else 1]
             shown += (claim for claim, _ in chosen)
@@ -316,7 +319,7 @@ def _voices(
     shown: Iterable[Statement],
     headings: Set[str],
 ) -> Iterator[ThemeFinding]:
-    """Sentences about the product that stand by themselves, one of each person, of those not yet quoted first.
+    """Sentences about the product that stand by themselves, one of each person who is not quoted yet.
 
     None speaks of the terms of `headings`, on which somebody is quoted already.
     """
@@ -325,7 +328,12 @@ def _voices(
     subjects = {term for topic in topics for term in topic.terms} | {aspect.name for aspect in aspects()}
     candidates = []
     for number, sentence in enumerate(index.sentences[:_MOST_VOICES]):
-        if sentence.doubted or not headings.isdisjoint(sentence.terms) or not index.is_about(number):
+        if (
+            sentence.doubted
+            or sentence.person in heard
+            or not headings.isdisjoint(sentence.terms)
+            or not index.is_about(number)
+        ):
             continue
         statement = claims.statement_of(sentence, index.subject)
         if statement.tells and (lean is None or (statement.lean == lean and statement.answers(lean))):
@@ -337,9 +345,9 @@ def _voices(
             worth = statement.informativeness(shared=spoken)
             telling = worth >= _TELLING_ALONE or (sure and spoken)
             if statement.content and (answers or ((named or spoken) and telling)):
-                candidates.append((sentence.person not in heard, worth, -number, statement))
+                candidates.append((worth, -number, statement))
     people: set[str] = set()
-    for *_, statement in sorted(candidates, key=lambda entry: entry[:3], reverse=True):
+    for *_, statement in sorted(candidates, key=lambda entry: entry[:2], reverse=True):
         sentence = statement.sentence
         if sentence.person not in people and not _is_repeated(statement, statements):
             people.add(sentence.person)

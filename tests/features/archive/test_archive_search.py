@@ -377,7 +377,7 @@ async def test_words_that_nothing_holds_are_named() -> None:
 @pytest.mark.parametrize(
     ("missing", "entries", "narrowed", "text"),
     [
-        (["lid"], 0, True, "Nothing is stored yet."),
+        (["lid"], 0, True, "No real post is stored yet."),
         (["lid"], 1, False, f"{WEAK} None of 1 stored entry holds `lid`."),
         (["lid"], 20_000, True, f"{WEAK} None of over 20,000 stored entries holds `lid`."),
         ([], 9, False, f"{WEAK} Ask with fewer words."),

@@ -56,7 +56,7 @@ async def test_an_address_that_is_none_is_no_link(served: Served) -> None:
 
 async def test_one_word_is_enough(served: Served) -> None:
     """What holds it is shown; of a word that nothing holds it is said, and how much is stored."""
-    assert "Nothing is stored yet." in words_of(await shown(served, q="battery"))
+    assert "No real post is stored yet." in words_of(await shown(served, q="battery"))
     await keep(served)
     for q in ("batteries", "battery", "lid tips"):
         assert "Ember mug lid" in words_of(await shown(served, q=q)), q

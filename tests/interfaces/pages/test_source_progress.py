@@ -70,7 +70,7 @@ def test_queries_of_a_place_find_the_same_posts() -> None:
     lane = after(*queries)
 
     assert lane.counts == [("asked for", 10), ("found", 6), ("about it", 5)]
-    assert (lane.state, lane.words) == ("busy", "“plaud”: 5 of 5 are about it")
+    assert (lane.state, lane.words) == ("busy", "“plaud”: 5 of 5 judged are about it")
     lane = lane.after(WHOLE)
     assert lane.counts == [("asked for", 10), ("found", 6), ("about it", 5)]
     assert (lane.state, lane.words) == ("done", "5 of 6 results were about it")

@@ -169,7 +169,7 @@ async def test_what_is_unfit_is_not_counted_as_scored() -> None:
 
     assert (found.counts.total_scored, found.counts.total_survived) == (1, 1)
     assert found.counts.dropped == {"unfit": 1}
-    assert "1 post was dropped: removed, without a text, or written by no person." in found.decided.notes
+    assert "1 post was dropped: deleted, without a text, or written by a bot." in found.decided.notes
 
 
 async def test_without_grading_the_judged_items_count() -> None:
