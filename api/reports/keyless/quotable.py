@@ -142,7 +142,8 @@ def says_something(text: str, follows: bool = False) -> bool:
     if all(_NO_FINDING.search(clause) and not _PRAISED.search(clause) for clause in clauses):
         return False
     if (
-        _NOT_OWN.search(plain)
+        INSTRUCTION.search(plain)
+        or _NOT_OWN.search(plain)
         or _NEEDS_CONTEXT.search(plain)
         or _POINTS_BACK.search(plain)
         or (_IT.search(plain) and not follows)
