@@ -44,7 +44,7 @@ class LiveProgress:
         self._rows: dict[str, _Row] = {}
         self._unset: dict[str, str] = {}
         self._others = False
-        self._asked: set[str] = set()
+        self._sources_busy: set[str] = set()
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -114,10 +114,10 @@ class LiveProgress:
         row = self._rows.setdefault(name, _Row(words, state, Spinner("dots")))
         row.words, row.state = shown(words), state
         if isinstance(event, SourceStarted):
-            self._asked.add(name)
+            self._sources_busy.add(name)
         elif isinstance(event, SourceGathered) and not product:
-            self._asked.discard(name)
-            if not self._asked and len(self._rows) > 1:  # the last of several
+            self._sources_busy.discard(name)
+            if not self._sources_busy and len(self._rows) > 1:  # the last of several
                 self._rows.setdefault("Report", _Row("grading what was kept …", _BUSY, Spinner("dots")))
         self._live.update(self._table())
 
