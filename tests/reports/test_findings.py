@@ -33,7 +33,8 @@ def statement(text: str) -> Statement:
         "The Best Battery of the Whole Reading Lamp League", "THE BATTERY NEVER WORKS FROM THIS MONTH ON",
         "Our club got 22 lamps, so the price wasn't ours to argue about.",
         "The fact they charge 800 for a dim lamp is wild.", "It can repeat the whole thing, and is fast.",
-        "I am digging into a better battery.", "Get consent first, the lamp is the least of your problems.", "A really bad way of using the lamp.",
+        "I am digging into a better battery.", "A really bad way of using the lamp.",
+        "Get consent first, the lamp is the least of your problems.",
     ],
 )  # fmt: skip
 def test_what_needs_its_context_or_is_about_its_writer_is_not_quoted(words: str) -> None:
