@@ -170,7 +170,7 @@ class Fence:
 
 
 # beginnings of threads whose texts are reviews of what the thread is named for
-_REVIEWED = ("steam:",)
+_REVIEWED = ("steam:", "amazon:")
 
 
 def display_title(title: str, thread: str) -> str:

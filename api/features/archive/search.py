@@ -391,9 +391,10 @@ def hit_origin(hit: ArchiveHit, places: SourceLabels) -> str:
 
 
 def hit_title(hit: ArchiveHit) -> str:
-    """The item's title; for a comment, that it is one and what of."""
+    """The item's title; for a comment, that it is one and what of; those on a shop's page are reviews."""
     title = cut(one_line(hit.title), _TITLE) or "what has no title"
-    return display_title(title, hit.comment_id or hit.thread)
+    reviewed = hit.comment_id and hit.source == "amazon"
+    return display_title(title, hit.key if reviewed else hit.comment_id or hit.thread)
 
 
 def _is_in(language: str, entry: Scored, facts: Mapping[str, Item], pieces: Mapping[ChunkId, Chunk]) -> bool:

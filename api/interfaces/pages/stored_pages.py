@@ -16,7 +16,7 @@ from api.errors import NotFound, UsageError
 from api.features.analyses.statistics import since_of
 from api.features.analyses.store_ports import AnalysisSummary, Filters
 from api.features.archive.search import hit_title
-from api.features.archive.search_values import ArchiveAnswer, ArchiveHit
+from api.features.archive.search_values import ArchiveAnswer
 from api.interfaces.http.access import OpenContext
 from api.interfaces.http.gate_routes import stats_for
 from api.interfaces.http.schemas import ListedAnalysis
@@ -193,15 +193,9 @@ async def search_page(
         places=[(name, presentation.source_title(name)) for name in ITEM_SOURCES],
         answer=answer,
         wrong=wrong,
-        heading_of=_hit_heading,
+        heading_of=hit_title,
         most=MOST,
     )  # fmt: skip
-
-
-def _hit_heading(hit: ArchiveHit) -> str:
-    """Title of the item or thread of a hit; a comment on a product listing is a review."""
-    words = hit_title(hit)
-    return words.replace("comment on:", "review of:", 1) if hit.comment_id and hit.source == "amazon" else words
 
 
 gate_page_router = APIRouter(include_in_schema=False, route_class=PageRoute)
